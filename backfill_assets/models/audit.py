@@ -1,0 +1,139 @@
+"""Audits: blocking or warning tests of a batch, made before its commit. Declarations only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from backfill_assets.models.column import sql_literal
+
+
+class Severity(StrEnum):
+    """Whether a failed audit keeps the batch from being committed."""
+
+    BLOCKING = "blocking"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class RowRule:
+    """Every row obeys a Spark SQL predicate; at most `allowed` (a fraction of rows) may not.
+
+    A predicate that is NULL for a row does not fail it: nullability is a rule of its own.
+    """
+
+    name: str
+    predicate: str
+    allowed: float = 0.0
+    severity: Severity = Severity.BLOCKING
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """No two rows share a value of `columns`, in the batch or with the table's other cells."""
+
+    name: str
+    columns: tuple[str, ...]
+    severity: Severity = Severity.BLOCKING
+
+
+@dataclass(frozen=True, slots=True)
+class RowCountWithin:
+    """The rows of each cell stay within a fraction of what the same cell held before."""
+
+    name: str
+    fraction: float
+    severity: Severity = Severity.BLOCKING
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Every non-null value of `column` exists in `to_column` of `upstream`."""
+
+    name: str
+    column: str
+    upstream: str
+    to_column: str
+    allowed: float = 0.0
+    severity: Severity = Severity.BLOCKING
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciles:
+    """The sum of `column` equals the sum of `to_column` of `upstream` over the same cells."""
+
+    name: str
+    column: str
+    upstream: str
+    to_column: str
+    tolerance: float = 0.0
+    severity: Severity = Severity.BLOCKING
+
+
+Audit = RowRule | Unique | RowCountWithin | References | Reconciles
+
+
+def row_rule(name: str, predicate: str, *, allowed: float = 0.0, warn: bool = False) -> RowRule:
+    """Audit every row with a Spark SQL predicate."""
+    return RowRule(name, predicate, allowed, _severity(warn=warn))
+
+
+def not_null(column: str, *, allowed: float = 0.0, warn: bool = False) -> RowRule:
+    """Audit that `column` has a value, in all rows but the allowed fraction."""
+    return RowRule(f"not_null_{column}", f"`{column}` IS NOT NULL", allowed, _severity(warn=warn))
+
+
+def accepted_range(
+    column: str, low: float | None, high: float | None, *, warn: bool = False
+) -> RowRule:
+    """Audit that `column` lies in ``[low, high]``; None leaves a side open."""
+    sides = [
+        f"`{column}` {sign} {sql_literal(bound)}"
+        for sign, bound in ((">=", low), ("<=", high))
+        if bound is not None
+    ]
+    return RowRule(f"accepted_range_{column}", " AND ".join(sides), 0.0, _severity(warn=warn))
+
+
+def accepted_values(column: str, values: tuple[object, ...], *, warn: bool = False) -> RowRule:
+    """Audit that `column` is one of the values."""
+    listed = ", ".join(sql_literal(value) for value in values)
+    rule = f"`{column}` IN ({listed})"
+    return RowRule(f"accepted_values_{column}", rule, 0.0, _severity(warn=warn))
+
+
+def unique(*columns: str, warn: bool = False) -> Unique:
+    """Audit that no two rows of the table share these columns."""
+    return Unique(f"unique_{'_'.join(columns)}", columns, _severity(warn=warn))
+
+
+def row_count_within(fraction: float, *, warn: bool = False) -> RowCountWithin:
+    """Audit that a rebuilt cell keeps its number of rows, give or take a fraction."""
+    return RowCountWithin("row_count_within", fraction, _severity(warn=warn))
+
+
+def references(
+    column: str, upstream: str, to_column: str, *, allowed: float = 0.0, warn: bool = False
+) -> References:
+    """Audit referential integrity against an upstream."""
+    name = f"references_{column}"
+    return References(name, column, upstream, to_column, allowed, _severity(warn=warn))
+
+
+def reconciles(
+    column: str,
+    upstream: str,
+    to_column: str | None = None,
+    *,
+    tolerance: float = 0.0,
+    warn: bool = False,
+) -> Reconciles:
+    """Audit that a sum agrees with the upstream's, within a fraction of the upstream's sum."""
+    name = f"reconciles_{column}"
+    return Reconciles(
+        name, column, upstream, to_column or column, tolerance, _severity(warn=warn)
+    )
+
+
+def _severity(*, warn: bool) -> Severity:
+    return Severity.WARNING if warn else Severity.BLOCKING

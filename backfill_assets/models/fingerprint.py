@@ -1,0 +1,80 @@
+"""Fingerprints: what a model's data depends on, and what only describes it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.codec import dumps
+from backfill_assets.models.function_query import FunctionQuery
+
+if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Three hashes (hex SHA-256).
+
+    Attributes:
+        logic: of what computes the rows, formatting and comments left out.
+        upstream: of the data hashes of every model that it reads.
+        metadata: of the whole declaration, words included.
+    """
+
+    logic: str
+    upstream: str
+    metadata: str
+
+    @property
+    def data(self) -> str:
+        """The hash that names the physical table: logic and upstream."""
+        return _hash(self.logic, self.upstream)
+
+    @property
+    def id(self) -> str:
+        """The hash that names the snapshot: everything."""
+        return _hash(self.logic, self.upstream, self.metadata)
+
+
+def fingerprints(graph: Graph) -> dict[str, Fingerprint]:
+    """Fingerprint every model of a graph, upstream first."""
+    done: dict[str, Fingerprint] = {}
+    for name in graph.order:
+        model = graph.models[name]
+        done[name] = Fingerprint(
+            logic=_logic(model),
+            upstream=_hash(
+                *(f"{up.name}={done[up.name].data}" for up in model.reads if up.name in done)
+            ),
+            metadata=_hash(dumps(replace(model, query=_nothing(model)))),
+        )
+    return done
+
+
+def _logic(model: Model) -> str:
+    """Hash what decides the rows: query, kind, grid, key, columns, reads and delete policy."""
+    query = model.logic
+    text = query.bundle if isinstance(query, FunctionQuery) else query.normalised()
+    return _hash(
+        text,
+        dumps(model.kind),
+        dumps((model.cadence.unit, model.cadence.tz)),
+        dumps(model.key),
+        dumps(tuple((column.name, column.dtype) for column in model.schema)),
+        dumps(model.reads),
+        dumps(model.delete_policy),
+        dumps(model.time_column),
+        dumps(model.audit_columns),
+    )
+
+
+def _nothing(model: Model) -> FunctionQuery:
+    """Stand in for the query in the metadata hash, which is about words only."""
+    return FunctionQuery(name=type(model.logic).__name__, bundle="")
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()

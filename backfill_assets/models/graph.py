@@ -1,0 +1,160 @@
+"""The graph: every model and source by name, checked as a whole, in the order of dependency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, TypeVar
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.audit import Reconciles, References
+from backfill_assets.models.bounds import check_bounds
+from backfill_assets.models.model import Model
+from backfill_assets.models.source import Source
+from backfill_assets.models.volatile import check_stable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_Node = TypeVar("_Node", Model, Source)
+
+
+class UnknownModelError(BackfillAssetsError):
+    """A name is no model (or source) of the graph."""
+
+    def __init__(self, name: str, known: Iterable[str], *, named_by: str = "") -> None:
+        self.name = name
+        listed = sorted(known)
+        close = get_close_matches(name, listed, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(listed)}"
+        by = f" (named by '{named_by}')" if named_by else ""
+        super().__init__(f"there is no model or source '{name}'{by}; {hint}")
+
+
+class DuplicateNameError(BackfillAssetsError):
+    """Two declarations share a name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"'{name}' is declared twice; every model and source has its own name")
+
+
+class CycleInGraphError(BackfillAssetsError):
+    """Models read each other in a circle."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        super().__init__(
+            f"models read each other in a circle: {' -> '.join(names)}; no cell of them could ever "
+            "be first, take one of the upstreams out"
+        )
+
+
+class UnknownUpstreamColumnError(BackfillAssetsError):
+    """An audit names a column that the upstream does not have."""
+
+    def __init__(self, *, model: str, upstream: str, column: str) -> None:
+        self.model, self.upstream, self.column = model, upstream, column
+        super().__init__(
+            f"an audit of '{model}' names column '{column}' of '{upstream}', which has no such "
+            "column; correct the audit or declare the column there"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Models and sources by name.
+
+    Attributes:
+        models: every model.
+        sources: every source.
+        order: names of all models, upstream before downstream.
+    """
+
+    models: Mapping[str, Model]
+    sources: Mapping[str, Source]
+    order: tuple[str, ...]
+
+    def model(self, name: str) -> Model:
+        """Find a model.
+
+        Raises:
+            UnknownModelError: there is none of that name.
+        """
+        if name not in self.models:
+            raise UnknownModelError(name, self.models)
+        return self.models[name]
+
+    def node(self, name: str) -> Model | Source:
+        """Find a model or source."""
+        if name in self.sources:
+            return self.sources[name]
+        return self.model(name)
+
+    def readers(self, name: str) -> tuple[str, ...]:
+        """Name the models that read a model or source, in order."""
+        return tuple(
+            reader
+            for reader in self.order
+            if reader != name and any(up.name == name for up in self.models[reader].reads)
+        )
+
+
+def build_graph(models: Iterable[Model], sources: Iterable[Source]) -> Graph:
+    """Check all declarations together and order them.
+
+    Raises:
+        DuplicateNameError: two share a name.
+        UnknownModelError: an upstream or an audit names nothing that exists.
+        CycleInGraphError: models read each other in a circle.
+        WrongTimeBoundError: a query is bounded on another column than the declared one.
+        InclusiveEndError: a query includes the exclusive end of its interval.
+        UnboundedQueryError: an incremental query has no bounds.
+        VolatileQueryError: a query would answer differently tomorrow.
+    """
+    by_name = _unique({}, models)
+    source_by_name = _unique(by_name, sources)
+    graph = Graph(by_name, source_by_name, _ordered(by_name, source_by_name))
+    for model in by_name.values():
+        _check_audits(graph, model)
+        check_stable(model)
+        check_bounds(model, {up.name: graph.node(up.name).time_column for up in model.reads})
+    return graph
+
+
+def _unique(taken: Mapping[str, object], nodes: Iterable[_Node]) -> dict[str, _Node]:
+    found: dict[str, _Node] = {}
+    for node in nodes:
+        if node.name in found or node.name in taken:
+            raise DuplicateNameError(node.name)
+        found[node.name] = node
+    return found
+
+
+def _ordered(models: Mapping[str, Model], sources: Mapping[str, Source]) -> tuple[str, ...]:
+    known = {*models, *sources}
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    for name in sorted(models):
+        reads = {up.name for up in models[name].reads}
+        for upstream in sorted(reads - known):
+            raise UnknownModelError(upstream, known, named_by=name)
+        sorter.add(name, *sorted(reads - {name} - {*sources}))
+    try:
+        return tuple(sorter.static_order())
+    except CycleError as error:
+        raise CycleInGraphError(tuple(error.args[1])) from error
+
+
+def _check_audits(graph: Graph, model: Model) -> None:
+    reads = {up.name for up in model.reads}
+    for audit in model.audits:
+        if not isinstance(audit, (References, Reconciles)):
+            continue
+        if audit.upstream not in reads:
+            raise UnknownModelError(audit.upstream, reads, named_by=f"{model.name}.{audit.name}")
+        known = {column.name for column in graph.node(audit.upstream).schema}
+        if audit.to_column not in known:
+            raise UnknownUpstreamColumnError(
+                model=model.name, upstream=audit.upstream, column=audit.to_column
+            )

@@ -1,0 +1,132 @@
+"""A SQL query of a model: parsed once, bound with typed literals, never spliced as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.simplify import simplify
+
+from backfill_assets.errors import BackfillAssetsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+PARAMETERS = ("start_ds", "end_ds", "start_ts", "end_ts")
+
+
+class UnparsableSqlError(BackfillAssetsError):
+    """The text is not one Spark SELECT."""
+
+    def __init__(self, *, found: str, sql: str) -> None:
+        self.found = found
+        head = sql.strip().splitlines()[0][:80] if sql.strip() else "(empty)"
+        super().__init__(
+            f"the query starting '{head}' is not one Spark SQL SELECT: {found}; correct the SQL"
+        )
+
+
+class UnknownParameterError(BackfillAssetsError):
+    """A named parameter is not one that we bind."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"the query has the parameter :{name}; known are "
+            f"{', '.join(':' + known for known in PARAMETERS)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SqlQuery:
+    """A SELECT in Spark's dialect over upstreams by name, with `PARAMETERS` for the interval.
+
+    Attributes:
+        sql: the text as its author wrote it.
+    """
+
+    sql: str
+
+    def __post_init__(self) -> None:
+        unknown = {p.name for p in self.tree().find_all(exp.Placeholder)} - {*PARAMETERS}
+        if unknown:
+            raise UnknownParameterError(min(unknown))
+
+    def tree(self) -> exp.Query:
+        """Parse to a fresh syntax tree.
+
+        Raises:
+            UnparsableSqlError: it is not exactly one SELECT (or set operation).
+        """
+        try:
+            statements = sqlglot.parse(self.sql, dialect="spark")
+        except SqlglotError as error:
+            raise UnparsableSqlError(found=str(error).splitlines()[0], sql=self.sql) from error
+        if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+            kinds = ", ".join(type(s).__name__ for s in statements if s) or "nothing"
+            raise UnparsableSqlError(found=f"found {kinds}", sql=self.sql)
+        return statements[0]
+
+    def normalised(self) -> str:
+        """Give the text that means the same without formatting, comments and tautologies."""
+        return simplify(self.tree(), dialect="spark").sql(dialect="spark", comments=False)
+
+    def tables(self) -> frozenset[str]:
+        """Name the upstreams that it reads, CTEs left out."""
+        tree = self.tree()
+        defined = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
+        return frozenset(
+            _table_name(table)
+            for table in tree.find_all(exp.Table)
+            if table.db or table.name not in defined
+        )
+
+    def bind(self, parameters: Mapping[str, exp.Expr], views: Mapping[str, str]) -> str:
+        """Write Spark SQL with the interval as typed literals and upstreams as views.
+
+        Args:
+            parameters: per name in `PARAMETERS`, the literal.
+            views: per upstream name, the name of the (quoted) view to read instead.
+        """
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Placeholder) and node.name in parameters:
+                return parameters[node.name].copy()
+            if isinstance(node, exp.Table) and _table_name(node) in views:
+                view = exp.to_table(f"`{views[_table_name(node)]}`", dialect="spark")
+                alias = node.alias or node.name
+                return exp.alias_(view, alias, table=True, quoted=True)
+            return node
+
+        return self.tree().transform(replaced).sql(dialect="spark", comments=False)
+
+
+def parameters_of(
+    start: datetime, end: datetime, local_start: datetime, local_end: datetime
+) -> dict[str, exp.Expr]:
+    """Build the typed literals of one interval.
+
+    Args:
+        start: first instant, UTC.
+        end: first instant after it, UTC.
+        local_start: `start` in the model's zone; its date is `:start_ds`.
+        local_end: `end` in the model's zone; its date is `:end_ds` (exclusive).
+    """
+    return {
+        "start_ds": _typed(local_start.date().isoformat(), "DATE"),
+        "end_ds": _typed(local_end.date().isoformat(), "DATE"),
+        "start_ts": _typed(start.strftime("%Y-%m-%d %H:%M:%S+00:00"), "TIMESTAMP"),
+        "end_ts": _typed(end.strftime("%Y-%m-%d %H:%M:%S+00:00"), "TIMESTAMP"),
+    }
+
+
+def _typed(text: str, sql_type: str) -> exp.Expr:
+    return exp.cast(exp.Literal.string(text), sql_type, dialect="spark")
+
+
+def _table_name(table: exp.Table) -> str:
+    return f"{table.db}.{table.name}" if table.db else table.name

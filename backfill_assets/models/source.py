@@ -1,0 +1,73 @@
+"""A source: a table that somebody else writes; observed, never computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.column import Column, SchemaModel, columns_of
+from backfill_assets.models.names import check_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backfill_assets.intervals.cadence import Cadence
+
+
+class WhenEmpty(StrEnum):
+    """What a required cell without a single source row means."""
+
+    ACCEPT = "accept"
+    WAIT = "wait"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeColumns:
+    """Which column carries which time; a column may carry several."""
+
+    event: str | None = None
+    ingested: str | None = None
+    updated: str | None = None
+    effective: str | None = None
+    created: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A Delta table that others write.
+
+    Attributes:
+        name: two-part, ``subject.table``.
+        path: where the table lies: a URI, or a path below the data folder.
+        cadence: the grid that its cells are observed on; its start is the earliest data. `Whole`
+            for a table that is read as a whole.
+        columns: the columns that this project relies on; a table without them has drifted.
+        times: event time is what cells are cut by; ingestion time is when a row arrived.
+        when_empty: what a required cell without rows means.
+        owner: who answers for it.
+    """
+
+    name: str
+    path: str
+    cadence: Cadence
+    columns: Sequence[Column] | type[SchemaModel]
+    times: TimeColumns = field(default_factory=TimeColumns)
+    when_empty: WhenEmpty = WhenEmpty.ACCEPT
+    owner: str = ""
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        object.__setattr__(self, "columns", columns_of(self.columns))  # type: ignore[arg-type]
+
+    @property
+    def schema(self) -> tuple[Column, ...]:
+        """The columns that this project relies on."""
+        return self.columns  # type: ignore[return-value]
+
+    @property
+    def time_column(self) -> str | None:
+        """The column that cells are cut by: event time."""
+        return self.times.event

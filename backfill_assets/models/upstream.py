@@ -1,0 +1,62 @@
+"""What a model reads: an upstream, how far back, and what the upstream's change reopens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from backfill_assets.errors import BackfillAssetsError
+
+
+class NegativeLookbackError(BackfillAssetsError):
+    """A lookback reaches forwards."""
+
+    def __init__(self, upstream: str, lookback: int) -> None:
+        self.upstream, self.lookback = upstream, lookback
+        super().__init__(
+            f"upstream '{upstream}' declares lookback={lookback}; a lookback counts earlier cells "
+            "and is zero or more"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCells:
+    """A lookback counted in the reading model's own cells (a month over days: `own_cells(1)`)."""
+
+    count: int
+
+
+def own_cells(count: int) -> OwnCells:
+    """Count the lookback in the model's own cells."""
+    return OwnCells(count)
+
+
+class Reopens(StrEnum):
+    """What the change of a `Full` upstream reopens in its reader."""
+
+    NEVER = "never"
+    LATE_WINDOW = "late_window"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """One thing that a model reads.
+
+    Attributes:
+        name: of a model or source.
+        lookback: how many earlier upstream cells a cell reads as well, or `own_cells(n)`.
+        time_column: the upstream's column that the query is bounded on; None means the one that
+            the upstream declares.
+        reopens: for a `Full` upstream, which cells its change reopens.
+    """
+
+    name: str
+    lookback: int | OwnCells = 0
+    time_column: str | None = None
+    reopens: Reopens = Reopens.LATE_WINDOW
+
+    def __post_init__(self) -> None:
+        count = self.lookback if isinstance(self.lookback, int) else self.lookback.count
+        if count < 0:
+            raise NegativeLookbackError(self.name, count)

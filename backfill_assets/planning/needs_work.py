@@ -1,0 +1,186 @@
+"""The one rule for what needs work.
+
+A cell needs work when it is required and not ready (a gap), or when something that it reads has
+really changed since the inputs of its batch were resolved (stale). Gap filling, resuming,
+propagation and early cutoff are all this rule; there is no other one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.required import missing, required
+from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.model import Model
+from backfill_assets.models.upstream import Reopens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.upstream import Upstream
+    from backfill_assets.snapshots.state_view import ReadyRun, StateView
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """Ready cells that were built before something that they read changed."""
+
+    cells: IntervalSet
+    upstream: str
+    upstream_cells: IntervalSet
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one model needs.
+
+    Attributes:
+        required: the cells that must hold audited data.
+        ready: those that do, stale ones included.
+        gaps: those that do not.
+        stale: ready cells that an upstream's change has overtaken, by upstream.
+        blocked: per upstream model, the gaps that wait because cells they read are not ready.
+    """
+
+    required: IntervalSet
+    ready: IntervalSet
+    gaps: IntervalSet
+    stale: tuple[Stale, ...] = ()
+    blocked: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+
+    @property
+    def stale_cells(self) -> IntervalSet:
+        """Every stale cell."""
+        return IntervalSet.union_all(one.cells for one in self.stale)
+
+    @property
+    def runnable(self) -> IntervalSet:
+        """The gaps whose inputs are all ready."""
+        return self.gaps - IntervalSet.union_all(self.blocked.values())
+
+
+def needs_work(
+    graph: Graph,
+    view: StateView,
+    model: Model,
+    *,
+    now: datetime,
+    window: Interval | None = None,
+    reads: Mapping[str, frozenset[str]] | None = None,
+) -> Work:
+    """Apply the rule to one model.
+
+    Args:
+        graph: every model and source.
+        view: what is ready, at the environment's pins.
+        model: the one asked about.
+        now: the instant that history ends at (UTC).
+        window: only cells inside; None means the model's whole life.
+        reads: per upstream, the columns that the model reads (lineage); absent means all.
+    """
+    needed = required(
+        model.cadence,
+        start=window.start if window else None,
+        end=window.end if window else None,
+        now=now,
+    )
+    ready = view.ready(model.name) & needed
+    gaps = missing(model.cadence, needed, ready)
+    return Work(
+        required=needed,
+        ready=ready,
+        gaps=gaps,
+        stale=tuple(_stale(graph, view, model, needed, reads or {})),
+        blocked=_blocked(graph, view, model, gaps, now),
+    )
+
+
+def _blocked(
+    graph: Graph, view: StateView, model: Model, gaps: IntervalSet, now: datetime
+) -> dict[str, IntervalSet]:
+    """Find the gaps that read upstream cells which are not ready, per upstream."""
+    blocked: dict[str, IntervalSet] = {}
+    for upstream in model.reads:
+        theirs = graph.node(upstream.name)
+        if not isinstance(theirs, Model) or upstream.name == model.name:
+            continue
+        read = cells_read(model.cadence, upstream, theirs.cadence, gaps, until=now)
+        lacking = read - view.ready(upstream.name)
+        waiting = cells_reading(model.cadence, upstream, theirs.cadence, lacking) & gaps
+        if waiting:
+            blocked[upstream.name] = waiting
+    return blocked
+
+
+def _stale(
+    graph: Graph,
+    view: StateView,
+    model: Model,
+    needed: IntervalSet,
+    reads: Mapping[str, frozenset[str]],
+) -> Iterator[Stale]:
+    state = view.models.get(model.name)
+    if state is None or not state.runs:
+        return
+    oldest = min(run.built_at for run in state.runs)
+    for upstream in model.reads:
+        theirs = view.models.get(upstream.name)
+        if theirs is None or upstream.name == model.name:
+            continue
+        columns = reads.get(upstream.name)
+        newer = [run for run in theirs.runs if run.changed_at.latest(columns) > oldest]
+        found = _overtaken(graph, model, upstream, state.runs, newer, columns)
+        cells = IntervalSet.union_all(cells for _, cells in found) & needed
+        if cells:
+            changed = IntervalSet.of(run.interval for run, _ in found)
+            yield Stale(cells, upstream.name, changed)
+
+
+def _overtaken(
+    graph: Graph,
+    model: Model,
+    upstream: Upstream,
+    own: tuple[ReadyRun, ...],
+    newer: list[ReadyRun],
+    columns: frozenset[str] | None,
+) -> list[tuple[ReadyRun, IntervalSet]]:
+    """Pair each newer upstream run with the own cells that read it and were built before it."""
+    theirs = graph.node(upstream.name).cadence
+    found: list[tuple[ReadyRun, IntervalSet]] = []
+    for run in newer:
+        readers = cells_reading(model.cadence, upstream, theirs, IntervalSet.of([run.interval]))
+        if theirs.unit is Unit.WHOLE:
+            readers = readers & _reopened(model, upstream, own)
+        stamp = run.changed_at.latest(columns)
+        before = IntervalSet.of(one.interval for one in own if one.built_at < stamp)
+        cells = readers & before
+        if cells:
+            found.append((run, cells))
+    return found
+
+
+def _reopened(model: Model, upstream: Upstream, own: tuple[ReadyRun, ...]) -> IntervalSet:
+    """The cells that the change of a `Full` upstream reopens, as its reader declares."""
+    ready = IntervalSet.of(run.interval for run in own)
+    match upstream.reopens:
+        case Reopens.ALL:
+            return ready
+        case Reopens.LATE_WINDOW:
+            return last_cells(model, ready, model.late_window)
+        case Reopens.NEVER:
+            return IntervalSet.empty()
+
+
+def last_cells(model: Model, ready: IntervalSet, count: int) -> IntervalSet:
+    """Give the last `count` cells of what is ready: the model's late window."""
+    hull = ready.hull()
+    if hull is None or count == 0:
+        return IntervalSet.empty()
+    first = model.cadence.shift(hull.end, -count)
+    return ready & IntervalSet.of([Interval(first, hull.end)])

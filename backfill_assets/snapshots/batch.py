@@ -1,0 +1,114 @@
+"""A batch: consecutive cells of one snapshot, computed, audited and committed together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit_result import AuditResult
+from backfill_assets.models.codec import dumps, loads
+from backfill_assets.models.content import Content
+from backfill_assets.snapshots.ready import InputPin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRequest:
+    """What a batch asks of the state before it computes.
+
+    Attributes:
+        batch_id: derived from run, version and interval.
+        environment: whose pointers it reads and moves.
+        model: what it builds.
+        version: the physical table that it writes.
+        fingerprint: the snapshot that it runs.
+        interval: its consecutive cells, whole.
+        cells: the same, cell by cell.
+        reads: per upstream model, the cells that must be ready at the pin.
+        source_pins: per source, the delta_version that was its head a moment ago.
+        run_id: the Dagster run or CLI process that carries it.
+        root_id: the root run or backfill, the same over re-executions.
+        plan_id: the plan that it serves; None for a gap fill.
+        reason: why it runs (``gap``, ``refresh``, ...).
+        attempt: 1 for the first.
+    """
+
+    batch_id: str
+    environment: str
+    model: str
+    version: str
+    fingerprint: str
+    interval: Interval
+    cells: tuple[Interval, ...]
+    reads: Mapping[str, IntervalSet]
+    source_pins: tuple[InputPin, ...]
+    run_id: str
+    root_id: str
+    plan_id: str | None
+    reason: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBatch:
+    """A batch whose cells are claimed and whose inputs are pinned, before it computes."""
+
+    request: BatchRequest
+    built_at: int
+    inputs: tuple[InputPin, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedCell:
+    """One cell that a commit made equal to its computed rows."""
+
+    cell: Interval
+    content: Content
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCommit:
+    """All that a commit says of itself, in Delta's `userMetadata`.
+
+    Every field of the ready records can be read back from here, so the state can be rebuilt from
+    the tables' own commits.
+    """
+
+    batch_id: str
+    environment: str
+    model: str
+    version: str
+    fingerprint: str
+    interval: Interval
+    run_id: str
+    root_id: str
+    plan_id: str | None
+    reason: str
+    attempt: int
+    built_at: int
+    token: int
+    started_at: datetime
+    inputs: tuple[InputPin, ...]
+    cells: tuple[CommittedCell, ...]
+    audits: tuple[AuditResult, ...]
+
+    def to_json(self) -> str:
+        """Write as the text of a commit's `userMetadata`."""
+        return dumps(self)
+
+    @staticmethod
+    def from_json(text: str | None) -> BatchCommit | None:
+        """Read a commit's `userMetadata`; None for a commit that is not a batch of ours."""
+        if not text or not text.startswith('{"@":"BatchCommit"'):
+            return None
+        return loads(text, _STORED)
+
+
+_STORED = (BatchCommit, InputPin, CommittedCell, Interval, Content, AuditResult, Severity)

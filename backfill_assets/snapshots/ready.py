@@ -1,0 +1,56 @@
+"""Ready records: which cells of a version hold audited data, and what they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.content import ChangedAt, Content
+
+
+@dataclass(frozen=True, slots=True)
+class InputPin:
+    """What a batch read of one upstream: exactly this `delta_version` and nothing later.
+
+    Attributes:
+        upstream: model or source.
+        version: the upstream's version; empty for a source.
+        path: of the Delta table.
+        delta_version: Delta's own number; -1 for a table that has no commit yet.
+    """
+
+    upstream: str
+    version: str
+    path: str
+    delta_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyRecord:
+    """One cell of one version that holds audited data.
+
+    It is valid from the `delta_version` that introduced it until the one that replaced it.
+
+    Attributes:
+        version: the physical table's id.
+        cell: the interval.
+        valid_from: delta_version that introduced it.
+        valid_to: delta_version that replaced it; None while it is current.
+        built_at: counter value taken in the transaction that resolved the batch's inputs.
+        fingerprint: the snapshot that built it.
+        batch_id: the batch that built it.
+        content: what it holds.
+        changed_at: counter values of the last real changes.
+    """
+
+    version: str
+    cell: Interval
+    valid_from: int
+    valid_to: int | None
+    built_at: int
+    fingerprint: str
+    batch_id: str
+    content: Content
+    changed_at: ChangedAt
