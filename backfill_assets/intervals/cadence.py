@@ -1,0 +1,305 @@
+"""A cadence: the grid of cells that a model lives on, its life, and when cells become due.
+
+Authors write Hourly, Daily, Weekly, Monthly, Yearly or Whole. A date as start is local midnight of
+that day; a date as end is meant with its whole day; an instant as end is exclusive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.cron import Cron, unit_of_cron
+from backfill_assets.intervals.grid import Grid, Unit, grid_of
+from backfill_assets.intervals.instants import When, end_at, start_at
+from backfill_assets.intervals.interval import Interval, epoch_of, in_utc, instant_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.partition_keys import key_at, start_of_key
+from backfill_assets.intervals.zones import zone_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WHOLE_CELL = Interval(datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
+"""The one cell of a model that is rebuilt as a whole."""
+
+_ALMOST_A_SECOND = timedelta(microseconds=999_999)
+
+
+class LifeError(BackfillAssetsError):
+    """A model ends before it starts."""
+
+    def __init__(self, start: datetime, end: datetime) -> None:
+        super().__init__(
+            f"The cadence starts at {start.isoformat()} and ends at {end.isoformat()}, which is "
+            "not after it. Give an end after the start (a date as end is meant with its day)."
+        )
+        self.start = start
+        self.end = end
+
+
+class NotACellError(BackfillAssetsError):
+    """An interval is not exactly one cell of the cadence."""
+
+    def __init__(self, interval: Interval, unit: Unit, zone: str) -> None:
+        super().__init__(
+            f"{interval} is not exactly one cell of one {unit.value} in {zone}. "
+            "Take cells from cadence.cells(...)."
+        )
+        self.interval = interval
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """The grid that a model lives on.
+
+    Cells are cut on the local clocks of `tz` and are UTC inside: a day in Berlin can have 23 or 25
+    hours. `start` and `end` bound the model's history and are rounded outward to whole cells, so
+    the first and the last cell are never half ones.
+
+    Attributes:
+        unit: How long a cell is.
+        tz: The model's zone, a name of the tz database.
+        start: Where history begins; None: not known yet.
+        end: Where history ends, exclusive; None: it goes on.
+        cron: When work becomes due; None: as soon as a cell is over.
+        cron_tz: The zone of the cron's clocks, `tz` if None.
+
+    Raises:
+        UnknownZoneError: A zone is unknown.
+        CronError: The cron can't be read.
+        LifeError: The end is not after the start.
+    """
+
+    unit: Unit
+    tz: str = "UTC"
+    start: datetime | None = None
+    end: datetime | None = None
+    cron: str | None = None
+    cron_tz: str | None = None
+
+    def __post_init__(self) -> None:
+        zone_of(self.tz)
+        if self.cron is not None:
+            Cron(self.cron, self.cron_tz or self.tz)
+        start = in_utc(self.start) if self.start else None
+        end = in_utc(self.end) if self.end else None
+        if start and end and end <= start:
+            raise LifeError(start, end)
+        object.__setattr__(self, "start", self.floor(start) if start else None)
+        object.__setattr__(self, "end", self.ceil(end) if end else None)
+
+    @classmethod
+    def of_cron(
+        cls,
+        cron: str,
+        *,
+        unit: Unit | None = None,
+        start: When | None = None,
+        end: When | None = None,
+        cron_tz: str | None = None,
+    ) -> Cadence:
+        """A cadence in UTC whose unit, unless given, is the largest that fits the cron.
+
+        Raises:
+            CronTooFrequentError: The cron ticks more often than every five minutes.
+        """
+        return cls(
+            unit or unit_of_cron(cron),
+            start=start_at(start, "UTC") if start is not None else None,
+            end=end_at(end, "UTC") if end is not None else None,
+            cron=cron,
+            cron_tz=cron_tz,
+        )
+
+    @property
+    def grid(self) -> Grid:
+        """The numbered cells, in epoch seconds, for arithmetic over many of them."""
+        return grid_of(self.unit, self.tz)
+
+    def floor(self, instant: datetime) -> datetime:
+        """The start of the cell that holds an instant."""
+        grid = self.grid
+        return instant_of(grid.boundary(grid.index(epoch_of(instant))))
+
+    def ceil(self, instant: datetime) -> datetime:
+        """The first boundary at or after an instant."""
+        floor = self.floor(instant)
+        return floor if floor == instant else self.next(instant)
+
+    def next(self, instant: datetime) -> datetime:
+        """The first boundary after an instant: the end of the cell that holds it."""
+        return self.shift(instant, 1)
+
+    def shift(self, boundary: datetime, cells: int) -> datetime:
+        """The boundary that many cells later, or earlier when negative."""
+        grid = self.grid
+        return instant_of(grid.boundary(grid.index(epoch_of(boundary)) + cells))
+
+    def shortest_cell(self, instant: datetime) -> timedelta:
+        """The least time that holds a cell there: a local day of 23 hours is a whole one."""
+        cell = self.next(instant) - self.floor(instant)
+        return min(cell, timedelta(seconds=self.unit.shortest))
+
+    def cells(self, span: IntervalSet | Interval) -> Iterator[Interval]:
+        """Every cell that overlaps the span, once, in order."""
+        grid = self.grid
+        for first, last in self._numbers(span):
+            start = instant_of(grid.boundary(first))
+            for number in range(first, last):
+                end = instant_of(grid.boundary(number + 1))
+                if start < end:  # a calendar day that a zone skipped altogether has no cell
+                    yield Interval(start, end)
+                start = end
+
+    def count(self, span: IntervalSet | Interval) -> int:
+        """How many cells overlap the span, without walking them."""
+        return sum(last - first for first, last in self._numbers(span))
+
+    def snap_out(self, span: IntervalSet | Interval) -> IntervalSet:
+        """Rounded outward: every cell that overlaps the span."""
+        to = self.grid.boundary
+        return IntervalSet.of_pairs((to(first), to(last)) for first, last in self._numbers(span))
+
+    def snap_in(self, span: IntervalSet | Interval) -> IntervalSet:
+        """Rounded inward: only the cells that lie wholly in the span."""
+        grid = self.grid
+        pairs = span.pairs() if isinstance(span, IntervalSet) else _inner(span)
+        return IntervalSet.of_pairs(
+            (_up(grid, start), grid.boundary(grid.index(end))) for start, end in pairs
+        )
+
+    def key(self, cell: Interval) -> str:
+        """The partition key of a cell, letter for letter Dagster's.
+
+        Raises:
+            NotACellError: The interval is not exactly one cell.
+        """
+        if self.floor(cell.start) != cell.start or self.next(cell.start) != cell.end:
+            raise NotACellError(cell, self.unit, self.tz)
+        return key_at(epoch_of(cell.start), self.unit, self.tz)
+
+    def cell(self, key: str) -> Interval:
+        """The cell of a partition key.
+
+        Raises:
+            PartitionKeyError: No cell has exactly this key.
+        """
+        start = instant_of(start_of_key(key, self.unit, self.tz))
+        return Interval(start, self.next(start))
+
+    def due(self, now: datetime) -> datetime:
+        """The boundary up to which cells are due: the last cron tick, floored to the unit.
+
+        A model that is rebuilt as a whole is always due.
+        """
+        if self.unit is Unit.WHOLE:
+            return WHOLE_CELL.end
+        if self.cron is None:
+            return self.floor(now)
+        return self.floor(Cron(self.cron, self.cron_tz or self.tz).floor(now))
+
+    def _numbers(self, span: IntervalSet | Interval) -> Iterator[tuple[int, int]]:
+        """Half-open runs of cell numbers that overlap the span, no number twice."""
+        index, seen = self.grid.index, None
+        for start, end in span.pairs() if isinstance(span, IntervalSet) else _outer(span):
+            first, last = index(start), index(end - 1) + 1
+            if seen is not None and first < seen:
+                first = seen
+            if first < last:
+                yield first, last
+                seen = last
+
+
+def _outer(span: Interval) -> tuple[tuple[int, int], ...]:
+    return ((epoch_of(span.start), epoch_of(span.end + _ALMOST_A_SECOND)),)
+
+
+def _inner(span: Interval) -> tuple[tuple[int, int], ...]:
+    return ((epoch_of(span.start + _ALMOST_A_SECOND), epoch_of(span.end)),)
+
+
+def _up(grid: Grid, epoch: int) -> int:
+    number = grid.index(epoch)
+    boundary = grid.boundary(number)
+    return boundary if boundary == epoch else grid.boundary(number + 1)
+
+
+def Hourly(  # noqa: N802 - reads as the value it makes, in a model's declaration
+    start: When | None = None,
+    tz: str = "UTC",
+    cron: str | None = None,
+    end: When | None = None,
+    cron_tz: str | None = None,
+) -> Cadence:
+    """Hours, the repeated and the skipped hour of a clock change included: 25 or 23 in a day."""
+    return _cadence(Unit.HOUR, tz, (start, end), cron, cron_tz)
+
+
+def Daily(  # noqa: N802
+    start: When | None = None,
+    tz: str = "UTC",
+    cron: str | None = None,
+    end: When | None = None,
+    cron_tz: str | None = None,
+) -> Cadence:
+    """Local days, of 23 to 25 hours."""
+    return _cadence(Unit.DAY, tz, (start, end), cron, cron_tz)
+
+
+def Weekly(  # noqa: N802
+    start: When | None = None,
+    tz: str = "UTC",
+    cron: str | None = None,
+    end: When | None = None,
+    cron_tz: str | None = None,
+) -> Cadence:
+    """Local weeks from Monday."""
+    return _cadence(Unit.WEEK, tz, (start, end), cron, cron_tz)
+
+
+def Monthly(  # noqa: N802
+    start: When | None = None,
+    tz: str = "UTC",
+    cron: str | None = None,
+    end: When | None = None,
+    cron_tz: str | None = None,
+) -> Cadence:
+    """Local calendar months."""
+    return _cadence(Unit.MONTH, tz, (start, end), cron, cron_tz)
+
+
+def Yearly(  # noqa: N802
+    start: When | None = None,
+    tz: str = "UTC",
+    cron: str | None = None,
+    end: When | None = None,
+    cron_tz: str | None = None,
+) -> Cadence:
+    """Local calendar years."""
+    return _cadence(Unit.YEAR, tz, (start, end), cron, cron_tz)
+
+
+def Whole(cron: str | None = None, tz: str = "UTC") -> Cadence:  # noqa: N802
+    """One cell, `WHOLE_CELL`, for a model that is rebuilt as a whole."""
+    return Cadence(Unit.WHOLE, tz, cron=cron)
+
+
+def _cadence(
+    unit: Unit,
+    tz: str,
+    life: tuple[When | None, When | None],
+    cron: str | None,
+    cron_tz: str | None,
+) -> Cadence:
+    start, end = life
+    return Cadence(
+        unit,
+        tz,
+        start=None if start is None else start_at(start, tz),
+        end=None if end is None else end_at(end, tz),
+        cron=cron,
+        cron_tz=cron_tz,
+    )

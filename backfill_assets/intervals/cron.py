@@ -1,0 +1,113 @@
+"""Cron: when a model is due, by walking the real ticks; never by the wall clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from croniter import croniter
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval import in_utc
+from backfill_assets.intervals.zones import zone_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ANCHOR = datetime(2024, 1, 1, tzinfo=UTC)
+_MOST_TICKS = 400
+_SPAN = timedelta(days=9 * 366)  # two leap days: the shortest February is surely among them
+_FIELDS = 5
+
+
+class CronError(BackfillAssetsError):
+    """A cron expression can't be read."""
+
+    def __init__(self, expression: str) -> None:
+        super().__init__(
+            f"Cron {expression!r} can't be read. Give five fields (minute hour day month weekday), "
+            "for example '0 5 * * *', or a word such as '@daily'."
+        )
+        self.expression = expression
+
+
+class CronTooFrequentError(BackfillAssetsError):
+    """A cron ticks more often than the smallest cell."""
+
+    def __init__(self, expression: str, gap: timedelta) -> None:
+        super().__init__(
+            f"Cron {expression!r} ticks every {gap}, but the smallest cell is 5 minutes. "
+            "Give a cron that ticks at most every 5 minutes."
+        )
+        self.expression = expression
+        self.gap = gap
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron expression on the clocks of a zone.
+
+    Raises:
+        CronError: The expression can't be read.
+        UnknownZoneError: The zone is unknown.
+    """
+
+    expression: str
+    zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        zone_of(self.zone)
+        word = self.expression.startswith("@")
+        fields = len(self.expression.split())
+        if not croniter.is_valid(self.expression) or not (word or fields == _FIELDS):
+            raise CronError(self.expression)
+
+    def floor(self, instant: datetime) -> datetime:
+        """The last tick at or before an instant."""
+        # The walk starts after the whole second that the instant lies in, to meet a tick on it.
+        after = in_utc(instant).replace(microsecond=0) + timedelta(seconds=1)
+        return self._walk(after).get_prev(datetime).astimezone(UTC)
+
+    def previous(self, instant: datetime) -> datetime:
+        """The last tick before an instant."""
+        tick = self.floor(instant)
+        return tick if tick < instant else self._walk(tick).get_prev(datetime).astimezone(UTC)
+
+    def next(self, instant: datetime) -> datetime:
+        """The first tick after an instant."""
+        return self._walk(in_utc(instant)).get_next(datetime).astimezone(UTC)
+
+    def _walk(self, start: datetime) -> croniter:
+        return croniter(self.expression, start.astimezone(zone_of(self.zone)))
+
+
+@lru_cache(maxsize=1024)
+def unit_of_cron(expression: str) -> Unit:
+    """The largest unit that fits into the smallest gap between ticks.
+
+    Raises:
+        CronError: The expression can't be read.
+        CronTooFrequentError: The smallest gap is under five minutes.
+    """
+    gap = min(after - before for before, after in pairwise(_ticks(Cron(expression))))
+    fitting = [
+        unit for unit in Unit if unit is not Unit.WHOLE and timedelta(seconds=unit.shortest) <= gap
+    ]
+    if not fitting:
+        raise CronTooFrequentError(expression, gap)
+    return max(fitting, key=lambda unit: unit.shortest)
+
+
+def _ticks(cron: Cron) -> Iterator[datetime]:
+    """Enough ticks from a fixed instant to meet the smallest gap; at least two."""
+    tick = cron.next(_ANCHOR)
+    yield tick
+    for _ in range(_MOST_TICKS):
+        tick = cron.next(tick)
+        yield tick
+        if tick - _ANCHOR > _SPAN:
+            return

@@ -1,0 +1,63 @@
+"""Dates and instants as people write them: a date is a whole local day, an instant is exact."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval import in_utc, instant_of
+from backfill_assets.intervals.zones import midnight
+
+When = str | date | datetime
+"""What an author or user may write: `"2024-01-31"`, `"2024-01-31T06:00Z"`, or the typed value."""
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class InstantFormatError(BackfillAssetsError):
+    """A date or an instant can't be read."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{text!r} is neither a date nor an instant. Give a date such as '2024-01-31' (the "
+            "whole day in the model's zone) or an instant with its offset such as "
+            "'2024-01-31T06:00:00Z'."
+        )
+        self.text = text
+
+
+def read(when: When) -> date | datetime:
+    """A plain date, or an aware instant in UTC.
+
+    Raises:
+        InstantFormatError: The text is neither, or an instant without an offset.
+        NaiveInstantError: A datetime without a time zone.
+    """
+    if isinstance(when, datetime):
+        return in_utc(when)
+    if isinstance(when, date):
+        return when
+    try:
+        if _DATE.fullmatch(when):
+            return date.fromisoformat(when)
+        instant = datetime.fromisoformat(when)
+    except ValueError as error:
+        raise InstantFormatError(when) from error
+    if instant.tzinfo is None:
+        raise InstantFormatError(when)
+    return in_utc(instant)
+
+
+def start_at(when: When, zone: str) -> datetime:
+    """The instant at which something that starts then starts; a date starts at local midnight."""
+    value = read(when)
+    return value if isinstance(value, datetime) else instant_of(midnight(zone, value.toordinal()))
+
+
+def end_at(when: When, zone: str) -> datetime:
+    """The exclusive end that is meant: a date is meant with its whole local day."""
+    value = read(when)
+    if isinstance(value, datetime):
+        return value
+    return instant_of(midnight(zone, value.toordinal() + 1))

@@ -1,0 +1,101 @@
+"""An interval: one half-open span of time `[start, end)`, aware, in UTC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from backfill_assets.errors import BackfillAssetsError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+
+
+class NaiveInstantError(BackfillAssetsError):
+    """An instant came without a time zone, so nobody can say when it is."""
+
+    def __init__(self, instant: datetime) -> None:
+        super().__init__(
+            f"{instant.isoformat()} has no time zone; every instant here is aware. "
+            "Give it one, for example `.replace(tzinfo=UTC)`."
+        )
+        self.instant = instant
+
+
+class EmptyIntervalError(BackfillAssetsError):
+    """An interval ends where it starts, or before."""
+
+    def __init__(self, start: datetime, end: datetime) -> None:
+        super().__init__(
+            f"An interval is half open and never empty, but [{start.isoformat()}, "
+            f"{end.isoformat()}) is. Give an end after the start."
+        )
+        self.start = start
+        self.end = end
+
+
+def in_utc(instant: datetime) -> datetime:
+    """The same instant in UTC.
+
+    Raises:
+        NaiveInstantError: It has no time zone.
+    """
+    if instant.tzinfo is UTC:
+        return instant
+    if instant.utcoffset() is None:
+        raise NaiveInstantError(instant)
+    return instant.astimezone(UTC)
+
+
+def epoch_of(instant: datetime) -> int:
+    """Whole seconds since 1970-01-01Z, rounded down."""
+    return (in_utc(instant) - EPOCH) // _SECOND
+
+
+def instant_of(epoch: int) -> datetime:
+    """The UTC instant that lies `epoch` seconds after 1970-01-01Z."""
+    return EPOCH + timedelta(seconds=epoch)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """A half-open span `[start, end)`, kept in UTC whatever zone it was given in.
+
+    Ordered by start, then end.
+
+    Raises:
+        NaiveInstantError: A boundary has no time zone.
+        EmptyIntervalError: The end is not after the start.
+    """
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", in_utc(self.start))
+        object.__setattr__(self, "end", in_utc(self.end))
+        if self.end <= self.start:
+            raise EmptyIntervalError(self.start, self.end)
+
+    def __str__(self) -> str:
+        return f"[{self.start.isoformat()}, {self.end.isoformat()})"
+
+    @property
+    def duration(self) -> timedelta:
+        """How long it lasts."""
+        return self.end - self.start
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether the two share an instant; touching ends share none."""
+        return self.start < other.end and other.start < self.end
+
+    def contains(self, item: Interval | datetime) -> bool:
+        """Whether the instant, or the whole of the interval, lies in this one."""
+        if isinstance(item, Interval):
+            return self.start <= item.start and item.end <= self.end
+        return self.start <= in_utc(item) < self.end
+
+    def intersection(self, other: Interval) -> Interval | None:
+        """What the two share, or None."""
+        start, end = max(self.start, other.start), min(self.end, other.end)
+        return Interval(start, end) if start < end else None

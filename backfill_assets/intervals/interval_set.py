@@ -1,0 +1,195 @@
+"""An interval set: any number of intervals as one canonical value with set operators.
+
+It is one flat, strictly increasing tuple of epoch seconds `(start0, end0, start1, end1, ...)`:
+sorted, disjoint, touching intervals joined. So equal sets are equal tuples, and every operator is
+one linear sweep over integers.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from operator import lt
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_GLIMPSE = 6
+_ALMOST_A_SECOND = timedelta(microseconds=999_999)
+
+
+class SubSecondError(BackfillAssetsError):
+    """A boundary is finer than a second, and no cell is."""
+
+    def __init__(self, instant: datetime) -> None:
+        super().__init__(
+            f"{instant.isoformat()} is not a whole second, but interval sets hold whole seconds. "
+            "Round the interval to its model's cells first."
+        )
+        self.instant = instant
+
+
+class BoundariesError(BackfillAssetsError):
+    """Raw boundaries are not sorted, not disjoint or not in pairs."""
+
+    def __init__(self, boundaries: tuple[int, ...]) -> None:
+        dots = ", ..." if len(boundaries) > _GLIMPSE else ""
+        shown = ", ".join(map(str, boundaries[:_GLIMPSE]))
+        super().__init__(
+            "Boundaries must be pairs of strictly increasing epoch seconds, found "
+            f"({shown}{dots}). Build the set with IntervalSet.of(...) instead."
+        )
+        self.boundaries = boundaries
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalSet:
+    """An immutable set of instants, made of disjoint intervals.
+
+    Attributes:
+        boundaries: Epoch seconds `(start0, end0, start1, end1, ...)`, strictly increasing.
+
+    Raises:
+        BoundariesError: `boundaries` is not in that canonical form.
+    """
+
+    boundaries: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        flat = self.boundaries
+        if len(flat) % 2 or not all(map(lt, flat, flat[1:])):
+            raise BoundariesError(flat)
+
+    @classmethod
+    def empty(cls) -> IntervalSet:
+        """The set of nothing."""
+        return cls()
+
+    @classmethod
+    def of(cls, intervals: Iterable[Interval]) -> IntervalSet:
+        """The set of all instants of these intervals, in any order, overlapping or not.
+
+        Raises:
+            SubSecondError: A boundary is not a whole second.
+        """
+        return cls.of_pairs((_whole(each.start), _whole(each.end)) for each in intervals)
+
+    @classmethod
+    def of_pairs(cls, pairs: Iterable[tuple[int, int]]) -> IntervalSet:
+        """The same from pairs of epoch seconds; an empty or reversed pair adds nothing."""
+        flat: list[int] = []
+        for start, end in sorted(pairs):  # sorting sorted runs is one merge, so this stays linear
+            if end <= start:
+                continue
+            if not flat or start > flat[-1]:
+                flat += (start, end)
+            elif end > flat[-1]:
+                flat[-1] = end
+        return cls(tuple(flat))
+
+    @classmethod
+    def union_all(cls, sets: Iterable[IntervalSet]) -> IntervalSet:
+        """Everything that is in at least one of the sets."""
+        return cls.of_pairs(pair for each in sets for pair in each.pairs())
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """The intervals as pairs of epoch seconds, in order."""
+        flat = iter(self.boundaries)
+        return zip(flat, flat, strict=True)
+
+    def covers(self, start: int, end: int) -> bool:
+        """Whether all of `[start, end)`, in epoch seconds, is in the set."""
+        at = bisect_right(self.boundaries, start)
+        return at % 2 == 1 and end <= self.boundaries[at]
+
+    def within(self, start: int, end: int) -> IntervalSet:
+        """What lies in `[start, end)`, in epoch seconds; logarithmic plus the answer's size."""
+        if end <= start:
+            return IntervalSet()
+        return IntervalSet(_common(_window(self.boundaries, start, end), (start, end)))
+
+    def hull(self) -> Interval | None:
+        """The smallest interval that holds the set, or None of the empty set."""
+        if not self.boundaries:
+            return None
+        return Interval(instant_of(self.boundaries[0]), instant_of(self.boundaries[-1]))
+
+    def seconds(self) -> int:
+        """How long all its intervals last together."""
+        return sum(self.boundaries[1::2]) - sum(self.boundaries[::2])
+
+    def __iter__(self) -> Iterator[Interval]:
+        for start, end in self.pairs():
+            yield Interval(instant_of(start), instant_of(end))
+
+    def __len__(self) -> int:
+        return len(self.boundaries) // 2
+
+    def __bool__(self) -> bool:
+        return bool(self.boundaries)
+
+    def __contains__(self, item: Interval | datetime) -> bool:
+        if isinstance(item, datetime):
+            return bisect_right(self.boundaries, epoch_of(item)) % 2 == 1
+        return self.covers(epoch_of(item.start), epoch_of(item.end + _ALMOST_A_SECOND))
+
+    def __or__(self, other: IntervalSet) -> IntervalSet:
+        if not other.boundaries or self.boundaries == other.boundaries:
+            return self
+        if not self.boundaries:
+            return other
+        return IntervalSet.of_pairs((*self.pairs(), *other.pairs()))
+
+    def __and__(self, other: IntervalSet) -> IntervalSet:
+        mine, others = self.boundaries, other.boundaries
+        if not mine or not others:
+            return IntervalSet()
+        mine = _window(mine, others[0], others[-1])
+        return IntervalSet(_common(mine, _window(others, self.boundaries[0], self.boundaries[-1])))
+
+    def __sub__(self, other: IntervalSet) -> IntervalSet:
+        mine = self.boundaries
+        if not mine:
+            return self
+        away = _window(other.boundaries, mine[0], mine[-1])
+        if not away:
+            return self
+        outside = (min(mine[0], away[0]) - 1, *away, max(mine[-1], away[-1]) + 1)
+        return IntervalSet(_common(mine, outside))
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(map(str, self)) + "}"
+
+
+def _whole(instant: datetime) -> int:
+    if instant.microsecond:
+        raise SubSecondError(instant)
+    return epoch_of(instant)
+
+
+def _window(flat: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
+    """The pairs that touch `[start, end)`, uncut."""
+    first, last = bisect_right(flat, start), bisect_left(flat, end)
+    return flat[first - first % 2 : last + last % 2]
+
+
+def _common(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    """The intersection of two canonical tuples, which is canonical again."""
+    shared: list[int] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        start = max(left[i], right[j])
+        if left[i + 1] < right[j + 1]:
+            end = left[i + 1]
+            i += 2
+        else:
+            end = right[j + 1]
+            j += 2
+        if start < end:
+            shared += (start, end)
+    return tuple(shared)

@@ -1,0 +1,114 @@
+"""A requested range: what a person asked for, read, checked, rounded and clipped, with a note."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.instants import When, end_at, read, start_at
+from backfill_assets.intervals.interval import Interval
+
+if TYPE_CHECKING:
+    from backfill_assets.intervals.cadence import Cadence
+
+
+class ReversedRangeError(BackfillAssetsError):
+    """A range ends where it starts, or before."""
+
+    def __init__(self, start: When, end: When) -> None:
+        super().__init__(
+            f"The range {start} to {end} holds no time: it ends where it starts, or before. "
+            "Give the earlier bound first (a date as end is meant with its day)."
+        )
+
+
+class OutsideLifeError(BackfillAssetsError):
+    """A range lies wholly before the model's start, or at or after its end."""
+
+    def __init__(self, asked: Interval, cadence: Cadence) -> None:
+        life = f"from {_text(cadence.start)}" + (f" to {_text(cadence.end)}" if cadence.end else "")
+        super().__init__(
+            f"The range {_text(asked.start)} to {_text(asked.end)} lies wholly outside the "
+            f"model's life, which is {life} (exclusive). Ask for a range within it."
+        )
+        self.asked = asked
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedRange:
+    """A range that was asked for, in whole cells of the model's life.
+
+    Attributes:
+        interval: What is meant. Instants closer together than one cell stay as they were asked.
+        note: What was changed about the request, in words, or None.
+    """
+
+    interval: Interval
+    note: str | None = None
+
+
+def parse_instant(when: When, cadence: Cadence, *, is_end: bool = False) -> datetime:
+    """One bound on its own: a date is local midnight, or as an end the local midnight after it.
+
+    Raises:
+        InstantFormatError: It is neither a date nor an instant with its offset.
+    """
+    return end_at(when, cadence.tz) if is_end else start_at(when, cadence.tz)
+
+
+def parse_interval(start: When, end: When, cadence: Cadence) -> Interval:
+    """Both bounds as they are meant, neither rounded nor clipped.
+
+    Raises:
+        InstantFormatError: A bound is neither a date nor an instant with its offset.
+        ReversedRangeError: The end is not after the start.
+    """
+    first, last = start_at(start, cadence.tz), end_at(end, cadence.tz)
+    if last <= first:
+        raise ReversedRangeError(start, end)
+    return Interval(first, last)
+
+
+def parse_range(start: When, end: When, cadence: Cadence) -> RequestedRange:
+    """A range in the model's zone, rounded outward to cells and clipped to the model's life.
+
+    Raises:
+        InstantFormatError: A bound is neither a date nor an instant with its offset.
+        ReversedRangeError: The end is not after the start.
+        OutsideLifeError: Nothing of it lies in the model's life.
+    """
+    asked = parse_interval(start, end, cadence)
+    if _is_instant(end) and not _holds_a_cell(asked, cadence):
+        note = f"shorter than one cell of one {cadence.unit.value}, so it requires none"
+        return RequestedRange(_clipped(asked, cadence), note)
+    cells = Interval(cadence.floor(asked.start), cadence.ceil(asked.end))
+    meant = _clipped(cells, cadence)
+    notes: list[str] = []
+    if cells != asked:
+        notes.append(f"rounded outward to whole cells of one {cadence.unit.value}")
+    if meant != cells:
+        notes.append("clipped to the model's life")
+    span = f": {_text(meant.start)} to {_text(meant.end)} (exclusive)"
+    return RequestedRange(meant, " and ".join(notes) + span if notes else None)
+
+
+def _clipped(asked: Interval, cadence: Cadence) -> Interval:
+    start = max(asked.start, cadence.start or asked.start)
+    end = min(asked.end, cadence.end or asked.end)
+    if end <= start:
+        raise OutsideLifeError(asked, cadence)
+    return Interval(start, end)
+
+
+def _holds_a_cell(asked: Interval, cadence: Cadence) -> bool:
+    return asked.duration >= cadence.shortest_cell(asked.start)
+
+
+def _is_instant(when: When) -> bool:
+    return isinstance(read(when), datetime)
+
+
+def _text(instant: datetime | None) -> str:
+    return "?" if instant is None else instant.strftime("%Y-%m-%dT%H:%MZ")

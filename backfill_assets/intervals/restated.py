@@ -1,0 +1,45 @@
+"""Restated: how far declaring a range of a model wrong reaches within that model."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval import epoch_of
+from backfill_assets.intervals.interval_set import IntervalSet
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.intervals.interval import Interval
+
+
+class Reach(Enum):
+    """What else is wrong in a model when some of its cells are."""
+
+    CELLS = "nothing else"
+    ONWARD = "all later cells: the model reads its own earlier ones"
+    HISTORY = "all cells: the model can't rebuild a part of itself"
+
+
+def restated(
+    cadence: Cadence, asked: Interval, *, reach: Reach, ready: IntervalSet, now: datetime
+) -> IntervalSet:
+    """The cells that a restatement declares wrong; those of them that are ready become work again.
+
+    Args:
+        cadence: The model's cells.
+        asked: The range that a person names; it rounds outward.
+        reach: How far an error in the model reaches.
+        ready: What the model holds.
+        now: The instant that counts as now: an error reaches no further.
+    """
+    cells = cadence.snap_out(asked)
+    if reach is Reach.CELLS:
+        return cells
+    start, end = cells.boundaries
+    if reach is Reach.HISTORY and ready:
+        start = min(start, ready.boundaries[0])
+    end = max(end, epoch_of(cadence.ceil(now)))
+    return cadence.snap_out(IntervalSet.of_pairs([(start, end)]))

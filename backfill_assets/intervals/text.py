@@ -1,0 +1,46 @@
+"""Interval sets as text: runs of partition keys, both ends included, with counts."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval import Interval, instant_of
+from backfill_assets.intervals.partition_keys import key_at
+
+if TYPE_CHECKING:
+    from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.intervals.interval_set import IntervalSet
+
+
+def ranges_text(cadence: Cadence, span: IntervalSet, limit: int = 5) -> str:
+    """The cells that overlap the span: `2024-01-01..2024-01-31 (31), 2024-02-05`.
+
+    Args:
+        cadence: Whose cells.
+        span: Which of them.
+        limit: How many runs are written out; the rest is counted.
+    """
+    cells = cadence.snap_out(span)
+    if not cells:
+        return "none"
+    runs = [_run(cadence, start, end) for start, end in islice(cells.pairs(), limit)]
+    if len(cells) > limit:
+        shown = sum(
+            cadence.count(Interval(instant_of(start), instant_of(end)))
+            for start, end in islice(cells.pairs(), limit)
+        )
+        more = len(cells) - limit
+        runs.append(
+            f"and {more} more {'range' if more == 1 else 'ranges'} ({cadence.count(cells) - shown})"
+        )
+    return ", ".join(runs)
+
+
+def _run(cadence: Cadence, start: int, end: int) -> str:
+    grid = cadence.grid
+    first, last = grid.index(start), grid.index(end - 1)
+    name = key_at(start, cadence.unit, cadence.tz)
+    if first == last:
+        return name
+    return f"{name}..{key_at(grid.boundary(last), cadence.unit, cadence.tz)} ({last - first + 1})"

@@ -1,0 +1,95 @@
+"""Time zones: the local calendar of an instant, and back; looked up once, then remembered."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from functools import cache, lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval import epoch_of, instant_of
+
+DAY = 86_400
+EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_SCANNED = (-15 * 365 * DAY, 130 * 365 * DAY)
+_SCAN_STEP = 7 * DAY
+
+
+class UnknownZoneError(BackfillAssetsError):
+    """A time zone is not in the tz database."""
+
+    def __init__(self, zone: str) -> None:
+        super().__init__(
+            f"Time zone {zone!r} is unknown. Use a name of the tz database, "
+            "for example 'UTC' or 'Europe/Berlin'."
+        )
+        self.zone = zone
+
+
+@cache
+def zone_of(name: str) -> ZoneInfo:
+    """The zone of that name.
+
+    Raises:
+        UnknownZoneError: There is none.
+    """
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise UnknownZoneError(name) from error
+
+
+@lru_cache(maxsize=1 << 16)
+def local_day(zone: str, epoch: int) -> int:
+    """The ordinal of the local calendar day of an epoch second."""
+    if zone == "UTC":
+        return epoch // DAY + EPOCH_ORDINAL
+    return instant_of(epoch).astimezone(zone_of(zone)).toordinal()
+
+
+@lru_cache(maxsize=1 << 16)
+def midnight(zone: str, ordinal: int) -> int:
+    """The epoch second at which a local calendar day begins.
+
+    Where clocks skip midnight that is the first instant after the skip, and where they repeat it
+    the first of the two (both are what `fold=0` means).
+    """
+    if zone == "UTC":
+        return (ordinal - EPOCH_ORDINAL) * DAY
+    local = datetime.fromordinal(ordinal).replace(tzinfo=zone_of(zone))
+    return epoch_of(local.astimezone(UTC))
+
+
+def offset_at(zone: str, epoch: int) -> int:
+    """How many seconds local clocks are ahead of UTC."""
+    offset = instant_of(epoch).astimezone(zone_of(zone)).utcoffset() or timedelta()
+    return int(offset.total_seconds())
+
+
+@cache
+def phases(zone: str, step: int) -> tuple[tuple[int, int], ...]:
+    """Where a grid of `step` seconds on local clocks lies against UTC, as `(since, phase)`.
+
+    One entry for nearly every zone: clocks move by whole steps. More where they moved by a part of
+    one (Lord Howe Island twice a year, Caracas in 2007).
+    """
+    if zone == "UTC":
+        return ((_SCANNED[0], 0),)
+    found = [(_SCANNED[0], -offset_at(zone, _SCANNED[0]) % step)]
+    for epoch in range(_SCANNED[0] + _SCAN_STEP, _SCANNED[1], _SCAN_STEP):
+        phase = -offset_at(zone, epoch) % step
+        if phase != found[-1][1]:
+            found.append((_moved_at(zone, step, epoch - _SCAN_STEP, epoch), phase))
+    return tuple(found)
+
+
+def _moved_at(zone: str, step: int, before: int, after: int) -> int:
+    """The first second of the new phase, by bisection."""
+    new = -offset_at(zone, after) % step
+    while after - before > 1:
+        middle = (before + after) // 2
+        if -offset_at(zone, middle) % step == new:
+            after = middle
+        else:
+            before = middle
+    return after

@@ -1,0 +1,77 @@
+"""Batches: consecutive cells of one snapshot that are computed, audited and committed together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.intervals.interval_set import IntervalSet
+
+
+class BatchLimitError(BackfillAssetsError):
+    """A batch size or a batch concurrency is below one."""
+
+    def __init__(self, name: str, found: int) -> None:
+        super().__init__(f"{name} is {found}, but must be at least 1. Leave it out for no limit.")
+        self.name = name
+        self.found = found
+
+
+def batches(
+    cadence: Cadence, missing: IntervalSet, batch_size: int | None = None
+) -> tuple[Interval, ...]:
+    """The missing cells cut at every gap and after every `batch_size` cells, in order.
+
+    Raises:
+        BatchLimitError: `batch_size` is below 1.
+    """
+    if batch_size is not None and batch_size < 1:
+        raise BatchLimitError("batch_size", batch_size)
+    grid = cadence.grid
+    cut: list[Interval] = []
+    for start, end in cadence.snap_out(missing).pairs():
+        first, last = grid.index(start), grid.index(end - 1) + 1
+        for number in range(first, last, batch_size or last - first):
+            stop = min(number + (batch_size or last - first), last)
+            cut.append(Interval(instant_of(grid.boundary(number)), instant_of(grid.boundary(stop))))
+    return tuple(cut)
+
+
+def waits_for(
+    batches: Sequence[Interval], batch_concurrency: int | None = None, *, in_order: bool = False
+) -> tuple[tuple[int, ...], ...]:
+    """For each batch the numbers of those that must be done before it may start.
+
+    Args:
+        batches: The batches of one snapshot, in order.
+        batch_concurrency: How many may be in flight at once; None: all.
+        in_order: One after the other, as a model that reads its own earlier cells needs.
+
+    Raises:
+        BatchLimitError: `batch_concurrency` is below 1.
+    """
+    if batch_concurrency is not None and batch_concurrency < 1:
+        raise BatchLimitError("batch_concurrency", batch_concurrency)
+    limit = 1 if in_order else batch_concurrency
+    if limit is None:
+        return ((),) * len(batches)
+    return tuple((number - limit,) if number >= limit else () for number in range(len(batches)))
+
+
+def unblocked(
+    batches: Sequence[Interval], blocked: IntervalSet, *, in_order: bool = False
+) -> tuple[Interval, ...]:
+    """The batches that touch nothing blocked; in order, only those before the first that does."""
+    free: list[Interval] = []
+    for batch in batches:
+        if not blocked.within(epoch_of(batch.start), epoch_of(batch.end)):
+            free.append(batch)
+        elif in_order:
+            break
+    return tuple(free)
