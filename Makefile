@@ -1,0 +1,52 @@
+# Two commands matter: `make demo` and `make test`. Each sets up what it needs and is quick the next time.
+
+PYTHON ?= python3
+BIN := .venv/bin
+export DAGSTER_DISABLE_TELEMETRY := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo ui audit test test-all check bench lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env: ## Create .venv from the lock and fetch the Delta jars, if that is not done yet
+	@$(PYTHON) scripts/doctor.py
+	@$(PYTHON) scripts/setup_env.py
+	@$(BIN)/python scripts/fetch_jars.py
+
+demo: export DAGSTER_HOME := $(CURDIR)
+demo: env ## Land real input and fill the whole history of every model
+	@$(BIN)/python -m backfill_assets.cli.demo
+
+ui: export DAGSTER_HOME := $(CURDIR)
+ui: env ## Open the Dagster UI on port 3000 of this machine, for this machine only
+	$(BIN)/dagster dev -h 127.0.0.1 -p 3000
+
+audit: export DAGSTER_HOME := $(CURDIR)
+audit: env ## Audit the published data; ends with 1 when a blocking audit fails
+	@$(BIN)/backfill audit
+
+test: env ## Run the tests, but not the slow ones
+	@$(BIN)/pytest
+
+test-all: env ## Run every test
+	@$(BIN)/pytest -m ""
+
+check: env ## Lint, format, types, import contracts, spelling
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/lint-imports
+	@$(BIN)/codespell
+
+bench: env ## Measure, and write the numbers to benchmarks/results
+	@$(BIN)/python -m benchmarks
+
+lock: ## Resolve the dependencies anew within the bounds of pyproject.toml
+	@$(PYTHON) scripts/setup_env.py lock --upgrade
+
+clean: ## Remove the environment, the jars and the caches, but no data
+	rm -rf .venv .tools .spark-jars .spark-jars.partial
+	rm -rf .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,144 @@
+"""The Delta jars of a checkout: fetched once by Spark's own resolver into `.spark-jars`.
+
+Runs in the environment's Python. Later starts of Spark name these files and resolve nothing.
+The folder is whole or absent: it is filled under another name and renamed at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SCALA = "2.13"
+STAMP = "fetched"
+NO_NETWORK = """\
+Expected to reach the Maven repository that Spark asks by default. Connect this machine, or name a
+mirror (export DEFAULT_ARTIFACT_REPOSITORY=<address>) or a proxy
+(export JAVA_TOOL_OPTIONS="-Dhttps.proxyHost=<host> -Dhttps.proxyPort=<port>"),
+and run `make env` again. Nothing was left half done."""
+
+
+class FetchError(Exception):
+    """Jars that could not be fetched, in words for the person who started it."""
+
+
+def main(root: Path) -> int:
+    """Fill `.spark-jars` unless it is filled; return the process's exit code."""
+    package = find_spec("pyspark")
+    if package is None or package.origin is None:
+        print("\nFound no pyspark in this Python. Run `make env` instead.\n", file=sys.stderr)
+        return 1
+    try:
+        fetch(root / ".spark-jars", coordinate(), Path(package.origin).parent)
+    except FetchError as error:
+        print(f"\n{error}\n", file=sys.stderr)
+        return 1
+    return 0
+
+
+def coordinate() -> str:
+    """Return the Maven name of the Delta that fits the installed packages."""
+    spark = ".".join(version("pyspark").split(".")[:2])
+    return f"io.delta:delta-spark_{spark}_{SCALA}:{version('delta-spark')}"
+
+
+def fetch(target: Path, wanted: str, spark_home: Path) -> None:
+    """Make `target` hold the jars of `wanted` that Spark does not bring itself.
+
+    Raises:
+        FetchError: Spark could not resolve them.
+    """
+    if is_filled(target, wanted):
+        return
+    print(f"Fetching {wanted} into {target.name} ...", flush=True)
+    partial = target.with_name(f"{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        jars = partial / "jars"
+        jars.mkdir(parents=True)
+        resolve(wanted, partial / "ivy", spark_home)
+        for jar in needed((partial / "ivy" / "jars").glob("*.jar"), spark_home / "jars"):
+            shutil.copy2(jar, jars)
+        names = sorted(jar.name for jar in jars.iterdir())
+        (jars / STAMP).write_text("\n".join([wanted, *names]) + "\n")
+        shutil.rmtree(target, ignore_errors=True)
+        jars.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def is_filled(target: Path, wanted: str) -> bool:
+    """Return whether `target` was filled for `wanted` and still has every file."""
+    stamp = target / STAMP
+    if not stamp.exists():
+        return False
+    fetched, *names = stamp.read_text().splitlines()
+    return fetched == wanted and all((target / name).exists() for name in names)
+
+
+def resolve(wanted: str, ivy: Path, spark_home: Path) -> None:
+    """Let spark-submit resolve `wanted` into `ivy` around a program that does nothing.
+
+    Raises:
+        FetchError: it ended with another code than 0, or brought no Delta.
+    """
+    nothing = ivy.with_name("nothing.py")
+    nothing.write_text("")
+    settings = [f"spark.jars.ivy={ivy}", "spark.master=local[1]", "spark.ui.enabled=false"]
+    options = [word for setting in settings for word in ("--conf", setting)]
+    done = subprocess.run(
+        [str(spark_home / "bin" / "spark-submit"), "--packages", wanted, *options, str(nothing)],
+        env=os.environ | {"SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": sys.executable},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode or not any((ivy / "jars").glob("io.delta_*.jar")):
+        raise FetchError(f"{telling_lines(done.stdout)}\nCould not fetch {wanted}.\n{NO_NETWORK}")
+
+
+def telling_lines(said: str) -> str:
+    """Return the lines of a resolver's long report that name a cause."""
+    lines = [line.strip() for line in said.splitlines()]
+    causes = re.compile(
+        "not found|unresolved|exception|error|refused|timed out|unknown", re.IGNORECASE
+    )
+    telling = [line for line in lines if causes.search(line) and not line.startswith("at ")]
+    return "\n".join((telling or lines)[:5])
+
+
+def needed(resolved: Iterable[Path], shipped: Path) -> list[Path]:
+    """Return Delta's own jars, and JTS where Spark does not bring it.
+
+    The other jars are older versions of what Spark brings, or clients of Unity Catalog.
+    """
+    brought = {artifact(jar.name) for jar in shipped.glob("*.jar")}
+    return [
+        jar
+        for jar in resolved
+        if jar.name.startswith("io.delta_")
+        or (jar.name.startswith("org.locationtech.jts_") and artifact(jar.name) not in brought)
+    ]
+
+
+def artifact(file_name: str) -> str:
+    """Return a jar's artifact id: "jts-core" of "org.locationtech.jts_jts-core-1.20.0.jar"."""
+    without_version = re.sub(r"-\d[^_]*\.jar$", "", file_name)
+    return re.sub(r"^[\w-]+(\.[\w-]+)+?_(?!\d)", "", without_version)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(__file__).resolve().parent.parent))
