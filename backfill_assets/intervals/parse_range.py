@@ -42,10 +42,12 @@ class RequestedRange:
 
     Attributes:
         interval: What is meant. Instants closer together than one cell stay as they were asked.
+        asked: What was asked for, neither rounded nor clipped: the end that `end_bounded` respects.
         note: What was changed about the request, in words, or None.
     """
 
     interval: Interval
+    asked: Interval
     note: str | None = None
 
 
@@ -82,7 +84,7 @@ def parse_range(start: When, end: When, cadence: Cadence) -> RequestedRange:
     asked = parse_interval(start, end, cadence)
     if _is_instant(end) and not _holds_a_cell(asked, cadence):
         note = f"shorter than one cell of one {cadence.unit.value}, so it requires none"
-        return RequestedRange(_clipped(asked, cadence), note)
+        return RequestedRange(_clipped(asked, cadence), asked, note)
     cells = Interval(cadence.floor(asked.start), cadence.ceil(asked.end))
     meant = _clipped(cells, cadence)
     notes: list[str] = []
@@ -91,7 +93,7 @@ def parse_range(start: When, end: When, cadence: Cadence) -> RequestedRange:
     if meant != cells:
         notes.append("clipped to the model's life")
     span = f": {_text(meant.start)} to {_text(meant.end)} (exclusive)"
-    return RequestedRange(meant, " and ".join(notes) + span if notes else None)
+    return RequestedRange(meant, asked, " and ".join(notes) + span if notes else None)
 
 
 def _clipped(asked: Interval, cadence: Cadence) -> Interval:

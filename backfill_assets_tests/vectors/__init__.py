@@ -1,0 +1,1 @@
+"""Cases with known answers, and their runner: `python -m backfill_assets_tests.vectors [PATH...]`."""

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from backfill_assets_tests.vectors.__main__ import main
+from backfill_assets_tests.vectors.answers import NotSupportedYet
+from backfill_assets_tests.vectors.runner import (
+    CASES,
+    cases_of,
+    default_files,
+    differences,
+    judge,
+)
+
+ANSWERED = [case for file in default_files() for case in cases_of(file)]
+MORE = [case for case in cases_of(CASES / "end_bounded.json") if not case["model"].get("lookback")]
+
+
+@pytest.mark.parametrize("case", [*ANSWERED, *MORE], ids=lambda case: case["id"])
+def test_a_case_has_its_known_answer(case: dict[str, Any]):
+    assert judge(case) is None
+
+
+def test_every_difference_names_an_existing_case_and_a_reason():
+    ids = {case["id"] for file in CASES.glob("*.json") for case in cases_of(file)}
+    assert differences().keys() <= ids
+    assert all(each["reason"].endswith(".") for each in differences().values())
+
+
+def test_a_difference_really_differs():
+    expected = {case["id"]: case["expected"] for case in [*ANSWERED, *MORE]}
+    assert [i for i, ours in differences().items() if ours["expected"] == expected.get(i)] == []
+
+
+def test_a_case_of_a_later_stage_is_not_answered():
+    with pytest.raises(NotSupportedYet):
+        judge(cases_of(CASES / "categorization.json")[0])
+
+
+def test_the_runner_ends_with_the_counts_and_fails_with_a_failing_case(tmp_path, capsys):
+    case = {"id": "x-1", "name": "wrong", "call": {"fn": "merge", "intervals": []}, "expected": [1]}
+    right = {**case, "id": "x-2", "expected": []}
+    later = {**case, "id": "x-3", "call": {"fn": "categorize"}}
+    chokes = {**case, "id": "x-4", "call": {"fn": "merge"}}
+    cases = {"cases": [case, right, later, chokes]}
+    (tmp_path / "some.json").write_text(json.dumps(cases), encoding="utf-8")
+
+    assert main([str(tmp_path)]) == 1
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" (")[0] for line in lines[:2]] == ["FAILED x-1", "FAILED x-4"]
+    assert lines[2] == "skipped, built by a later stage: some.json 1"
+    assert lines[-1] == "1 passed, 2 failed, 1 skipped"
+
+
+def test_the_runner_answers_all_of_our_own_cases(capsys):
+    assert main([]) == 0
+    assert capsys.readouterr().out.splitlines() == [f"{len(ANSWERED)} passed, 0 failed"]

@@ -1,0 +1,101 @@
+"""A case's words in ours: its model as a cadence, its texts as intervals, and our answers as its."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from backfill_assets.intervals import Cadence, Interval, IntervalSet, Unit
+from backfill_assets.intervals.instants import start_at
+from backfill_assets.intervals.required import inherited_start
+from backfill_assets.intervals.restated import Reach
+
+Json = Any
+
+DEFAULT_NOW = "2025-01-01T00:00:00Z"
+
+UNITS = {
+    "five_minute": Unit.MINUTE5,
+    "quarter_hour": Unit.MINUTE15,
+    "half_hour": Unit.MINUTE30,
+    "hour": Unit.HOUR,
+    "day": Unit.DAY,
+    "week": Unit.WEEK,
+    "month": Unit.MONTH,
+    "year": Unit.YEAR,
+}
+UNIT_NAMES = {unit: name for name, unit in UNITS.items()}
+
+# Kinds of which a part can't be rebuilt alone. INCREMENTAL_BY_UNIQUE_KEY is none of them: our
+# ready records know which cells hold which keys.
+WHOLE_HISTORY = {
+    "FULL",
+    "VIEW",
+    "MANAGED",
+    "INCREMENTAL_UNMANAGED",
+    "INCREMENTAL_BY_PARTITION",
+    "SCD_TYPE_2",
+    "SCD_TYPE_2_BY_TIME",
+    "SCD_TYPE_2_BY_COLUMN",
+}
+IN_ORDER = WHOLE_HISTORY | {"INCREMENTAL_BY_UNIQUE_KEY"}
+ONE_BATCH = {"FULL", "VIEW"}
+
+
+def cadence_of(model: dict[str, Json], start: datetime | None = None) -> Cadence:
+    """The model's cells and life; `start` is the one it inherits, if it has none of its own."""
+    unit = model.get("interval_unit")
+    return Cadence.of_cron(
+        model.get("cron", "@daily"),
+        unit=None if unit is None else UNITS[unit],
+        start=model.get("start", start),
+        end=model.get("end"),
+        cron_tz=model.get("cron_tz"),
+    )
+
+
+def start_of(name: str, models: dict[str, Json]) -> datetime | None:
+    """Where a model's history begins, through what it reads."""
+    model = models[name]
+    own = start_at(model["start"], "UTC") if "start" in model else None
+    return inherited_start(
+        own, (start_of(each, models) for each in model.get("depends_on", ()) if each in models)
+    )
+
+
+def reach_of(model: dict[str, Json]) -> Reach:
+    """How far a restatement of the model reaches in itself."""
+    if model.get("kind") in WHOLE_HISTORY:
+        return Reach.HISTORY
+    return Reach.ONWARD if model.get("depends_on_self") else Reach.CELLS
+
+
+def in_order(model: dict[str, Json]) -> bool:
+    """Whether its batches must run one after the other."""
+    return bool(model.get("depends_on_self")) or model.get("kind") in IN_ORDER
+
+
+def now_of(case: dict[str, Json]) -> datetime:
+    """The instant that counts as now."""
+    now = case["call"].get("execution_time") or case.get("now") or DEFAULT_NOW
+    return start_at(now, "UTC")
+
+
+def state_of(holder: dict[str, Json]) -> IntervalSet:
+    """The ready intervals that a case, or a model of it, records."""
+    return instants((holder.get("state") or {}).get("intervals", ()))
+
+
+def instants(pairs: Json) -> IntervalSet:
+    """A set from pairs of instants."""
+    return IntervalSet.of(Interval(start_at(start, "UTC"), start_at(end, "UTC")) for start, end in pairs)
+
+
+def texts(intervals: Json) -> list[list[str]]:
+    """Intervals as pairs of instants."""
+    return [[text(each.start), text(each.end)] for each in intervals]
+
+
+def text(instant: datetime) -> str:
+    """An instant as the cases write it."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
