@@ -55,7 +55,10 @@ def sync(root: Path) -> None:
 
     uv = find_uv(root)
     stamp.unlink(missing_ok=True)
-    print("Installing the Python packages into .venv (about 1 GB the first time) ...", flush=True)
+    print(
+        "Installing the Python packages into .venv (about 800 MB to fetch the first time) ...",
+        flush=True,
+    )
     venv.create(root / ".venv", clear=not made_by_this_python(root), symlinks=True)
     pip = [uv, "pip"]
     into = ["--python", str(python)]
@@ -125,7 +128,7 @@ def run(command: list[str], purpose: str, cwd: Path | None = None) -> None:
     Raises:
         SetupError: the command is missing or did not end with 0.
     """
-    patient = {"UV_HTTP_TIMEOUT": "180", "UV_LINK_MODE": "copy"}  # a slow line; caches elsewhere
+    patient = {"UV_HTTP_TIMEOUT": "180"}  # pyspark alone is 400 MB
     inherited = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     done = subprocess.run(command, cwd=cwd, env=patient | inherited, check=False)
     if done.returncode:

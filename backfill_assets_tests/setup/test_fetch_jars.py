@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import ModuleType
+
+WANTED = "io.delta:delta-spark_4.2_2.13:4.4.0"
+DELTA = "io.delta_delta-spark_4.2_2.13-4.4.0.jar"
+JTS = "org.locationtech.jts_jts-core-1.20.0.jar"
+LOG4J = "org.apache.logging.log4j_log4j-api-2.25.3.jar"
+UNITY = "io.unitycatalog_unitycatalog-client-0.6.0.jar"
+
+# Finds the folder in `--conf spark.jars.ivy=FOLDER`, as spark-submit does.
+RESOLVING = f"""
+for word in "$@"; do case "$word" in spark.jars.ivy=*) ivy="${{word#*=}}" ;; esac; done
+mkdir -p "$ivy/jars" && cd "$ivy/jars" && touch {DELTA} {JTS} {LOG4J} {UNITY}
+"""
+UNREACHABLE = "echo 'Server access error: java.net.UnknownHostException' >&2; exit 1"
+
+
+@pytest.fixture
+def jars(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("fetch_jars")
+
+
+@pytest.fixture
+def spark(tmp_path: Path) -> Callable[[str], Path]:
+    """Make a Spark home whose spark-submit does what it is told here."""
+
+    def make(body: str) -> Path:
+        home = tmp_path / "spark"
+        (home / "jars").mkdir(parents=True, exist_ok=True)
+        (home / "bin").mkdir(exist_ok=True)
+        submit = home / "bin" / "spark-submit"
+        submit.write_text(f"#!/bin/sh\n{body}\n")
+        submit.chmod(0o755)
+        return home
+
+    return make
+
+
+def jars_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("*.jar")}
+
+
+def test_only_jars_that_spark_does_not_bring_are_kept(
+    jars: ModuleType, spark: Callable[[str], Path], tmp_path: Path
+):
+    home = spark(RESOLVING)
+    (home / "jars" / "jts-core-1.20.0.jar").touch()
+
+    jars.fetch(tmp_path / "kept", WANTED, home)
+
+    assert jars_in(tmp_path / "kept") == {DELTA}
+    assert not (tmp_path / "kept.partial").exists()
+
+
+def test_jts_is_kept_for_a_spark_without_it(
+    jars: ModuleType, spark: Callable[[str], Path], tmp_path: Path
+):
+    jars.fetch(tmp_path / "kept", WANTED, spark(RESOLVING))
+
+    assert jars_in(tmp_path / "kept") == {DELTA, JTS}
+
+
+def test_a_second_start_resolves_nothing(
+    jars: ModuleType, spark: Callable[[str], Path], tmp_path: Path
+):
+    jars.fetch(tmp_path / "kept", WANTED, spark(RESOLVING))
+
+    jars.fetch(tmp_path / "kept", WANTED, spark("exit 1"))
+
+    assert jars_in(tmp_path / "kept") == {DELTA, JTS}
+
+
+def test_another_version_or_a_lost_jar_is_fetched_again(
+    jars: ModuleType, spark: Callable[[str], Path], tmp_path: Path
+):
+    kept = tmp_path / "kept"
+    jars.fetch(kept, WANTED, spark(RESOLVING))
+    assert not jars.is_filled(kept, "io.delta:delta-spark_4.2_2.13:4.5.0")
+    (kept / DELTA).unlink()
+
+    jars.fetch(kept, WANTED, spark(RESOLVING))
+
+    assert jars.is_filled(kept, WANTED)
+
+
+def test_an_unreachable_repository_is_said_and_leaves_no_folder(
+    jars: ModuleType, spark: Callable[[str], Path], tmp_path: Path
+):
+    with pytest.raises(jars.FetchError) as failure:
+        jars.fetch(tmp_path / "kept", WANTED, spark(UNREACHABLE))
+
+    message = str(failure.value)
+    assert "java.net.UnknownHostException" in message
+    assert f"Could not fetch {WANTED}." in message
+    assert "run `make env` again" in message
+    assert {path.name for path in tmp_path.iterdir()} == {"spark"}
+
+
+def test_a_failed_fetch_keeps_the_jars_of_before(
+    jars: ModuleType, spark: Callable[[str], Path], tmp_path: Path
+):
+    kept = tmp_path / "kept"
+    jars.fetch(kept, WANTED, spark(RESOLVING))
+
+    with pytest.raises(jars.FetchError):
+        jars.fetch(kept, "io.delta:delta-spark_4.2_2.13:4.5.0", spark(UNREACHABLE))
+
+    assert jars_in(kept) == {DELTA, JTS}
+
+
+def test_a_resolver_that_brings_no_delta_has_failed(
+    jars: ModuleType, spark: Callable[[str], Path], tmp_path: Path
+):
+    with pytest.raises(jars.FetchError):
+        jars.fetch(tmp_path / "kept", WANTED, spark("exit 0"))
+
+    assert not (tmp_path / "kept").exists()
+
+
+def test_the_wanted_delta_is_the_one_of_the_installed_packages(jars: ModuleType):
+    assert jars.coordinate() == WANTED
