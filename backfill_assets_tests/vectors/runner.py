@@ -50,7 +50,9 @@ def default_files() -> list[Path]:
 def files_of(paths: Iterable[Path]) -> list[Path]:
     """The files, and every JSON file of the folders."""
     return [
-        file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])
+        file
+        for path in paths
+        for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])
     ]
 
 
@@ -80,6 +82,6 @@ def judge(case: dict[str, Any]) -> Failure | None:
     return Failure(case["id"], case.get("name", ""), expected, found)
 
 
-def _both_refuse(expected: Any, found: Any) -> bool:
+def _both_refuse(expected: object, found: object) -> bool:
     """The cases name the peer's exception class, which can't be ours."""
     return all(isinstance(each, dict) and "error" in each for each in (expected, found))

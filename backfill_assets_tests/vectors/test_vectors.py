@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,7 +41,9 @@ def test_a_case_of_a_later_stage_is_not_answered():
         judge(cases_of(CASES / "categorization.json")[0])
 
 
-def test_the_runner_ends_with_the_counts_and_fails_with_a_failing_case(tmp_path, capsys):
+def test_the_runner_ends_with_the_counts_and_fails_with_a_failing_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     case = {"id": "x-1", "name": "wrong", "call": {"fn": "merge", "intervals": []}, "expected": [1]}
     right = {**case, "id": "x-2", "expected": []}
     later = {**case, "id": "x-3", "call": {"fn": "categorize"}}
@@ -56,6 +59,6 @@ def test_the_runner_ends_with_the_counts_and_fails_with_a_failing_case(tmp_path,
     assert lines[-1] == "1 passed, 2 failed, 1 skipped"
 
 
-def test_the_runner_answers_all_of_our_own_cases(capsys):
+def test_the_runner_answers_all_of_our_own_cases(capsys: pytest.CaptureFixture[str]):
     assert main([]) == 0
     assert capsys.readouterr().out.splitlines() == [f"{len(ANSWERED)} passed, 0 failed"]

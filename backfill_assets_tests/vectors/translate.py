@@ -88,7 +88,9 @@ def state_of(holder: dict[str, Json]) -> IntervalSet:
 
 def instants(pairs: Json) -> IntervalSet:
     """A set from pairs of instants."""
-    return IntervalSet.of(Interval(start_at(start, "UTC"), start_at(end, "UTC")) for start, end in pairs)
+    return IntervalSet.of(
+        Interval(start_at(start, "UTC"), start_at(end, "UTC")) for start, end in pairs
+    )
 
 
 def texts(intervals: Json) -> list[list[str]]:

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from backfill_assets.intervals import (
+    WHOLE_CELL,
+    Daily,
+    Hourly,
+    Interval,
+    IntervalSet,
+    Whole,
+)
+from backfill_assets.intervals.text import ranges_text
+
+DAY = timedelta(days=1)
+
+
+def days(*runs: tuple[int, int]) -> IntervalSet:
+    first = datetime(2024, 1, 1, tzinfo=UTC)
+    return IntervalSet.of(Interval(first + a * DAY, first + b * DAY) for a, b in runs)
+
+
+def test_runs_are_printed_with_both_ends_and_their_count():
+    assert ranges_text(Daily(), days((0, 31), (35, 36))) == (
+        "2024-01-01..2024-01-31 (31), 2024-02-05"
+    )
+
+
+def test_more_runs_than_the_limit_are_counted():
+    runs = days((0, 1), (2, 4), (6, 9), (11, 12))
+
+    assert ranges_text(Daily(), runs, limit=2) == (
+        "2024-01-01, 2024-01-03..2024-01-04 (2), and 2 more ranges (4)"
+    )
+    assert ranges_text(Daily(), runs, limit=3).endswith("and 1 more range (1)")
+
+
+def test_nothing_and_everything_have_words():
+    assert ranges_text(Daily(), IntervalSet.empty()) == "none"
+    assert ranges_text(Whole(), IntervalSet.of([WHOLE_CELL])) == "whole"
+
+
+def test_hours_are_those_of_the_models_zone():
+    hourly = Hourly(tz="Asia/Kolkata")
+
+    assert ranges_text(hourly, IntervalSet.of(Daily(tz="Asia/Kolkata").cells(days((0, 1))))) == (
+        "2024-01-01-00:00..2024-01-02-23:00 (48)"
+    )
