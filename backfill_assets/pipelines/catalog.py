@@ -1,0 +1,26 @@
+"""The catalog: every model and every source of this project. Start reading here.
+
+    shop, ad networks, web collector           what each subject tells
+    ------------------------------------------------------------------------------------------
+    commerce   raw_orders, raw_items       ->  orders, fact_order_items
+               raw_supply_prices           ->  cost_history
+               orders, items, costs        ->  fact_orders -> gross_margin_daily
+                                               -> revenue_weekly, revenue_monthly
+    marketing  ad_events                   ->  campaign_performance
+                                               -> campaign_trends_monthly, roi_analysis
+    web        raw_events                  ->  events (hourly) -> sessions (daily)
+
+Each subject is a folder: `sources.py` says what comes in, `models.py` what is made of it, the
+`.sql` files how, `schemas.py` with which columns, and `landing.py` where the sample data comes
+from. To add a model, declare it in its subject's `models.py` and put it into MODELS there.
+"""
+
+from __future__ import annotations
+
+from backfill_assets.pipelines.commerce import models as commerce, sources as commerce_sources
+from backfill_assets.pipelines.marketing import models as marketing, sources as marketing_sources
+from backfill_assets.pipelines.web import models as web, sources as web_sources
+
+MODELS = (*commerce.MODELS, *marketing.MODELS, *web.MODELS)
+
+SOURCES = (*commerce_sources.SOURCES, *marketing_sources.SOURCES, *web_sources.SOURCES)

@@ -1,0 +1,8 @@
+SELECT
+  CAST(DATE_TRUNC('MONTH', order_date) AS DATE) AS month_start,
+  store_id,
+  CAST(SUM(orders) AS BIGINT) AS orders,
+  CAST(SUM(revenue) AS DECIMAL(18, 2)) AS revenue
+FROM commerce.gross_margin_daily
+WHERE order_date >= :start_ds AND order_date < :end_ds
+GROUP BY 1, 2

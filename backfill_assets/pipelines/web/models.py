@@ -1,0 +1,61 @@
+"""Web, from page views by the hour to sessions by the day."""
+
+from __future__ import annotations
+
+from backfill_assets.intervals.cadence import Daily, Hourly
+from backfill_assets.models.audit import row_count_within, row_rule
+from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
+from backfill_assets.models.model import Model
+from backfill_assets.models.source import TimeColumns
+from backfill_assets.models.sql_file import sql_file
+from backfill_assets.models.upstream import Upstream
+from backfill_assets.pipelines.web import schemas
+from backfill_assets.pipelines.web.sessions import LOOKBACK_HOURS, sessions as find_sessions
+from backfill_assets.pipelines.web.sources import FIRST_DAY, LAST_DAY
+
+_OWNER = "team:web-analytics"
+
+events = Model(
+    name="web.events",
+    description="Every page view once.",
+    query=sql_file("events.sql"),
+    kind=IncrementalByUniqueKey(time_column="event_time", latest_by="ingested_at"),
+    cadence=Hourly(start=FIRST_DAY, end=LAST_DAY),
+    upstreams=["web.raw_events"],
+    grain="one row per page view",
+    unique_key=["event_id"],
+    columns=schemas.Events,
+    times=TimeColumns(event="event_time", ingested="ingested_at"),
+    audits=[
+        row_rule("date_is_of_the_event", "event_date = TO_DATE(event_time)"),
+        row_rule("seen_before_ingested", "event_time <= ingested_at"),
+        row_count_within(0.02, warn=True),
+    ],
+    late_window=24,
+    batch_size=15 * 24,
+    owner=_OWNER,
+    tags={"domain": "behaviour"},
+)
+
+sessions = Model(
+    name="web.sessions",
+    description="Visits: page views of a user without thirty minutes of silence.",
+    query=find_sessions,
+    kind=IncrementalByTimeRange(time_column="session_date"),
+    cadence=Daily(start=FIRST_DAY, end=LAST_DAY),
+    upstreams=[Upstream("web.events", lookback=LOOKBACK_HOURS)],
+    grain="one row per session",
+    unique_key=["session_id"],
+    columns=schemas.Sessions,
+    times=TimeColumns(event="ended_at", created="closed_at"),
+    audits=[
+        row_rule("ends_after_it_starts", "started_at <= ended_at AND ended_at < closed_at"),
+        row_rule("shorter_than_two_days", "closed_at - started_at <= INTERVAL 48 HOURS"),
+    ],
+    late_window=2,
+    batch_size=15,
+    owner=_OWNER,
+    tags={"domain": "behaviour"},
+)
+
+MODELS = (events, sessions)

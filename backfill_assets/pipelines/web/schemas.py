@@ -1,0 +1,30 @@
+"""The columns of the web models."""
+
+from __future__ import annotations
+
+import pandera.pyspark as pa
+import pyspark.sql.types as T  # noqa: TC002 - pandera reads the annotations when it runs
+
+
+class Events(pa.DataFrameModel):
+    """One row per page view."""
+
+    event_id: T.StringType
+    event_time: T.TimestampType
+    event_date: T.DateType = pa.Field(description="UTC day of event_time")
+    user_id: T.StringType
+    page: T.StringType
+    ingested_at: T.TimestampType
+
+
+class Sessions(pa.DataFrameModel):
+    """One row per session."""
+
+    session_id: T.StringType
+    user_id: T.StringType
+    session_date: T.DateType = pa.Field(description="UTC day in which the session was over")
+    started_at: T.TimestampType
+    ended_at: T.TimestampType = pa.Field(description="the last page view")
+    closed_at: T.TimestampType = pa.Field(description="when it counted as over")
+    page_views: T.LongType = pa.Field(ge=1)
+    pages: T.LongType = pa.Field(ge=1, description="distinct ones")
