@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.intervals.cron import Cron, unit_of_cron
+from backfill_assets.intervals.cron import cron_of, unit_of_cron
 from backfill_assets.intervals.grid import Grid, Unit, grid_of
 from backfill_assets.intervals.instants import When, end_at, start_at
 from backfill_assets.intervals.interval import Interval, epoch_of, in_utc, instant_of
@@ -83,7 +83,7 @@ class Cadence:
     def __post_init__(self) -> None:
         zone_of(self.tz)
         if self.cron is not None:
-            Cron(self.cron, self.cron_tz or self.tz)
+            cron_of(self.cron, self.cron_tz or self.tz)
         start = in_utc(self.start) if self.start else None
         end = in_utc(self.end) if self.end else None
         if start and end and end <= start:
@@ -199,7 +199,7 @@ class Cadence:
             return WHOLE_CELL.end
         if self.cron is None:
             return self.floor(now)
-        return self.floor(Cron(self.cron, self.cron_tz or self.tz).floor(now))
+        return self.floor(cron_of(self.cron, self.cron_tz or self.tz).floor(now))
 
     def _numbers(self, span: IntervalSet | Interval) -> Iterator[tuple[int, int]]:
         """Half-open runs of cell numbers that overlap the span, no number twice."""

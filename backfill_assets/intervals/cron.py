@@ -71,19 +71,35 @@ class Cron:
         """The last tick at or before an instant."""
         # The walk starts after the whole second that the instant lies in, to meet a tick on it.
         after = in_utc(instant).replace(microsecond=0) + timedelta(seconds=1)
-        return self._walk(after).get_prev(datetime).astimezone(UTC)
+        return _tick_before(self.expression, self.zone, after)
 
     def previous(self, instant: datetime) -> datetime:
         """The last tick before an instant."""
         tick = self.floor(instant)
-        return tick if tick < instant else self._walk(tick).get_prev(datetime).astimezone(UTC)
+        return tick if tick < instant else _tick_before(self.expression, self.zone, tick)
 
     def next(self, instant: datetime) -> datetime:
         """The first tick after an instant."""
-        return self._walk(in_utc(instant)).get_next(datetime).astimezone(UTC)
+        local = in_utc(instant).astimezone(zone_of(self.zone))
+        return croniter(self.expression, local).get_next(datetime).astimezone(UTC)
 
-    def _walk(self, start: datetime) -> croniter:
-        return croniter(self.expression, start.astimezone(zone_of(self.zone)))
+
+@lru_cache(maxsize=4096)
+def _tick_before(expression: str, zone: str, instant: datetime) -> datetime:
+    """Remembered, since the hundreds of models of a graph share a few crons and one `now`."""
+    local = instant.astimezone(zone_of(zone))
+    return croniter(expression, local).get_prev(datetime).astimezone(UTC)
+
+
+@lru_cache(maxsize=1024)
+def cron_of(expression: str, zone: str) -> Cron:
+    """The cron of an expression on the clocks of a zone, checked once.
+
+    Raises:
+        CronError: The expression can't be read.
+        UnknownZoneError: The zone is unknown.
+    """
+    return Cron(expression, zone)
 
 
 @lru_cache(maxsize=1024)

@@ -240,4 +240,6 @@ def test_clocks_that_moved_by_half_an_hour_leave_one_longer_cell():
     (cell,) = hourly.cells(Interval(utc(2024, 4, 6, 14), utc(2024, 4, 6, 14, 1)))
 
     assert cell.duration == timedelta(minutes=90)
+    assert hourly.floor(utc(2024, 4, 6, 15, 15)) == cell.start
+    assert hourly.floor(utc(2024, 4, 6, 15, 30)) == cell.end
     assert hourly.key(cell) == "2024-04-07-01:00"
