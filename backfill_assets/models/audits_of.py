@@ -1,0 +1,39 @@
+"""Every audit of a model: what it declares, and what its key and columns already say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.audit import Audit, RowRule, Unique, not_null
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.models.column import Column
+    from backfill_assets.models.model import Model
+
+
+def audits_of(model: Model) -> tuple[Audit, ...]:
+    """Give every audit of a model once by name: grain, declared ones, key and columns.
+
+    A declared audit takes the place of a derived one with its name, so a model can turn a rule of
+    its schema into a warning.
+    """
+    found: dict[str, Audit] = {audit.name: audit for audit in model.all_audits}
+    for audit in _derived(model):
+        found.setdefault(audit.name, audit)
+    return tuple(found.values())
+
+
+def _derived(model: Model) -> Iterator[Audit]:
+    for column in model.schema:
+        if column.name in model.key or not column.nullable:
+            yield not_null(column.name)
+        yield from _rules(column)
+
+
+def _rules(column: Column) -> Iterator[Audit]:
+    for check, predicate in column.checks:
+        yield RowRule(f"{check}_{column.name}", predicate)
+    if column.unique:
+        yield Unique(f"unique_{column.name}", (column.name,))

@@ -1,0 +1,167 @@
+"""Cells in a table: the hidden column `_cell` that holds the start of each row's cell.
+
+A DATE (local, in the model's zone) for days and coarser cells, a TIMESTAMP (UTC) for finer ones,
+and one constant date for a table that is rebuilt as a whole. Every table of ours is partitioned by
+it, so a batch replaces, aggregates and prunes by one column whatever its model's time column is.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.grid import FixedGrid, Unit
+from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
+from backfill_assets.intervals.zones import EPOCH_ORDINAL, midnight, zone_of
+from backfill_assets.models.model import CELL_COLUMN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from backfill_assets.intervals.cadence import Cadence
+
+_EPOCH_DAY = date(1970, 1, 1)
+_TRUNCATED = {Unit.WEEK: "week", Unit.MONTH: "month", Unit.YEAR: "year"}
+
+
+class UnusableTimeColumnError(BackfillAssetsError):
+    """A time column can't say which cell a row belongs to."""
+
+    def __init__(self, *, column: str, dtype: str, cadence: Cadence, expected: str) -> None:
+        self.column, self.dtype = column, dtype
+        super().__init__(
+            f"time column '{column}' is {dtype}, on cells of one {cadence.unit.value} in "
+            f"{cadence.tz}; expected {expected}"
+        )
+
+
+def cell_type(cadence: Cadence) -> str:
+    """Name the Spark type of `_cell` on this grid."""
+    return "timestamp" if cadence.unit.is_subday else "date"
+
+
+def cell_expression(column: str, dtype: str, cadence: Cadence) -> str:
+    """Write Spark SQL that gives the `_cell` of a row from its time column.
+
+    Raises:
+        UnusableTimeColumnError: the column is too coarse for the grid, or no time at all.
+    """
+    if cadence.unit is Unit.WHOLE:
+        return f"DATE'{_EPOCH_DAY}'"
+    time = f"`{column}`"
+    if cadence.unit.is_subday:
+        return _subday_cell(column, dtype, cadence)
+    if dtype == "timestamp":
+        time = f"to_date(from_utc_timestamp({time}, '{cadence.tz}'))"
+    elif dtype == "timestamp_ntz":
+        time = f"to_date({time})"
+    elif dtype != "date":
+        raise UnusableTimeColumnError(
+            column=column, dtype=dtype, cadence=cadence, expected="a DATE or TIMESTAMP column"
+        )
+    part = _TRUNCATED.get(cadence.unit)
+    return f"trunc({time}, '{part}')" if part else time
+
+
+def _subday_cell(column: str, dtype: str, cadence: Cadence) -> str:
+    grid = cadence.grid
+    if dtype != "timestamp":
+        raise UnusableTimeColumnError(
+            column=column, dtype=dtype, cadence=cadence, expected="a TIMESTAMP column"
+        )
+    if not isinstance(grid, FixedGrid):
+        raise UnusableTimeColumnError(
+            column=column,
+            dtype=dtype,
+            cadence=cadence,
+            expected="a zone whose clocks move by whole cells; declare the cadence in UTC",
+        )
+    seconds = f"unix_seconds(`{column}`)"
+    return f"timestamp_seconds({seconds} - pmod({seconds} - {grid.phase}, {grid.step}))"
+
+
+def cells_predicate(cadence: Cadence, cells: Iterable[Interval], column: str = CELL_COLUMN) -> str:
+    """Write Spark SQL that keeps the rows of these cells, as few contiguous ranges as given.
+
+    A table that is rebuilt as a whole has only one cell, so any interval means all of it.
+    """
+    if cadence.unit is Unit.WHOLE:
+        return f"{column} = DATE'{_EPOCH_DAY}'"
+    return _any_of(
+        f"{column} >= {_literal(cadence, cell.start)} AND {column} < {_literal(cadence, cell.end)}"
+        for cell in cells
+    )
+
+
+def time_predicate(column: str, dtype: str, cadence: Cadence, cells: Iterable[Interval]) -> str:
+    """Write Spark SQL that keeps the rows of these cells by a source's own time column.
+
+    Raises:
+        UnusableTimeColumnError: the column is neither a DATE nor a TIMESTAMP.
+    """
+    if cadence.unit is Unit.WHOLE:
+        return "TRUE"
+    literal = {"date": _date, "timestamp": _timestamp, "timestamp_ntz": _wall_clock}.get(dtype)
+    if literal is None:
+        raise UnusableTimeColumnError(
+            column=column, dtype=dtype, cadence=cadence, expected="a DATE or TIMESTAMP column"
+        )
+    name = f"`{column}`"
+    return _any_of(
+        f"{name} >= {literal(cadence, cell.start)} AND {name} < {literal(cadence, cell.end)}"
+        for cell in cells
+    )
+
+
+def cell_number(cadence: Cadence, cell: Interval) -> int:
+    """Number a cell by its start: days since 1970 for dates, seconds for timestamps."""
+    if cadence.unit is Unit.WHOLE:
+        return 0
+    if cadence.unit.is_subday:
+        return epoch_of(cell.start)
+    return (cell.start.astimezone(zone_of(cadence.tz)).date() - _EPOCH_DAY).days
+
+
+def number_expression(cadence: Cadence, cell: str = CELL_COLUMN) -> str:
+    """Write Spark SQL that gives `cell_number` of a row (numbers survive any client's zone)."""
+    number = f"unix_seconds({cell})" if cadence.unit.is_subday else f"unix_date({cell})"
+    return f"CAST({number} AS BIGINT)"
+
+
+def number_text(cadence: Cadence, number: int) -> str:
+    """Write a cell's number as the date or instant that it stands for."""
+    if cadence.unit.is_subday:
+        return instant_of(number).isoformat()
+    return (_EPOCH_DAY + timedelta(days=number)).isoformat()
+
+
+def cell_of_number(cadence: Cadence, number: int) -> Interval:
+    """Give the cell that `cell_number` numbers so."""
+    if cadence.unit is Unit.WHOLE:
+        return WHOLE_CELL
+    epoch = number if cadence.unit.is_subday else midnight(cadence.tz, number + EPOCH_ORDINAL)
+    start = instant_of(epoch)
+    return Interval(start, cadence.next(start))
+
+
+def _literal(cadence: Cadence, instant: datetime) -> str:
+    return (_timestamp if cadence.unit.is_subday else _date)(cadence, instant)
+
+
+def _date(cadence: Cadence, instant: datetime) -> str:
+    return f"DATE'{instant.astimezone(zone_of(cadence.tz)).date().isoformat()}'"
+
+
+def _timestamp(_: Cadence, instant: datetime) -> str:
+    return f"TIMESTAMP'{instant:%Y-%m-%d %H:%M:%S}+00:00'"
+
+
+def _wall_clock(cadence: Cadence, instant: datetime) -> str:
+    return f"TIMESTAMP_NTZ'{instant.astimezone(zone_of(cadence.tz)):%Y-%m-%d %H:%M:%S}'"
+
+
+def _any_of(ranges: Iterable[str]) -> str:
+    return " OR ".join(f"({one})" for one in ranges) or "FALSE"

@@ -1,0 +1,131 @@
+"""Checksums: what a cell's content comes down to, whatever the order of rows and of summation.
+
+Each row's 64-bit hash is added up exactly. A sum sees duplicates (an exclusive-or would not), and
+each value goes in with its key and with a flag for NULL, so that no swap of values between rows or
+columns cancels out. The sum of 64-bit hashes overflows a BIGINT, and DECIMAL(38) is slow to add, so
+the halves of each hash are summed as BIGINTs; `joined` puts the exact sum together again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import types as T
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql.types import DataType, StructType
+
+_HALF = 32
+_NAN, _INFINITE, _TINY = 2**63 - 1, 2**63 - 2, 2**63 - 4
+_DIGITS = 9
+_SMALLEST = "1E-290D"  # below it, the power of ten that scales a value would overflow
+
+
+def key_hash(key: Sequence[str], schema: StructType) -> str:
+    """Write Spark SQL for the hash of a row's grain key."""
+    return f"xxhash64({', '.join(_flagged(f'`{name}`', schema[name].dataType) for name in key)})"
+
+
+def value_hash(column: str, schema: StructType, key: str) -> str:
+    """Write Spark SQL for the hash of one value with its row's key hash (a column name)."""
+    return f"xxhash64({key}, {_flagged(f'`{column}`', schema[column].dataType)})"
+
+
+def sums(hash_: str) -> tuple[str, str]:
+    """Write Spark SQL aggregates whose results `joined` makes one exact sum of."""
+    return (
+        f"sum(shiftright({hash_}, {_HALF}))",
+        f"sum({hash_} & {2**_HALF - 1}L)",
+    )
+
+
+def joined(high: int, low: int) -> int:
+    """Put the exact sum of 64-bit hashes together from the sums of their halves."""
+    return (high << _HALF) + low
+
+
+def same_value(one: str, other: str, dtype: DataType) -> str:
+    """Write Spark SQL that tells whether two expressions hold the same value, NULLs included.
+
+    Exact, unlike a checksum; only maps, which Spark can't compare, go by their canonical form.
+    """
+    if _holds_map(dtype.jsonValue()):
+        return f"{canonical(one, dtype)} <=> {canonical(other, dtype)}"
+    return f"{one} <=> {other}"
+
+
+def canonical(value: str, dtype: DataType, depth: int = 0) -> str:
+    """Write Spark SQL for the canonical form of an expression: equal content, equal hash."""
+    match dtype:
+        case T.DoubleType() | T.FloatType():
+            form = _canonical_double(f"CAST({value} AS DOUBLE)")
+        case T.StructType():
+            form = _canonical_struct(value, dtype, depth)
+        case T.ArrayType():
+            form = _canonical_array(value, dtype.elementType, depth)
+        case T.MapType():
+            form = _canonical_map(value, dtype, depth)
+        case T.VariantType():
+            form = f"to_json({value})"
+        case _:
+            form = value
+    return form
+
+
+def _flagged(value: str, dtype: DataType, depth: int = 0) -> str:
+    return f"isnull({value}), {canonical(value, dtype, depth)}"
+
+
+def _canonical_double(value: str) -> str:
+    """Nine significant digits as one BIGINT: mantissa times a thousand, plus exponent."""
+    exponent = f"CAST(floor(log10(abs({value}))) AS INT)"
+    mantissa = f"CAST(rint({value} * pow(10D, {_DIGITS - 1} - {exponent})) AS BIGINT)"
+    carried = f"abs({mantissa}) = {10**_DIGITS}L"  # 9.9999999996 is 10.0000000 with one digit more
+    number = (
+        f"IF({carried}, CAST(sign({value}) AS BIGINT) * {10 ** (_DIGITS - 1)}L * 1000L "
+        f"+ {exponent} + 1L, {mantissa} * 1000L + {exponent})"
+    )
+    return (
+        f"CASE WHEN {value} IS NULL THEN NULL WHEN isnan({value}) THEN {_NAN}L "
+        f"WHEN {value} = 0D THEN 0L "
+        f"WHEN abs({value}) = CAST('Infinity' AS DOUBLE) "
+        f"THEN CAST(sign({value}) AS BIGINT) * {_INFINITE}L "
+        f"WHEN abs({value}) < {_SMALLEST} THEN CAST(sign({value}) AS BIGINT) * {_TINY}L "
+        f"ELSE {number} END"
+    )
+
+
+def _canonical_struct(value: str, dtype: StructType, depth: int) -> str:
+    parts = ", ".join(
+        _flagged(f"{value}.`{field.name}`", field.dataType, depth) for field in dtype.fields
+    )
+    return f"IF({value} IS NULL, NULL, struct({parts}))"
+
+
+def _canonical_array(value: str, element: DataType, depth: int) -> str:
+    one = f"x{depth}"
+    inner = _flagged(one, element, depth + 1)
+    items = f"transform({value}, {one} -> struct({inner}))"
+    return f"IF({value} IS NULL, NULL, struct(size({value}), {items}))"
+
+
+def _canonical_map(value: str, dtype: Any, depth: int) -> str:  # noqa: ANN401 - a MapType
+    one = f"x{depth}"
+    key = canonical(f"{one}.key", dtype.keyType, depth + 1)
+    inner = _flagged(f"{one}.value", dtype.valueType, depth + 1)
+    entries = f"array_sort(transform(map_entries({value}), {one} -> struct({key}, {inner})))"
+    return f"IF({value} IS NULL, NULL, struct(size({value}), {entries}))"
+
+
+def _holds_map(described: Any) -> bool:  # noqa: ANN401 - Spark's JSON of a type
+    match described:
+        case {"type": "map"}:
+            return True
+        case dict():
+            return any(_holds_map(one) for one in described.values())
+        case list():
+            return any(_holds_map(one) for one in described)
+        case _:
+            return False

@@ -1,0 +1,164 @@
+"""Delta's own log, read as files without Spark: the head, and what each commit says of itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.model import CELL_COLUMN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ABSENT = -1
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint.*\.parquet")
+
+
+class CorruptTableError(BackfillAssetsError):
+    """A table's Delta log can't be trusted."""
+
+    def __init__(self, *, path: str, found: str) -> None:
+        self.path, self.found = path, found
+        super().__init__(
+            f"the Delta log of {path} is damaged: {found}. Nothing was written. Put the missing "
+            "file back from a copy, or move the folder away and fill the model again"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCommit:
+    """One commit of a table.
+
+    Attributes:
+        delta_version: Delta's number.
+        operation: Delta's word for it.
+        metadata: the `userMetadata` that the writer gave; None if it gave none.
+        changes_data: whether rows came or went; a fence or a new empty table changes none.
+        bytes_added: size of the files that it added.
+        cells: the `_cell` partition values, as text, whose files it touched.
+    """
+
+    delta_version: int
+    operation: str
+    metadata: str | None
+    changes_data: bool
+    bytes_added: int
+    cells: frozenset[str | None]
+
+
+def head(path: str) -> int:
+    """Give the newest delta_version of a table; -1 (`ABSENT`) when there is no table.
+
+    Raises:
+        CorruptTableError: the log has a hole, or its newest commit can't be read.
+    """
+    names = _log_names(path)
+    versions = sorted(int(m[1]) for name in names if (m := _COMMIT.fullmatch(name)))
+    checkpoints = [int(m[1]) for name in names if (m := _CHECKPOINT.fullmatch(name))]
+    if not versions:
+        if checkpoints:
+            raise CorruptTableError(path=path, found="it has checkpoints but no commit")
+        return ABSENT
+    _refuse_holes(path, versions, max(checkpoints, default=0))
+    logged_commit(path, versions[-1])
+    return versions[-1]
+
+
+def _refuse_holes(path: str, versions: list[int], checkpoint: int) -> None:
+    needed = range(min(checkpoint, versions[-1]), versions[-1] + 1)
+    missing = set(needed) - set(versions) - ({checkpoint} if checkpoint else set())
+    if missing:
+        raise CorruptTableError(path=path, found=f"commit {min(missing)} is missing")
+
+
+def commits_since(path: str, delta_version: int) -> tuple[LoggedCommit, ...]:
+    """Read every commit after a version, oldest first.
+
+    Raises:
+        CorruptTableError: one of them is missing or can't be read.
+    """
+    newest = head(path)
+    return tuple(logged_commit(path, number) for number in range(delta_version + 1, newest + 1))
+
+
+def commit_metadata(path: str, delta_version: int) -> str | None:
+    """Read the `userMetadata` of one commit."""
+    return logged_commit(path, delta_version).metadata
+
+
+def bytes_of(path: str, delta_version: int) -> int:
+    """Give the size of the files that one commit added."""
+    return logged_commit(path, delta_version).bytes_added
+
+
+def logged_commit(path: str, delta_version: int) -> LoggedCommit:
+    """Read one commit.
+
+    Raises:
+        CorruptTableError: it is missing or is not what Delta writes.
+    """
+    name = f"{delta_version:020d}.json"
+    try:
+        actions = [json.loads(line) for line in _read(path, name).splitlines() if line.strip()]
+        return _commit(delta_version, actions)
+    except FileNotFoundError as error:
+        raise CorruptTableError(path=path, found=f"commit {delta_version} is missing") from error
+    except (ValueError, KeyError, StopIteration) as error:
+        raise CorruptTableError(
+            path=path, found=f"commit {delta_version} ({name}) can't be read: {error}"
+        ) from error
+
+
+def _commit(delta_version: int, actions: list[dict[str, Any]]) -> LoggedCommit:
+    if not actions:
+        message = "the file is empty"
+        raise ValueError(message)
+    info: dict[str, Any] = next((one["commitInfo"] for one in actions if "commitInfo" in one), {})
+    added = [one["add"] for one in actions if "add" in one]
+    removed = [one["remove"] for one in actions if "remove" in one]
+    return LoggedCommit(
+        delta_version=delta_version,
+        operation=str(info.get("operation", "")),
+        metadata=info.get("userMetadata"),
+        changes_data=any(one.get("dataChange", True) for one in (*added, *removed)),
+        bytes_added=sum(int(one["size"]) for one in added),
+        cells=_touched((*added, *removed)),
+    )
+
+
+def _touched(files: Iterable[dict[str, Any]]) -> frozenset[str | None]:
+    return frozenset((one.get("partitionValues") or {}).get(CELL_COLUMN) for one in files)
+
+
+def _log_names(path: str) -> list[str]:
+    folder = _local(path)
+    if folder is not None:
+        log = folder / "_delta_log"
+        return [one.name for one in log.iterdir()] if log.is_dir() else []
+    from pyarrow import fs  # noqa: PLC0415 - only tables in an object store need it
+
+    store, root = fs.FileSystem.from_uri(f"{path.rstrip('/')}/_delta_log")
+    selector = fs.FileSelector(root, allow_not_found=True)
+    return [one.base_name for one in store.get_file_info(selector)]
+
+
+def _read(path: str, name: str) -> str:
+    folder = _local(path)
+    if folder is not None:
+        return (folder / "_delta_log" / name).read_text(encoding="utf-8")
+    from pyarrow import fs  # noqa: PLC0415
+
+    store, file = fs.FileSystem.from_uri(f"{path.rstrip('/')}/_delta_log/{name}")
+    with store.open_input_stream(file) as stream:
+        return stream.read().decode("utf-8")
+
+
+def _local(path: str) -> Path | None:
+    if path.startswith("file:"):
+        return Path("/" + path.removeprefix("file:").lstrip("/"))
+    return None if "://" in path else Path(path)

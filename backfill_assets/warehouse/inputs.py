@@ -1,0 +1,146 @@
+"""Inputs: what a batch reads, at its pins and of exactly its cells; and the computation itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.zones import zone_of
+from backfill_assets.models.model import Model
+from backfill_assets.models.query import SqlQuery, parameters_of
+from backfill_assets.warehouse.cells import cells_predicate, time_predicate
+from backfill_assets.warehouse.tables import Table, same_type, snapshot_df
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.source import Source
+
+
+class MissingTableError(BackfillAssetsError):
+    """A source has no table where it is declared to lie."""
+
+    def __init__(self, *, source: str, path: str) -> None:
+        self.source, self.path = source, path
+        super().__init__(
+            f"source '{source}' has no Delta table at {path}; land it first, or correct the "
+            "source's path"
+        )
+
+
+class SchemaDriftError(BackfillAssetsError):
+    """A source's table lacks a declared column, or holds it with another type."""
+
+    def __init__(self, *, source: str, column: str, found: str, expected: str) -> None:
+        self.source, self.column = source, column
+        self.found, self.expected = found, expected
+        super().__init__(
+            f"source '{source}' has drifted: column '{column}' is {found}, expected {expected}; "
+            "bring the table back to what is declared, or change the declaration and the models "
+            "that read it"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One upstream of a batch.
+
+    Attributes:
+        declared: the upstream's own declaration.
+        table: where it lies and the pin.
+        cells: which of its cells the batch reads.
+    """
+
+    declared: Model | Source
+    table: Table
+    cells: IntervalSet
+
+    @property
+    def name(self) -> str:
+        """The name that the model's query knows it by."""
+        return self.declared.name
+
+
+def read_cells(spark: SparkSession, one: Input) -> DataFrame:
+    """Read an upstream's declared columns, of exactly the cells that the batch reads.
+
+    Raises:
+        MissingTableError: a source has no table.
+        SchemaDriftError: a source's table is not what is declared.
+    """
+    if isinstance(one.declared, Model):
+        return _rows_of_model(spark, one.declared, one.table, one.cells)
+    rows = _whole_source(spark, one.declared, one.table)
+    time = one.declared.time_column
+    if time is None:
+        return rows
+    dtype = rows.schema[time].dataType.simpleString()
+    return rows.where(time_predicate(time, dtype, one.declared.cadence, one.cells))
+
+
+def read_whole(spark: SparkSession, one: Input) -> DataFrame:
+    """Read an upstream's declared columns in every cell, at the pin."""
+    if isinstance(one.declared, Model):
+        return _rows_of_model(spark, one.declared, one.table, None)
+    return _whole_source(spark, one.declared, one.table)
+
+
+def compute(
+    session: SparkSession, model: Model, interval: Interval, inputs: Mapping[str, Input]
+) -> DataFrame:
+    """Run a model's query over its inputs for one interval; nothing is executed yet.
+
+    Args:
+        session: the batch's own, for its views are named after the upstreams.
+        model: whose query runs.
+        interval: the batch's cells as one.
+        inputs: by upstream name.
+    """
+    frames = {name: read_cells(session, one) for name, one in inputs.items()}
+    if not isinstance(model.logic, SqlQuery):
+        return model.logic.load()(frames, interval)
+    views = {name: name.replace(".", "__") for name in frames}
+    for name, frame in frames.items():
+        frame.createOrReplaceTempView(views[name])
+    zone = zone_of(model.cadence.tz)
+    parameters = parameters_of(
+        interval.start,
+        interval.end,
+        interval.start.astimezone(zone),
+        interval.end.astimezone(zone),
+    )
+    return session.sql(model.logic.bind(parameters, views))
+
+
+def _rows_of_model(
+    spark: SparkSession, model: Model, table: Table, cells: IntervalSet | None
+) -> DataFrame:
+    if not table.exists:
+        columns = ", ".join(f"`{column.name}` {column.dtype}" for column in model.schema)
+        return spark.createDataFrame([], columns)
+    rows = snapshot_df(spark, table.path, table.delta_version)
+    if cells is not None:
+        rows = rows.where(cells_predicate(model.cadence, cells))
+    return rows.select(*(f"`{column.name}`" for column in model.schema))
+
+
+def _whole_source(spark: SparkSession, source: Source, table: Table) -> DataFrame:
+    if not table.exists:
+        raise MissingTableError(source=source.name, path=table.path)
+    rows = snapshot_df(spark, table.path, table.delta_version)
+    found = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+    for column in source.schema:
+        dtype = found.get(column.name)
+        if dtype is None or not same_type(dtype, column.dtype):
+            raise SchemaDriftError(
+                source=source.name,
+                column=column.name,
+                found=dtype or f"missing (there are {', '.join(found)})",
+                expected=column.dtype,
+            )
+    return rows.select(*(f"`{column.name}`" for column in source.schema))

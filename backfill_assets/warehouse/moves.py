@@ -1,0 +1,100 @@
+"""Moves: keys of a batch that its table already holds in a cell outside the batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.warehouse.cells import (
+    cell_of_number,
+    cells_predicate,
+    number_expression,
+    number_text,
+)
+from backfill_assets.warehouse.spark_errors import explaining
+from backfill_assets.warehouse.tables import Table, snapshot_df
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.model import Model
+
+_SAMPLE = 10
+
+
+class KeyInAnotherCellError(BackfillAssetsError):
+    """A merge would give its table a key twice, once in a cell outside the batch."""
+
+    def __init__(self, *, model: str, cells: tuple[str, ...], sample: tuple[str, ...]) -> None:
+        self.model, self.cells, self.sample = model, cells, sample
+        super().__init__(
+            f"'{model}' already holds keys of this batch in the cells {', '.join(cells[:5])}"
+            f"{'...' if len(cells) > 5 else ''}, "  # noqa: PLR2004 - a glimpse
+            f"for example {', '.join(sample[:3])}; expected each key in one cell. Correct the "
+            "source, or declare rows_move=True if a key may change its cell"
+        )
+
+
+def cells_moved_from(
+    computed: DataFrame, model: Model, cells: Sequence[Interval], target: Table
+) -> tuple[Interval, ...]:
+    """Find the cells outside the batch that hold keys of its rows: they belong to the batch too.
+
+    Reads the key columns of the target's other cells, unless the key contains the time column or
+    the model does not merge.
+
+    Args:
+        computed: the answer of `conform.contract`.
+        model: whose rows they are.
+        cells: of the batch.
+        target: the table as it is now.
+
+    Raises:
+        KeyInAnotherCellError: there are some, and the model's rows don't move.
+    """
+    if not isinstance(model.kind, IncrementalByUniqueKey):
+        return ()
+    others = rows_elsewhere(computed.sparkSession, model, cells, target, model.key)
+    if others is None:
+        return ()
+    keys = [f"`{name}`" for name in model.key]
+    number = number_expression(model.cadence)
+    clashing = others.join(computed.select(*keys), list(model.key), "left_semi")
+    with explaining(target.path):
+        found = (
+            clashing.selectExpr(f"{number} AS cell", f"to_json(struct({', '.join(keys)})) AS key")
+            .groupBy("cell")
+            .agg({"key": "min"})
+            .orderBy("cell")
+            .collect()
+        )
+    if found and not model.kind.rows_move:
+        raise KeyInAnotherCellError(
+            model=model.name,
+            cells=tuple(number_text(model.cadence, row[0]) for row in found),
+            sample=tuple(row[1] for row in found[:_SAMPLE]),
+        )
+    return tuple(cell_of_number(model.cadence, row[0]) for row in found)
+
+
+def rows_elsewhere(
+    spark: SparkSession,
+    model: Model,
+    cells: Sequence[Interval],
+    target: Table,
+    columns: Sequence[str],
+) -> DataFrame | None:
+    """Read columns and `_cell` of a table's cells outside these; None where no clash can be.
+
+    Equal time columns mean equal cells, so columns with the time column among them can't clash
+    with another cell.
+    """
+    if not target.exists or model.time_column is None or model.time_column in columns:
+        return None
+    rows = snapshot_df(spark, target.path, target.delta_version)
+    outside = f"NOT ({cells_predicate(model.cadence, cells)})"
+    return rows.where(outside).select(*(f"`{name}`" for name in columns), "_cell")

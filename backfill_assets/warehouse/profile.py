@@ -1,0 +1,332 @@
+"""Profile: one action over a batch gives, per cell, rows, checksums and failing rows of audits.
+
+The action is a union of small aggregations over the cached batch: the main one by cell, one per
+uniqueness (by its columns, which would otherwise multiply every other sum), and one per upstream
+that a sum is reconciled with.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audit import Reconciles, References, RowRule, Unique
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.content import CellProfile, Content
+from backfill_assets.models.model import CELL_COLUMN, Model
+from backfill_assets.warehouse.cells import (
+    cell_expression,
+    cell_number,
+    number_expression,
+    number_text,
+    time_predicate,
+)
+from backfill_assets.warehouse.checksum import joined, key_hash, sums, value_hash
+from backfill_assets.warehouse.inputs import Input, read_whole
+from backfill_assets.warehouse.moves import rows_elsewhere
+from backfill_assets.warehouse.spark_errors import explaining
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.audit import Audit
+    from backfill_assets.warehouse.tables import Table
+
+_MAIN = ""
+
+
+class RowsOutsideBatchError(BackfillAssetsError):
+    """A query gave rows that belong to none of the batch's cells."""
+
+    def __init__(self, *, model: str, rows: int, first: str, last: str, example: str) -> None:
+        self.model, self.rows, self.example = model, rows, example
+        self.first, self.last = first, last
+        super().__init__(
+            f"the query of '{model}' gave {rows} rows outside the batch's cells "
+            f"(cells {first} to {last}), for example {example}; expected rows of the batch's "
+            "cells only. Bound the query on the time column by its interval parameters"
+        )
+
+
+class NoTimeError(RowsOutsideBatchError):
+    """A query gave rows whose time column is NULL, so that they have no cell."""
+
+    def __init__(self, *, model: str, column: str, rows: int, example: str) -> None:
+        super().__init__(model=model, rows=rows, first="NULL", last="NULL", example=example)
+        self.column = column
+
+    def __str__(self) -> str:
+        return (
+            f"the query of '{self.model}' gave {self.rows} rows whose time column "
+            f"'{self.column}' is NULL, for example {self.example}; expected a value in every row, "
+            "for it names the row's cell. Filter them out in the query, or correct the source"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a profile and its samples are about.
+
+    Attributes:
+        model: whose rows are profiled.
+        cells: of the batch.
+        target: the table as it is now, for uniqueness against its other cells.
+        inputs: by upstream name, for references and reconciliations.
+    """
+
+    model: Model
+    cells: Sequence[Interval]
+    target: Table
+    inputs: Mapping[str, Input] = field(default_factory=dict[str, Input])
+
+
+@dataclass(slots=True)
+class _Answers:
+    """Collected numbers: by part (main, or an audit's name) and cell number."""
+
+    parts: dict[str, dict[int | None, Sequence[str]]]
+
+    def of(self, part: str, cell: int) -> Sequence[str]:
+        return self.parts[part].get(cell, ())
+
+
+def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
+    """Profile a (cached) batch in one action.
+
+    Args:
+        rows: the rows that the batch's cells shall hold, with `_cell`.
+        subject: the model, its cells and what the audits compare with.
+
+    Returns:
+        One profile per cell of the batch, in order, cells without rows included.
+
+    Raises:
+        RowsOutsideBatchError: rows belong to other cells, or (`NoTimeError`) to none.
+    """
+    wanted = _main_wanted(rows, subject.model)
+    parts = [_main(rows, subject, wanted)]
+    parts += [part for audit in audits_of(subject.model) for part in _extra(rows, audit, subject)]
+    with explaining(subject.target.path):
+        collected = reduce(lambda one, other: one.unionByName(other), parts).collect()
+    answers = _Answers(defaultdict(dict))
+    for row in collected:
+        answers.parts[row["part"]][row["cell"]] = row["answers"]
+    _refuse_outside(rows, subject, answers, list(wanted))
+    return tuple(
+        _cell_profile(subject.model, cell, answers, list(wanted)) for cell in subject.cells
+    )
+
+
+def _main_wanted(rows: DataFrame, model: Model) -> dict[str, str]:
+    """Name each aggregate of the main part with its SQL; `_key` is the row's key hash."""
+    wanted = {"rows": "count(1)"}
+    wanted["key_high"], wanted["key_low"] = sums("_key")
+    for column in model.schema:
+        high, low = sums(value_hash(column.name, rows.schema, "_key"))
+        wanted[f"value_high.{column.name}"], wanted[f"value_low.{column.name}"] = high, low
+    for audit in audits_of(model):
+        match audit:
+            case RowRule():
+                wanted[f"failing.{audit.name}"] = f"count_if(NOT coalesce({audit.predicate}, TRUE))"
+            case References():
+                wanted[f"failing.{audit.name}"] = f"count_if({_unreferenced(audit)})"
+            case Reconciles():
+                dtype = rows.schema[audit.column].dataType.simpleString()
+                wanted[f"sum.{audit.name}"] = _exact_sum(audit.column, dtype)
+            case _:
+                continue
+    return wanted
+
+
+def _main(rows: DataFrame, subject: Subject, wanted: Mapping[str, str]) -> DataFrame:
+    model = subject.model
+    frame = rows.withColumn("_key", F.expr(key_hash(model.key, rows.schema)))
+    for audit in audits_of(model):
+        if isinstance(audit, References):
+            frame = _with_reference(frame, audit, subject)
+    answers = ", ".join(f"CAST({sql} AS STRING)" for sql in wanted.values())
+    return _part(_MAIN, frame, number_expression(model.cadence), f"array({answers})")
+
+
+def _part(name: str, frame: DataFrame, cell: str, answers: str) -> DataFrame:
+    grouped = frame.groupBy(F.expr(cell).alias("cell")).agg(F.expr(answers).alias("answers"))
+    return grouped.select(F.lit(name).alias("part"), "cell", "answers")
+
+
+def _with_reference(frame: DataFrame, audit: References, subject: Subject) -> DataFrame:
+    upstream = read_whole(frame.sparkSession, subject.inputs[audit.upstream])
+    known = (
+        upstream.select(F.col(f"`{audit.to_column}`").alias(_value_of(audit)))
+        .where(f"`{_value_of(audit)}` IS NOT NULL")
+        .distinct()
+    )
+    return frame.join(known, F.expr(f"`{audit.column}` = `{_value_of(audit)}`"), "left")
+
+
+def _value_of(audit: References) -> str:
+    return f"_value.{audit.name}"
+
+
+def _unreferenced(audit: References) -> str:
+    return f"`{audit.column}` IS NOT NULL AND `{_value_of(audit)}` IS NULL"
+
+
+def _extra(rows: DataFrame, audit: Audit, subject: Subject) -> list[DataFrame]:
+    match audit:
+        case Unique():
+            found = [_duplicates(rows, audit, subject)]
+            elsewhere = _elsewhere(rows, audit, subject)
+            if elsewhere is not None:
+                part = f"elsewhere.{audit.name}"
+                number = number_expression(subject.model.cadence)
+                found.append(_part(part, elsewhere, number, _COUNTED))
+            return found
+        case Reconciles():
+            return [_upstream_sums(rows, audit, subject)]
+        case _:
+            return []
+
+
+_COUNTED = "array(CAST(count(1) AS STRING))"
+
+
+def _duplicates(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame:
+    """Rows beyond the first of each value, counted in the first cell that holds it."""
+    repeated = (
+        rows.where(_all_given(audit.columns))
+        .groupBy(*(f"`{name}`" for name in audit.columns))
+        .agg(F.min(CELL_COLUMN).alias(CELL_COLUMN), F.count(F.lit(1)).alias("_rows"))
+        .where("_rows > 1")
+    )
+    counted = "array(CAST(sum(_rows - 1) AS STRING))"
+    return _part(audit.name, repeated, number_expression(subject.model.cadence), counted)
+
+
+def _elsewhere(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame | None:
+    """Rows of the batch whose value the table already holds in a cell outside the batch."""
+    others = rows_elsewhere(
+        rows.sparkSession, subject.model, subject.cells, subject.target, audit.columns
+    )
+    if others is None:
+        return None
+    return rows.join(others.drop(CELL_COLUMN), list(audit.columns), "left_semi")
+
+
+def _all_given(columns: Sequence[str]) -> str:
+    return " AND ".join(f"`{name}` IS NOT NULL" for name in columns)
+
+
+def _upstream_sums(rows: DataFrame, audit: Reconciles, subject: Subject) -> DataFrame:
+    """Sum the upstream's column by the model's own cells."""
+    one, cadence = subject.inputs[audit.upstream], subject.model.cadence
+    upstream = read_whole(rows.sparkSession, one)
+    types = {field.name: field.dataType.simpleString() for field in upstream.schema.fields}
+    total = f"array({_exact_sum(audit.to_column, types[audit.to_column])})"
+    time = one.declared.time_column
+    if time is None or cadence.unit is Unit.WHOLE:
+        return _part(audit.name, upstream, "CAST(0 AS BIGINT)", total)
+    span = IntervalSet.of(subject.cells)
+    kept = upstream.where(time_predicate(time, types[time], cadence, span))
+    cell = number_expression(cadence, cell_expression(time, types[time], cadence))
+    return _part(audit.name, kept, cell, total)
+
+
+def _exact_sum(column: str, dtype: str) -> str:
+    """Sum without rounding: money is decimal, and doubles are taken to nine places."""
+    exact = f"`{column}`"
+    if dtype in ("float", "double"):
+        exact = f"TRY_CAST(`{column}` AS DECIMAL(38,9))"
+    elif not dtype.startswith("decimal"):
+        exact = f"CAST(`{column}` AS DECIMAL(38,0))"
+    return f"CAST(coalesce(sum({exact}), 0) AS STRING)"
+
+
+def _refuse_outside(
+    rows: DataFrame, subject: Subject, answers: _Answers, wanted: Sequence[str]
+) -> None:
+    model, main = subject.model, answers.parts[_MAIN]
+    cadence, at = model.cadence, wanted.index("rows")
+    inside = {cell_number(cadence, cell) for cell in subject.cells}
+    if None in main:
+        raise NoTimeError(
+            model=model.name,
+            column=model.time_column or "",
+            rows=int(main[None][at]),
+            example=_example(rows, f"{CELL_COLUMN} IS NULL"),
+        )
+    outside = sorted(cell for cell in main if cell is not None and cell not in inside)
+    if outside:
+        raise RowsOutsideBatchError(
+            model=model.name,
+            rows=sum(int(main[cell][at]) for cell in outside),
+            first=number_text(cadence, outside[0]),
+            last=number_text(cadence, outside[-1]),
+            example=_example(rows, f"{number_expression(cadence)} = {outside[0]}"),
+        )
+
+
+def _example(rows: DataFrame, where: str) -> str:
+    found = as_json(rows.where(where), 1)
+    return found[0] if found else "(none)"
+
+
+def as_json(rows: DataFrame, limit: int) -> tuple[str, ...]:
+    """Give some rows as JSON objects, `_cell` left out."""
+    plain = rows.drop(CELL_COLUMN)
+    text = plain.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("row"))
+    return tuple(row["row"] for row in text.limit(limit).collect())
+
+
+def _cell_profile(
+    model: Model, cell: Interval, answers: _Answers, wanted: Sequence[str]
+) -> CellProfile:
+    number = cell_number(model.cadence, cell)
+    main = dict(zip(wanted, answers.of(_MAIN, number), strict=False))
+
+    def total(high: str, low: str) -> int:
+        return joined(int(main.get(high, 0)), int(main.get(low, 0)))
+
+    return CellProfile(
+        cell=cell,
+        content=Content(
+            rows=int(main.get("rows", 0)),
+            key=total("key_high", "key_low"),
+            columns={
+                column.name: total(f"value_high.{column.name}", f"value_low.{column.name}")
+                for column in model.schema
+            },
+        ),
+        failing={
+            audit.name: _failing(audit, answers, number, main)
+            for audit in audits_of(model)
+            if isinstance(audit, (RowRule, References, Unique))
+        },
+        sums={
+            audit.name: (main.get(f"sum.{audit.name}", "0"), _first(answers, audit.name, number))
+            for audit in audits_of(model)
+            if isinstance(audit, Reconciles)
+        },
+    )
+
+
+def _failing(audit: Audit, answers: _Answers, number: int, main: Mapping[str, str]) -> int:
+    if isinstance(audit, Unique):
+        return int(_first(answers, audit.name, number)) + int(
+            _first(answers, f"elsewhere.{audit.name}", number)
+        )
+    return int(main.get(f"failing.{audit.name}", 0))
+
+
+def _first(answers: _Answers, part: str, number: int) -> str:
+    found = answers.of(part, number)
+    return found[0] if found else "0"

@@ -1,0 +1,159 @@
+"""The Spark session: every Delta and tuning setting in one place, embedded or over Connect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+LOG_STORE_KEY = "spark.delta.logStore.file.impl"
+_ATOMIC_LOG_STORE = "io.delta.storage.HDFSLogStore"
+_SHUFFLE_PARTITIONS = 4
+_FAIR = Path(__file__).with_name("fair_scheduler.xml")
+
+
+class UnsafeLogStoreError(BackfillAssetsError):
+    """Local tables would be committed through a log store that can lose commits."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(
+            f"Delta would commit to local disk through {found}, which lets two processes both "
+            f"claim one commit; start Spark with {LOG_STORE_KEY}={_ATOMIC_LOG_STORE}"
+        )
+
+
+class MissingJarsError(BackfillAssetsError):
+    """The folder that Delta's jars belong in holds none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(
+            f"no jar of Delta lies in {folder}; fetch them once with `make setup`, or name the "
+            "folder that has them in BACKFILL_JARS_DIR"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """Where Spark runs and what it may use.
+
+    Attributes:
+        jars_dir: the folder with Delta's jars; unused when `remote` is set.
+        warehouse: the folder or URI below which tables lie.
+        master: a Spark master; ``local[*]`` is this process.
+        remote: the URL of a Spark Connect server; None for a session of our own.
+        driver_memory: of the embedded JVM.
+        shuffle_partitions: few, since batches are small.
+        extra: settings that win over ours.
+    """
+
+    jars_dir: Path
+    warehouse: str
+    master: str = "local[*]"
+    remote: str | None = None
+    driver_memory: str = "4g"
+    shuffle_partitions: int = _SHUFFLE_PARTITIONS
+    extra: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def spark_config(settings: SparkSettings) -> dict[str, str]:
+    """Give every setting of a session that runs in this process.
+
+    Raises:
+        MissingJarsError: the jars have not been fetched.
+    """
+    jars = sorted(settings.jars_dir.glob("*.jar"))
+    if not jars:
+        raise MissingJarsError(settings.jars_dir)
+    return {
+        "spark.jars": ",".join(str(jar.resolve()) for jar in jars),
+        "spark.driver.memory": settings.driver_memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.warehouse.dir": settings.warehouse,
+        # Threads of one session share the cores instead of queueing behind each other.
+        "spark.scheduler.mode": "FAIR",
+        "spark.scheduler.allocation.file": str(_FAIR),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        LOG_STORE_KEY: _ATOMIC_LOG_STORE,
+        **session_config(settings.shuffle_partitions),
+        **settings.extra,
+    }
+
+
+def session_config(shuffle_partitions: int) -> dict[str, str]:
+    """Give the settings that any session can take at run time, one of a batch included."""
+    return {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        # The log of one table is small: one partition costs a third of the default fifty.
+        "spark.databricks.delta.snapshotPartitions": "1",
+        # An ordinary checkpoint must not delete commits that pins and rebuilds still need.
+        "spark.databricks.delta.properties.defaults.enableExpiredLogCleanup": "false",
+        **{
+            f"spark.databricks.delta.properties.defaults.{name}": value
+            for name, value in RETENTION.items()
+        },
+    }
+
+
+RETENTION = {
+    "logRetentionDuration": "interval 36500 days",
+    "deletedFileRetentionDuration": "interval 36500 days",
+}
+"""Delta's clocks never end a pin; only our own collection does."""
+
+
+def start_session(settings: SparkSettings) -> SparkSession:
+    """Start Spark here, or connect to the server that the settings name.
+
+    Raises:
+        MissingJarsError: the jars have not been fetched.
+        UnsafeLogStoreError: local tables would be committed unsafely.
+    """
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that planning must not pay
+
+    if settings.remote:
+        builder = SparkSession.builder.remote(settings.remote)
+        config = {**session_config(settings.shuffle_partitions), **settings.extra}
+    else:
+        builder = SparkSession.builder.master(settings.master).appName("backfill_assets")
+        config = spark_config(settings)
+    for key, value in config.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    refuse_local_log_store(spark)
+    return spark
+
+
+def refuse_local_log_store(spark: SparkSession) -> None:
+    """Check through which log store Delta commits to `file:`.
+
+    Raises:
+        UnsafeLogStoreError: it is `LocalLogStore`, by setting or by Delta's default.
+    """
+    found = spark.conf.get(LOG_STORE_KEY, None) or spark.conf.get(
+        "spark.delta.logStore.class", None
+    )
+    if found is None or found.endswith("LocalLogStore"):
+        raise UnsafeLogStoreError(found or "Delta's default, LocalLogStore")
+
+
+def batch_session(spark: SparkSession) -> SparkSession:
+    """Open a session of its own for one batch: own views and own commit settings, same engine."""
+    clone = getattr(spark, "cloneSession", None)  # only a Connect session has it
+    if clone is not None:
+        return clone()
+    session = spark.newSession()
+    for key, ours in session_config(_SHUFFLE_PARTITIONS).items():
+        session.conf.set(key, spark.conf.get(key, None) or ours)
+    return session

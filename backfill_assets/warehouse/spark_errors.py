@@ -1,0 +1,129 @@
+"""Spark's and Delta's errors, told apart by what their message says.
+
+Over Spark Connect every one of them arrives as the same class, so the bracketed condition in the
+message (or, for a disk, the operating system's words) is all there is to go by.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.warehouse.delta_log import CorruptTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CONFLICTS = (
+    "DELTA_CONCURRENT_",
+    "DELTA_METADATA_CHANGED",
+    "DELTA_PROTOCOL_CHANGED",
+    "DELTA_DELETED_PARQUET_FILE_NOT_FOUND",
+    "ConcurrentTransactionException",
+    "ConcurrentAppendException",
+    "ConcurrentDelete",
+    "FileAlreadyExistsException",
+)
+_UNWRITABLE = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "Read-only file system",
+    "Permission denied",
+    "(Permission denied)",
+    "Mkdirs failed",
+    "AccessDenied",
+    "FAILED_TO_CREATE_DIR",
+    "DELTA_CANNOT_CREATE_LOG_PATH",
+)
+_DAMAGED = (
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_LOG_FILE_NOT_FOUND",
+    "DELTA_STATE_RECOVER_ERROR",
+    "DELTA_INVALID_COMMITTED_VERSION",
+    "DELTA_VERSIONS_NOT_CONTIGUOUS",
+    "DELTA_MISSING_PART_FILES",
+    "FAILED_READ_FILE",
+    "FILE_NOT_EXIST",
+    "MALFORMED_RECORD_IN_PARSING",
+    "JsonParseException",
+    "JsonEOFException",
+)
+_GONE = ("DELTA_VERSION_NOT_FOUND", "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION")
+
+
+class WarehouseUnwritableError(BackfillAssetsError):
+    """The place where a table lies can't be written: full, read-only or not ours."""
+
+    def __init__(self, *, path: str, found: str) -> None:
+        self.path, self.found = path, found
+        super().__init__(
+            f"can't write {path}: {found}. What was published is unchanged. Make room, or give "
+            "this user the right to write there, and run again"
+        )
+
+
+class CommitConflictError(BackfillAssetsError):
+    """Somebody else committed to a table during this commit, and Delta refused ours."""
+
+    def __init__(self, *, path: str, found: str) -> None:
+        self.path, self.found = path, found
+        super().__init__(
+            f"Delta refused the commit to {path}, because another one came first: {found}. "
+            "Nothing of it was written; run again"
+        )
+
+
+class PinGoneError(BackfillAssetsError):
+    """A pinned delta_version can't be read any more."""
+
+    def __init__(self, *, path: str, found: str) -> None:
+        self.path, self.found = path, found
+        super().__init__(
+            f"a pinned version of {path} is gone: {found}. Somebody vacuumed the table or cleaned "
+            "its log outside this project; fill the cells that it held again"
+        )
+
+
+def explained(error: Exception, path: str) -> Exception:
+    """Give the error of ours that an engine's error means for a table, or the error itself."""
+    text = _whole_text(error)
+    for marks, kind in (
+        (_UNWRITABLE, WarehouseUnwritableError),
+        (_GONE, PinGoneError),
+        (_CONFLICTS, CommitConflictError),
+        (_DAMAGED, CorruptTableError),
+    ):
+        found = next((mark for mark in marks if mark in text), None)
+        if found is not None:
+            return kind(path=path, found=_line_with(text, found))
+    return error
+
+
+@contextmanager
+def explaining(path: str) -> Iterator[None]:
+    """Turn engine errors about a table into ours, with the engine's as their cause."""
+    try:
+        yield
+    except BackfillAssetsError:
+        raise
+    except Exception as error:
+        ours = explained(error, path)
+        if ours is error:
+            raise
+        raise ours from error
+
+
+def _whole_text(error: BaseException | None) -> str:
+    parts: list[str] = []
+    while error is not None:
+        java = getattr(error, "java_exception", None)  # classic py4j errors keep causes to Java
+        parts += [str(error), "" if java is None else str(java)]
+        error = error.__cause__
+    return "\n".join(parts)
+
+
+def _line_with(text: str, mark: str) -> str:
+    line = next(line for line in text.splitlines() if mark in line)
+    at = max(line.find(mark) - 100, 0)
+    return line[at : at + 300].strip()

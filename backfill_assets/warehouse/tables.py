@@ -1,0 +1,108 @@
+"""Tables: a Delta table at a path, read at one delta_version."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.warehouse.delta_log import (
+    ABSENT,
+    CorruptTableError,
+    LoggedCommit,
+    bytes_of,
+    commit_metadata,
+    commits_since,
+    head,
+)
+from backfill_assets.warehouse.spark_errors import explaining
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = [
+    "ABSENT",
+    "CorruptTableError",
+    "LoggedCommit",
+    "Table",
+    "bytes_of",
+    "commit_metadata",
+    "commits_since",
+    "delta_schema",
+    "head",
+    "same_type",
+    "snapshot_df",
+]
+
+_SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+_ALIASES = {**_SIMPLE, "bool": "boolean", "real": "float", "numeric": "decimal"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A Delta table at one version.
+
+    Attributes:
+        path: a local folder or a URI.
+        delta_version: Delta's own number; `ABSENT` for a table without a commit.
+    """
+
+    path: str
+    delta_version: int
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything to read."""
+        return self.delta_version > ABSENT
+
+
+def snapshot_df(spark: SparkSession, path: str, delta_version: int) -> DataFrame:
+    """Read a table as it was at one delta_version.
+
+    Raises:
+        PinGoneError: that version can't be read any more.
+        CorruptTableError: the log is damaged.
+    """
+    with explaining(path):
+        frame = spark.read.format("delta").option("versionAsOf", delta_version).load(path)
+        _ = frame.schema  # analysed here, so that a broken table is named here
+        return frame
+
+
+def delta_schema(path: str, delta_version: int) -> tuple[tuple[str, str], ...]:
+    """Read (column, Spark type) of a table without Spark.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    from deltalake import DeltaTable  # noqa: PLC0415
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    try:
+        schema = json.loads(DeltaTable(path, version=delta_version).schema().to_json())
+    except DeltaError as error:
+        raise CorruptTableError(path=path, found=str(error)) from error
+    return tuple((one["name"], _simple(one["type"])) for one in schema["fields"])
+
+
+def same_type(one: str, other: str) -> bool:
+    """Compare two Spark type strings, whatever spelling their authors like."""
+    return _canonical(one) == _canonical(other)
+
+
+def _canonical(dtype: str) -> str:
+    plain = dtype.lower().replace(" ", "")
+    return _ALIASES.get(plain, plain)
+
+
+def _simple(dtype: Any) -> str:  # noqa: ANN401 - Delta's JSON: a name, or a nested object
+    if isinstance(dtype, str):
+        return _SIMPLE.get(dtype, dtype)
+    match dtype["type"]:
+        case "array":
+            return f"array<{_simple(dtype['elementType'])}>"
+        case "map":
+            return f"map<{_simple(dtype['keyType'])},{_simple(dtype['valueType'])}>"
+        case _:
+            fields = (f"{one['name']}:{_simple(one['type'])}" for one in dtype["fields"])
+            return f"struct<{','.join(fields)}>"
