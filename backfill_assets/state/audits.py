@@ -1,0 +1,93 @@
+"""Audit results as the state keeps them, of failed batches too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit_result import AuditResult
+from backfill_assets.state.cells import bounds, cell_of
+from backfill_assets.state.tables import AUDIT_RESULTS
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval import Interval
+
+_PLAIN = ("audit", "passed", "found", "allowed", "failing_rows", "cells", "sample")
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What was audited, and when.
+
+    Attributes:
+        batch_id: the batch.
+        attempt: which try of it.
+        model: what it builds.
+        interval: its cells.
+        audited_at: when the batch ended.
+    """
+
+    batch_id: str
+    attempt: int
+    model: str
+    interval: Interval
+    audited_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One audit's result, and of what."""
+
+    audited: Audited
+    result: AuditResult
+
+
+def save_audits(
+    connection: sa.Connection, audited: Audited, results: tuple[AuditResult, ...]
+) -> None:
+    """Keep the results of one attempt of a batch, in place of any before."""
+    before = sa.delete(AUDIT_RESULTS).where(
+        AUDIT_RESULTS.c.batch_id == audited.batch_id, AUDIT_RESULTS.c.attempt == audited.attempt
+    )
+    connection.execute(before)
+    if results:
+        connection.execute(sa.insert(AUDIT_RESULTS), [_row(audited, each) for each in results])
+
+
+def audit_results(
+    connection: sa.Connection, model: str | None, batch_id: str | None, limit: int | None
+) -> list[AuditRow]:
+    """Read results, the latest first."""
+    table = AUDIT_RESULTS.c
+    wanted = sa.select(AUDIT_RESULTS).order_by(
+        table.audited_at.desc(), table.batch_id, table.attempt.desc(), table.audit
+    )
+    if model is not None:
+        wanted = wanted.where(table.model == model)
+    if batch_id is not None:
+        wanted = wanted.where(table.batch_id == batch_id)
+    return [_audit(row) for row in connection.execute(wanted.limit(limit))]
+
+
+def _row(audited: Audited, result: AuditResult) -> dict[str, object]:
+    return {
+        "batch_id": audited.batch_id,
+        "attempt": audited.attempt,
+        "model": audited.model,
+        "audited_at": audited.audited_at,
+        "starts": bounds(audited.interval)["starts"],
+        "ends": bounds(audited.interval)["ends"],
+        "severity": result.severity.value,
+        **{name: getattr(result, name) for name in _PLAIN},
+    }
+
+
+def _audit(row: sa.Row[Any]) -> AuditRow:
+    of = Audited(row.batch_id, row.attempt, row.model, cell_of(row), row.audited_at)
+    plain = {name: getattr(row, name) for name in _PLAIN}
+    return AuditRow(of, AuditResult(severity=Severity(row.severity), **plain))

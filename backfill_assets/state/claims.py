@@ -1,0 +1,174 @@
+"""Claims: from before it computes, a batch holds its cells; nobody else builds them meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.state.cells import bounds, cell_of, reached
+from backfill_assets.state.tables import BATCHES, CLAIMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime, timedelta
+
+    from backfill_assets.intervals.interval import Interval
+
+
+class CellsClaimedError(BackfillAssetsError):
+    """Another batch is building some of the cells right now."""
+
+    def __init__(self, claim: sa.Row[Any]) -> None:
+        self.run_id: str = claim.run_id
+        self.batch_id: str = claim.batch_id
+        self.model: str = claim.model
+        self.interval: Interval = cell_of(claim)
+        self.since: datetime = claim.claimed_at
+        super().__init__(
+            f"cells {self.interval} of {self.model} are being built by run {self.run_id} (batch "
+            f"{self.batch_id}) since {self.since.isoformat()}; expected nobody there. Wait for it "
+            "to end; if its process is dead, its claim lapses by itself within the lease"
+        )
+
+
+class LostClaimError(BackfillAssetsError):
+    """The batch no longer holds its cells: it was silent for so long that another took them."""
+
+    def __init__(self, batch_id: str) -> None:
+        self.batch_id = batch_id
+        super().__init__(
+            f"batch {batch_id} no longer holds its cells: it was silent for longer than the lease "
+            "and another batch took them over. It commits nothing; run again for what is missing"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """Who claims, at which instant, and how long a silent claim lives."""
+
+    batch_id: str
+    run_id: str
+    model: str
+    version: str
+    now: datetime
+    lease: timedelta
+
+    def is_live(self, claim: sa.Row[Any]) -> bool:
+        """Whether the claim's holder was heard within the lease."""
+        return claim.heartbeat_at > self.now - self.lease
+
+
+def claim(connection: sa.Connection, claimant: Claimant, interval: Interval) -> None:
+    """Take a batch's own cells, and what is left of dead batches that held them.
+
+    Of an overlapping claim of the same run only moved cells count: a run cuts its own cells into
+    disjoint batches, so an older batch over the same cells is an attempt that died.
+
+    Raises:
+        CellsClaimedError: a live batch holds some of them.
+    """
+    cells = IntervalSet.of([interval])
+    _drop(connection, [claimant.batch_id])
+    others = _others(connection, claimant, cells)
+    for each in others:
+        if claimant.is_live(each) and (each.run_id != claimant.run_id or each.moved):
+            raise CellsClaimedError(each)
+    abandon(connection, {each.batch_id for each in others}, claimant.now)
+    connection.execute(sa.insert(CLAIMS).values(_row(claimant, interval, moved=False)))
+
+
+def claim_more(connection: sa.Connection, claimant: Claimant, cells: IntervalSet) -> None:
+    """Take cells of other batches too, where a merge moves rows.
+
+    Raises:
+        CellsClaimedError: a live batch holds some of them.
+        LostClaimError: the batch does not hold its own cells any more.
+    """
+    check_claims(connection, claimant.batch_id)
+    held = IntervalSet.of(_cells_of(connection, claimant.batch_id))
+    wanted = cells - held
+    others = _others(connection, claimant, wanted)
+    for each in others:
+        if claimant.is_live(each):
+            raise CellsClaimedError(each)
+    abandon(connection, {each.batch_id for each in others}, claimant.now)
+    rows = [_row(claimant, interval, moved=True) for interval in wanted]
+    if rows:
+        connection.execute(sa.insert(CLAIMS), rows)
+
+
+def check_claims(connection: sa.Connection, batch_id: str) -> None:
+    """Make sure that the batch still holds its cells.
+
+    Raises:
+        LostClaimError: it does not.
+    """
+    if not _cells_of(connection, batch_id):
+        raise LostClaimError(batch_id)
+
+
+def refresh_claims(connection: sa.Connection, run_id: str, now: datetime) -> None:
+    """Tell that the batches of a run are alive."""
+    refreshed = sa.update(CLAIMS).where(CLAIMS.c.run_id == run_id)
+    connection.execute(refreshed.values(heartbeat_at=now))
+
+
+def drop_claims(connection: sa.Connection, batch_id: str) -> None:
+    """Give a batch's cells back."""
+    _drop(connection, [batch_id])
+
+
+def abandon(connection: sa.Connection, batch_ids: Iterable[str], now: datetime) -> None:
+    """Give up batches that will not end by themselves: their claims, and that they run."""
+    ids = list(batch_ids)
+    running = sa.update(BATCHES).where(BATCHES.c.batch_id.in_(ids), BATCHES.c.status == "running")
+    connection.execute(running.values(status="abandoned", finished_at=now))
+    _drop(connection, ids)
+
+
+def live_claims(connection: sa.Connection, heard_after: datetime) -> dict[str, IntervalSet]:
+    """Read the cells that live batches hold, by version."""
+    wanted = sa.select(CLAIMS).where(CLAIMS.c.heartbeat_at > heard_after)
+    held: dict[str, list[Interval]] = {}
+    for row in connection.execute(wanted):
+        held.setdefault(row.version, []).append(cell_of(row))
+    return {version: IntervalSet.of(cells) for version, cells in held.items()}
+
+
+def _others(connection: sa.Connection, claimant: Claimant, cells: IntervalSet) -> list[sa.Row[Any]]:
+    """Read other batches' claims on these cells of the claimant's version."""
+    if not cells:
+        return []
+    wanted = sa.select(CLAIMS).where(
+        CLAIMS.c.version == claimant.version,
+        CLAIMS.c.batch_id != claimant.batch_id,
+        reached(CLAIMS, cells),
+    )
+    rows = connection.execute(wanted.order_by(CLAIMS.c.starts)).all()
+    return [row for row in rows if cells & IntervalSet.of([cell_of(row)])]
+
+
+def _cells_of(connection: sa.Connection, batch_id: str) -> list[Interval]:
+    held = sa.select(CLAIMS).where(CLAIMS.c.batch_id == batch_id)
+    return [cell_of(row) for row in connection.execute(held)]
+
+
+def _drop(connection: sa.Connection, batch_ids: list[str]) -> None:
+    connection.execute(sa.delete(CLAIMS).where(CLAIMS.c.batch_id.in_(batch_ids)))
+
+
+def _row(claimant: Claimant, interval: Interval, *, moved: bool) -> dict[str, object]:
+    return {
+        "batch_id": claimant.batch_id,
+        "run_id": claimant.run_id,
+        "model": claimant.model,
+        "version": claimant.version,
+        "moved": moved,
+        "claimed_at": claimant.now,
+        "heartbeat_at": claimant.now,
+        **bounds(interval),
+    }

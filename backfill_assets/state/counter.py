@@ -1,0 +1,23 @@
+"""One ever-growing number that says what came before what."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from backfill_assets.state.tables import COUNTER
+
+
+def next_number(connection: sa.Connection) -> int:
+    """Draw the next number; nobody draws another until this transaction ends."""
+    drawn = sa.update(COUNTER).values(value=COUNTER.c.value + 1).returning(COUNTER.c.value)
+    return connection.execute(drawn).scalar_one()
+
+
+def last_number(connection: sa.Connection) -> int:
+    """Read the number that was drawn last."""
+    return connection.execute(sa.select(COUNTER.c.value)).scalar_one()
+
+
+def set_number(connection: sa.Connection, value: int) -> None:
+    """Go on from a number: after a rebuild, which numbers anew."""
+    connection.execute(sa.update(COUNTER).values(value=value))

@@ -1,0 +1,265 @@
+"""The database under the state: its transactions, and what each of its failures means.
+
+There is one writer at a time: `BEGIN IMMEDIATE` in SQLite, the counter's row locked first in
+PostgreSQL. So a transaction sees everything that was written before it, and the order of the
+counter is the order of commits.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError as PoolTimeoutError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.state.tables import COUNTER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+_SQLITE_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_SQLITE_UNAVAILABLE = {
+    sqlite3.SQLITE_PERM: "it may not be written",
+    sqlite3.SQLITE_READONLY: "it is read-only",
+    sqlite3.SQLITE_IOERR: "its disk failed to read or write",
+    sqlite3.SQLITE_CORRUPT: "it is corrupt",
+    sqlite3.SQLITE_FULL: "its disk is full",
+    sqlite3.SQLITE_CANTOPEN: "it can't be opened or created",
+    sqlite3.SQLITE_NOTADB: "it is corrupt, or no SQLite database",
+}
+_PRIMARY_CODE = 0xFF
+# lock_not_available, serialization_failure, deadlock_detected
+_POSTGRES_BUSY = {"55P03", "40001", "40P01"}
+# connection, authorization, unknown database, read-only, resources (disk full), shutdown
+_POSTGRES_UNAVAILABLE = ("08", "28", "3D", "25006", "53", "57P", "58")
+
+
+class StateBusyError(BackfillAssetsError):
+    """Others kept the state locked for longer than we wait."""
+
+    def __init__(self, where: str, seconds: float) -> None:
+        self.where = where
+        super().__init__(
+            f"the state database {where} stayed locked by others for {seconds:g} s; nothing was "
+            "written. Run again; if it persists, look for a stopped process that has it open"
+        )
+
+
+class StateUnavailableError(BackfillAssetsError):
+    """The state database can't be read or written at all."""
+
+    def __init__(self, where: str, found: str) -> None:
+        self.where = where
+        super().__init__(
+            f"the state database {where} can't be used: {found}. Nothing was written and published "
+            "data is as it was. Give it a writable local disk with free space, or point the state "
+            "URL elsewhere; if the file is damaged, move it aside and run `backfill state rebuild`"
+        )
+
+
+class StateUrlError(BackfillAssetsError):
+    """The URL names no database that can hold the state."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"state URL '{url}' is neither an SQLite file nor PostgreSQL; expected "
+            "'sqlite:////absolute/path/state.db' or 'postgresql://user@host/name'"
+        )
+
+
+class Database:
+    """Runs work in transactions; retries while others hold the lock."""
+
+    def __init__(self, url: sa.URL, busy_seconds: float) -> None:
+        self.where = url.database or "" if _is_sqlite(url) else _shown(url)
+        self._busy_seconds = busy_seconds
+        self._engine = _engine(url, busy_seconds)
+        self._reader = self._engine.execution_options(**_reading(url))
+        self._writer = self._engine.execution_options(begin="BEGIN IMMEDIATE")
+
+    @classmethod
+    def open(cls, url: str, *, busy_seconds: float) -> Self:
+        """Open the database, and create an SQLite file (mode 600) that is not there yet.
+
+        Raises:
+            StateUrlError: neither an SQLite file nor PostgreSQL.
+            StateUnavailableError: it can't be opened, or is no database.
+        """
+        parsed = _parsed(url)
+        if not _is_sqlite(parsed):
+            return cls(parsed, busy_seconds)
+        _create_private(Path(parsed.database or ""))
+        database = cls(parsed, busy_seconds)
+        try:
+            database._turn_wal_on()
+        except BackfillAssetsError:
+            database.close()
+            raise
+        return database
+
+    @property
+    def dialect(self) -> str:
+        """``sqlite`` or ``postgresql``."""
+        return self._engine.dialect.name
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    def read(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run work that only reads, on one consistent picture of the state."""
+        return self._patiently(lambda: self._in_transaction(self._reader, work))
+
+    def write(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run work that writes: all of it or nothing, and alone.
+
+        Raises:
+            StateBusyError: others held the lock for too long.
+            StateUnavailableError: the database can't be written.
+        """
+
+        def alone(connection: sa.Connection) -> T:
+            if self.dialect != "sqlite":
+                connection.execute(sa.select(COUNTER).with_for_update())
+            return work(connection)
+
+        return self._patiently(lambda: self._in_transaction(self._writer, alone))
+
+    def change_schema(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run work that changes tables, alone: there may be no counter to lock yet."""
+
+        def alone(connection: sa.Connection) -> T:
+            if self.dialect != "sqlite":
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+            return work(connection)
+
+        return self._patiently(lambda: self._in_transaction(self._writer, alone))
+
+    def _in_transaction(self, engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+        with engine.connect() as connection, connection.begin():
+            return work(connection)
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        retrying = Retrying(
+            retry=retry_if_exception(_is_busy),
+            stop=stop_after_delay(self._busy_seconds),
+            wait=wait_random_exponential(multiplier=0.05, max=1),
+            reraise=True,
+        )
+        try:
+            return retrying(attempt)
+        except (DBAPIError, PoolTimeoutError) as error:
+            if _is_busy(error):
+                raise StateBusyError(self.where, self._busy_seconds) from error
+            found = _unavailable(error)
+            if found is None:
+                raise
+            raise StateUnavailableError(self.where, found) from error
+
+    def _turn_wal_on(self) -> None:
+        def mode() -> str:
+            autocommit = self._engine.execution_options(begin="")
+            with autocommit.connect() as connection:
+                found = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
+                if found != "wal":
+                    found = connection.exec_driver_sql("PRAGMA journal_mode=WAL").scalar_one()
+                return str(found)
+
+        found = self._patiently(mode)
+        if found != "wal":
+            raise StateUnavailableError(
+                self.where, f"its disk can't do write-ahead logging (journal mode is '{found}')"
+            )
+
+
+_SCHEMA_LOCK = 5_872_016  # any number that only we lock
+
+
+def _parsed(url: str) -> sa.URL:
+    try:
+        parsed = sa.make_url(url)
+    except ArgumentError:
+        raise StateUrlError(url) from None
+    backend = parsed.get_backend_name()
+    if backend in ("postgresql", "postgres"):
+        return parsed.set(drivername="postgresql+psycopg")
+    in_memory = parsed.database in (None, "", ":memory:")
+    if backend != "sqlite" or in_memory:
+        raise StateUrlError(_shown(parsed))
+    return parsed
+
+
+def _shown(url: sa.URL) -> str:
+    return url.render_as_string(hide_password=True)
+
+
+def _is_sqlite(url: sa.URL) -> bool:
+    return url.get_backend_name() == "sqlite"
+
+
+def _create_private(path: Path) -> None:
+    """Create the file for its owner alone; SQLite gives its side files the same mode."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600, exist_ok=True)
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+    except OSError as error:
+        raise StateUnavailableError(str(path), error.strerror or str(error)) from error
+
+
+def _engine(url: sa.URL, busy_seconds: float) -> sa.Engine:
+    if not _is_sqlite(url):
+        options = f"-c lock_timeout={max(1, int(busy_seconds * 1000))}"
+        return sa.create_engine(url, connect_args={"options": options}, pool_pre_ping=True)
+    engine = sa.create_engine(url, connect_args={"timeout": min(5.0, busy_seconds)})
+    event.listen(engine, "connect", _let_us_begin)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _reading(url: sa.URL) -> dict[str, Any]:
+    if _is_sqlite(url):
+        return {"begin": "BEGIN"}
+    return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+
+
+def _let_us_begin(connection: Any, _record: object) -> None:  # noqa: ANN401 - a driver's own
+    """Keep sqlite3 from opening transactions of its own accord, and only before a write."""
+    connection.isolation_level = None
+
+
+def _begin(connection: sa.Connection) -> None:
+    statement = connection.get_execution_options().get("begin")
+    if statement:
+        connection.exec_driver_sql(statement)
+
+
+def _is_busy(error: BaseException) -> bool:
+    if isinstance(error, PoolTimeoutError):
+        return True
+    if not isinstance(error, DBAPIError):
+        return False
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return code & _PRIMARY_CODE in _SQLITE_BUSY
+    return getattr(error.orig, "sqlstate", None) in _POSTGRES_BUSY
+
+
+def _unavailable(error: Exception) -> str | None:
+    """Say what is wrong with the database, or None for a fault of our own."""
+    orig = getattr(error, "orig", None)
+    code = getattr(orig, "sqlite_errorcode", None)
+    if code is not None:
+        return _SQLITE_UNAVAILABLE.get(code & _PRIMARY_CODE)
+    state = getattr(orig, "sqlstate", None)
+    lost = state is None and type(orig).__name__ == "OperationalError"
+    if lost or (state or "").startswith(_POSTGRES_UNAVAILABLE):
+        return str(orig).strip()
+    return None

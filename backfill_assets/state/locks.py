@@ -1,0 +1,149 @@
+"""Commit locks: commit and record are one critical section per table.
+
+A lock is a row with a heartbeat and a fencing token. The token grows with every take, so a holder
+that slept through a takeover is told apart from the one that holds the table now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.state.pointers import known_head, set_known_head
+from backfill_assets.state.tables import BATCHES, COMMIT_LOCKS
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+
+class TableLockedError(BackfillAssetsError):
+    """Somebody else is committing to the table."""
+
+    def __init__(self, version: str, holder: str, since: datetime) -> None:
+        self.version, self.holder, self.since = version, holder, since
+        super().__init__(
+            f"table {version} is being committed to by {holder} since {since.isoformat()}; "
+            "commits to one table are one after another. Wait and try again; if that process is "
+            "dead, its lock lapses by itself within the lease"
+        )
+
+
+class LostLeaseError(BackfillAssetsError):
+    """The lock was taken over, so what its former holder says of the table no longer counts."""
+
+    def __init__(self, lock: CommitLock, holder: str | None) -> None:
+        self.lock, self.holder = lock, holder
+        super().__init__(
+            f"{lock.holder} no longer holds the commit lock of table {lock.version} (token "
+            f"{lock.token}): it was silent for longer than the lease and "
+            f"{holder or 'somebody who is done by now'} took over. Nothing was recorded; run again"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLock:
+    """The right to commit to one table.
+
+    Attributes:
+        version: whose table.
+        holder: who holds it: a batch or a run.
+        token: larger than that of any holder before.
+        known_head: the delta_version that the table's head must have, as far as the state knows.
+        taken_over: its former holder never released it, and may wake up: fence it off first.
+    """
+
+    version: str
+    holder: str
+    token: int
+    known_head: int
+    taken_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LockRequest:
+    """Who wants to commit to which table.
+
+    Attributes:
+        version: whose table.
+        holder: a batch or a run, whose heartbeat keeps the lock.
+        above: the largest token that the table's own log shows; the new one is larger.
+    """
+
+    version: str
+    holder: str
+    above: int = 0
+
+
+def take_commit_lock(
+    connection: sa.Connection, request: LockRequest, now: datetime, lease: timedelta
+) -> CommitLock:
+    """Take a table's commit lock, or take it over from a holder that went silent.
+
+    Raises:
+        TableLockedError: another live holder has it.
+        UnknownVersionError: no such version.
+    """
+    head = known_head(connection, request.version)
+    row = _row(connection, request.version)
+    holder = None if row is None else row.holder
+    if row is not None and holder not in (None, request.holder) and row.heartbeat_at > now - lease:
+        raise TableLockedError(request.version, row.holder, row.taken_at)
+    token = max(request.above, 0 if row is None else row.token) + 1
+    values = {"holder": request.holder, "token": token, "taken_at": now, "heartbeat_at": now}
+    if row is None:
+        connection.execute(sa.insert(COMMIT_LOCKS).values(version=request.version, **values))
+    else:
+        connection.execute(_update(request.version).values(values))
+    return CommitLock(request.version, request.holder, token, head, holder is not None)
+
+
+def release_commit_lock(connection: sa.Connection, lock: CommitLock) -> None:
+    """Let others commit; does nothing when the lock was taken over."""
+    ours = COMMIT_LOCKS.c.token == lock.token
+    connection.execute(_update(lock.version).where(ours).values(holder=None))
+
+
+def check_lock(connection: sa.Connection, lock: CommitLock) -> None:
+    """Make sure that the lock is still its holder's.
+
+    Raises:
+        LostLeaseError: it was taken over, or released.
+    """
+    row = _row(connection, lock.version)
+    if row is None or row.token != lock.token or row.holder != lock.holder:
+        raise LostLeaseError(lock, None if row is None else row.holder)
+
+
+def advance_head(connection: sa.Connection, lock: CommitLock, delta_version: int) -> None:
+    """Account for a commit that holds no batch: a fence or a restore.
+
+    Raises:
+        LostLeaseError: the lock was taken over.
+    """
+    check_lock(connection, lock)
+    set_known_head(connection, lock.version, delta_version)
+
+
+def refresh_locks(connection: sa.Connection, run_id: str, now: datetime) -> None:
+    """Tell that a run is alive: locks that it holds, and those that its batches hold."""
+    its_batches = sa.select(BATCHES.c.batch_id).where(BATCHES.c.run_id == run_id)
+    held = sa.or_(COMMIT_LOCKS.c.holder == run_id, COMMIT_LOCKS.c.holder.in_(its_batches))
+    connection.execute(sa.update(COMMIT_LOCKS).where(held).values(heartbeat_at=now))
+
+
+def keep_token(connection: sa.Connection, version: str, token: int, now: datetime) -> None:
+    """Go on above a token that a table's own log shows: after a rebuild."""
+    values = {"holder": None, "token": token, "taken_at": now, "heartbeat_at": now}
+    connection.execute(sa.insert(COMMIT_LOCKS).values(version=version, **values))
+
+
+def _row(connection: sa.Connection, version: str) -> sa.Row[Any] | None:
+    wanted = sa.select(COMMIT_LOCKS).where(COMMIT_LOCKS.c.version == version)
+    return connection.execute(wanted).first()
+
+
+def _update(version: str) -> sa.Update:
+    return sa.update(COMMIT_LOCKS).where(COMMIT_LOCKS.c.version == version)

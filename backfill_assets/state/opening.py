@@ -1,0 +1,81 @@
+"""Open a batch: verify its inputs, pin them, claim its cells; one transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.batch import OpenBatch
+from backfill_assets.snapshots.ready import InputPin
+from backfill_assets.state import batches, claims, pointers, ready
+from backfill_assets.state.claims import Claimant
+from backfill_assets.state.counter import next_number
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    import sqlalchemy as sa
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.snapshots.batch import BatchRequest
+
+
+class UpstreamNotReadyError(BackfillAssetsError):
+    """A batch reads cells that its environment does not hold yet."""
+
+    def __init__(self, model: str, upstream: str, missing: IntervalSet) -> None:
+        self.model, self.upstream, self.missing = model, upstream, missing
+        listed = [str(interval) for interval in missing]
+        shown = ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if listed[3:] else "")
+        super().__init__(
+            f"{model} reads {upstream} over {shown}, where it is not ready; expected audited data "
+            f"there. Fill {upstream} first"
+        )
+
+
+class VersionMovedError(BackfillAssetsError):
+    """The environment reads another version than the one that the batch would write."""
+
+    def __init__(self, request: BatchRequest, found: str | None) -> None:
+        self.model, self.asked, self.found = request.model, request.version, found
+        super().__init__(
+            f"environment '{request.environment}' points at "
+            f"{f'version {found}' if found else 'no version'} of {request.model}, the batch would "
+            f"write {request.version}. Plan again; a batch runs what its environment points at"
+        )
+
+
+def open_batch(
+    connection: sa.Connection, request: BatchRequest, now: datetime, lease: timedelta
+) -> OpenBatch:
+    """Claim a batch's cells and pin what it reads.
+
+    Raises:
+        VersionMovedError: its environment points at another version.
+        UpstreamNotReadyError: it reads cells that are not ready at the pin.
+        CellsClaimedError: a live batch holds some of its cells.
+    """
+    own = pointers.pointer(connection, request.environment, request.model)
+    if own is None or own.version != request.version:
+        raise VersionMovedError(request, None if own is None else own.version)
+    claimant = Claimant(
+        request.batch_id, request.run_id, request.model, request.version, now, lease
+    )
+    claims.claim(connection, claimant, request.interval)
+    pins = tuple(_pin(connection, request, upstream) for upstream in sorted(request.reads))
+    opened = OpenBatch(request, next_number(connection), (*pins, *request.source_pins))
+    batches.begin_batch(connection, opened, now)
+    return opened
+
+
+def _pin(connection: sa.Connection, request: BatchRequest, upstream: str) -> InputPin:
+    needed = request.reads[upstream]
+    found = pointers.pointer(connection, request.environment, upstream)
+    if found is None:
+        raise UpstreamNotReadyError(request.model, upstream, needed)
+    there = ready.ready_cells(connection, found.version, found.delta_version, needed)
+    missing = needed - there
+    if missing:
+        raise UpstreamNotReadyError(request.model, upstream, missing)
+    path = pointers.version_path(connection, found.version)
+    return InputPin(upstream, found.version, path, found.delta_version)

@@ -1,0 +1,181 @@
+"""Ready records as the state keeps them: a fact per cell, valid over a span of delta_versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.intervals.interval import instant_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.content import ChangedAt, Content, changed_at
+from backfill_assets.snapshots.ready import ReadyRecord
+from backfill_assets.state.cells import bounds, cell_of, reached
+from backfill_assets.state.tables import BATCHES, READY_RECORDS
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.snapshots.batch import BatchCommit
+
+_RECORDS = READY_RECORDS.c
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Which batch built a ready cell, and in which run.
+
+    Attributes:
+        root_id: the root run or backfill, the same over re-executions.
+        run_id: the run that carried the batch.
+        batch_id: the batch.
+    """
+
+    root_id: str
+    run_id: str
+    batch_id: str
+
+
+def valid_at(at: int | None) -> sa.ColumnElement[bool]:
+    """Select the records that are valid at a delta_version; None is the latest."""
+    if at is None:
+        return _RECORDS.valid_to.is_(None)
+    still = sa.or_(_RECORDS.valid_to.is_(None), _RECORDS.valid_to > at)
+    return sa.and_(_RECORDS.valid_from <= at, still)
+
+
+def ready_records(connection: sa.Connection, version: str, at: int | None) -> list[ReadyRecord]:
+    """Read the records of a version that are valid at a delta_version, by cell."""
+    wanted = sa.select(READY_RECORDS).where(_RECORDS.version == version, valid_at(at))
+    return [_record(row) for row in connection.execute(wanted.order_by(_RECORDS.starts))]
+
+
+def ready_cells(
+    connection: sa.Connection, version: str, at: int, within: IntervalSet
+) -> IntervalSet:
+    """Read which of these cells are ready at a delta_version."""
+    if not within:
+        return within
+    wanted = sa.select(_RECORDS.starts, _RECORDS.ends).where(
+        _RECORDS.version == version, valid_at(at), reached(READY_RECORDS, within)
+    )
+    rows = connection.execute(wanted).all()
+    return IntervalSet.of_pairs((row.starts, row.ends) for row in rows) & within
+
+
+def contents(
+    connection: sa.Connection, version: str, at: int, within: IntervalSet
+) -> dict[Interval, Content]:
+    """Read what the ready cells hold at a delta_version."""
+    if not within:
+        return {}
+    columns = [_RECORDS.starts, _RECORDS.ends, _RECORDS.content]
+    wanted = sa.select(*columns).where(
+        _RECORDS.version == version, valid_at(at), reached(READY_RECORDS, within)
+    )
+    rows = connection.execute(wanted.order_by(_RECORDS.starts)).all()
+    return {cell_of(row): row.content for row in rows if cell_of(row) in within}
+
+
+def built_by(connection: sa.Connection, version: str, at: int | None) -> dict[Interval, Builder]:
+    """Read who built each cell that is ready at a delta_version."""
+    cell, run = [_RECORDS.starts, _RECORDS.ends], [BATCHES.c.root_id, BATCHES.c.run_id]
+    wanted = (
+        sa.select(*cell, *run, _RECORDS.batch_id)
+        .join(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
+        .where(_RECORDS.version == version, valid_at(at))
+        .order_by(_RECORDS.starts)
+    )
+    rows = connection.execute(wanted)
+    return {cell_of(row): Builder(row.root_id, row.run_id, row.batch_id) for row in rows}
+
+
+def watermark(connection: sa.Connection, version: str) -> datetime | None:
+    """Read where the last ready cell of a version ends."""
+    last = sa.select(sa.func.max(_RECORDS.ends)).where(_RECORDS.version == version, valid_at(None))
+    ends = connection.execute(last).scalar()
+    return None if ends is None else instant_of(ends)
+
+
+def is_recorded(connection: sa.Connection, commit: BatchCommit, delta_version: int) -> bool:
+    """Whether this very commit has its records already."""
+    wanted = sa.select(_RECORDS.starts).where(
+        _RECORDS.version == commit.version,
+        _RECORDS.valid_from == delta_version,
+        _RECORDS.batch_id == commit.batch_id,
+    )
+    return connection.execute(wanted.limit(1)).first() is not None
+
+
+def replace_records(
+    connection: sa.Connection, commit: BatchCommit, delta_version: int, now: int
+) -> None:
+    """Close the records of a commit's cells and open new ones, stamped where content changed."""
+    cells = IntervalSet.of(each.cell for each in commit.cells)
+    if not cells:
+        return
+    before = _current(connection, commit.version, cells)
+    after = _successors(commit, before, now)
+    closed = sa.update(READY_RECORDS).where(
+        _RECORDS.version == commit.version,
+        _RECORDS.valid_to.is_(None),
+        _RECORDS.starts == sa.bindparam("cell"),
+    )
+    replaced = [{"cell": bounds(each.cell)["starts"]} for each in after if each.cell in before]
+    if replaced:
+        connection.execute(closed.values(valid_to=delta_version), replaced)
+    opened = [{**_row(each), "valid_from": delta_version} for each in after]
+    if opened:
+        connection.execute(sa.insert(READY_RECORDS), opened)
+
+
+def _successors(
+    commit: BatchCommit, before: dict[Interval, ReadyRecord], now: int
+) -> list[ReadyRecord]:
+    made: list[ReadyRecord] = []
+    for each in commit.cells:
+        old = before.get(each.cell)
+        stamps = changed_at(
+            None if old is None else (old.content, old.changed_at), each.content, now
+        )
+        builder = (commit.built_at, commit.fingerprint, commit.batch_id)
+        if not commit.interval.contains(each.cell):
+            # Rows moved here, but nobody recomputed the cell: it is as fresh as it was, and one
+            # that was never built does not become ready.
+            if old is None:
+                continue
+            builder = (old.built_at, old.fingerprint, old.batch_id)
+        made.append(ReadyRecord(commit.version, each.cell, 0, None, *builder, each.content, stamps))
+    return made
+
+
+def _current(
+    connection: sa.Connection, version: str, cells: IntervalSet
+) -> dict[Interval, ReadyRecord]:
+    wanted = sa.select(READY_RECORDS).where(
+        _RECORDS.version == version, valid_at(None), reached(READY_RECORDS, cells)
+    )
+    records = (_record(row) for row in connection.execute(wanted))
+    return {each.cell: each for each in records}
+
+
+def _record(row: sa.Row[Any]) -> ReadyRecord:
+    stamps: ChangedAt = row.changed_at
+    who = (row.built_at, row.fingerprint, row.batch_id)
+    span = (row.valid_from, row.valid_to)
+    return ReadyRecord(row.version, cell_of(row), *span, *who, row.content, stamps)
+
+
+def _row(record: ReadyRecord) -> dict[str, object]:
+    return {
+        "version": record.version,
+        "valid_to": None,
+        "built_at": record.built_at,
+        "fingerprint": record.fingerprint,
+        "batch_id": record.batch_id,
+        "content": record.content,
+        "changed_at": record.changed_at,
+        **bounds(record.cell),
+    }

@@ -1,0 +1,178 @@
+"""Recreate the state from the tables' own commits.
+
+The counter's numbers of the records are lost, but what came before what is not: a commit pins its
+inputs, so the record of (version U, delta k) came after every batch that pinned U below k and
+before every one that pinned U at k or above. Any order that obeys this gives the same answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.state import counter, locks, pointers
+from backfill_assets.state.batches import Ending
+from backfill_assets.state.recording import apply_commit
+from backfill_assets.state.tables import BATCHES, READY_RECORDS, VERSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from backfill_assets.snapshots.batch import BatchCommit
+
+
+class StateNotEmptyError(BackfillAssetsError):
+    """A rebuild was asked for in a state that holds something."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a state is rebuilt into an empty database only, but this one holds versions, batches "
+            "or ready records. Move the file aside (keep it), then rebuild"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCommit:
+    """One batch's commit as a table's log shows it.
+
+    Attributes:
+        version: whose table.
+        path: where it lies.
+        delta_version: Delta's number of the commit.
+        commit: what its `userMetadata` says.
+        committed_at: when, by the log.
+        bytes_written: how much, if the log says.
+    """
+
+    version: str
+    path: str
+    delta_version: int
+    commit: BatchCommit
+    committed_at: datetime | None = None
+    bytes_written: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    """Where a table's log ends.
+
+    Attributes:
+        delta_version: of its last commit, which may be a fence and no batch.
+        token: the largest `txnVersion` in the log.
+    """
+
+    delta_version: int
+    token: int
+
+
+def rebuild(
+    connection: sa.Connection,
+    commits: Iterable[LoggedCommit],
+    heads: Mapping[str, TableHead],
+    wanted: Iterable[Pointer],
+    now: datetime,
+) -> None:
+    """Replay commits into an empty state.
+
+    Args:
+        connection: of the empty state.
+        commits: every batch that the tables' logs hold, in any order.
+        heads: where each log ends, by version; its last batch when it is not named.
+        wanted: the pointers; of a model that none is given for, the version built last.
+        now: when this happens.
+
+    Raises:
+        StateNotEmptyError: the state holds something.
+    """
+    _check_empty(connection)
+    logged = sorted(commits, key=lambda each: (each.version, each.delta_version))
+    ordered = list(_in_order(logged))
+    opened = {each.commit.built_at: at for at, each in ordered if isinstance(each, _Opened)}
+    records = [(at, each) for at, each in ordered if isinstance(each, LoggedCommit)]
+    for pointer, path in _first_pointers(records, tuple(wanted)):
+        pointers.ensure_pointer(connection, pointer, path, now)
+    for at, each in records:
+        pointers.ensure_version(connection, each.version, each.commit.model, each.path)
+        commit = replace(each.commit, built_at=opened[each.commit.built_at])
+        ending = Ending(each.delta_version, each.bytes_written, each.committed_at)
+        apply_commit(connection, commit, ending, at)
+    _go_on(connection, logged, heads, now)
+    # Above what the logs name too, else the next rebuild would mix old numbers with new ones.
+    named = (each.commit.built_at for each in logged)
+    counter.set_number(connection, max((len(ordered), *named)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The moment when a commit's batch pinned its inputs."""
+
+    commit: BatchCommit
+
+
+def _in_order(logged: list[LoggedCommit]) -> Iterator[tuple[int, _Opened | LoggedCommit]]:
+    """Number the opening and the record of every commit anew, from 1, in an order that holds."""
+    pins = _pins(logged)
+    events: list[tuple[tuple[int, int, str, int], _Opened | LoggedCommit]] = []
+    for version, table in groupby(logged, key=lambda each: each.version):
+        after, readers = 0, iter(pins.get(version, []))
+        reader = next(readers, None)
+        for each in table:
+            while reader is not None and reader[0] < each.delta_version:
+                after, reader = max(after, reader[1]), next(readers, None)
+            after = max(after, each.commit.built_at)
+            events.append(((after, 1, version, each.delta_version), each))
+            opening = (each.commit.built_at, 0, version, each.delta_version)
+            events.append((opening, _Opened(each.commit)))
+    events.sort(key=lambda event: event[0])
+    return ((number, event) for number, (_, event) in enumerate(events, start=1))
+
+
+def _pins(logged: list[LoggedCommit]) -> dict[str, list[tuple[int, int]]]:
+    """Collect who pinned each version: (delta_version, built_at), in order."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for each in logged:
+        for pin in each.commit.inputs:
+            found.setdefault(pin.version, []).append((pin.delta_version, each.commit.built_at))
+    return {version: sorted(each) for version, each in found.items()}
+
+
+def _first_pointers(
+    records: list[tuple[int, LoggedCommit]], wanted: tuple[Pointer, ...]
+) -> Iterator[tuple[Pointer, str]]:
+    """Point at no commit yet: the replay raises every pin."""
+    chosen = {(each.environment, each.model): each for each in wanted}
+    last = {(each.commit.environment, each.commit.model): each for _, each in records}
+    paths = {each.version: each.path for _, each in records}
+    for key, each in last.items():
+        commit = each.commit
+        derived = Pointer(*key, commit.fingerprint, commit.version, pointers.NO_COMMIT)
+        pointer = replace(chosen.pop(key, derived), delta_version=pointers.NO_COMMIT)
+        if pointer.version in paths:
+            yield pointer, paths[pointer.version]
+
+
+def _go_on(
+    connection: sa.Connection,
+    logged: list[LoggedCommit],
+    heads: Mapping[str, TableHead],
+    now: datetime,
+) -> None:
+    """Account for fences after the last batch, and let the next token be larger than any."""
+    for version, table in groupby(logged, key=lambda each: each.version):
+        listed = list(table)
+        token = max(each.commit.token for each in listed)
+        head = heads.get(version, TableHead(listed[-1].delta_version, token))
+        pointers.set_known_head(connection, version, head.delta_version)
+        locks.keep_token(connection, version, max(token, head.token), now)
+
+
+def _check_empty(connection: sa.Connection) -> None:
+    for table in (VERSIONS, BATCHES, READY_RECORDS):
+        if connection.execute(sa.select(table).limit(1)).first() is not None:
+            raise StateNotEmptyError

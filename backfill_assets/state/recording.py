@@ -1,0 +1,90 @@
+"""Record a commit: cells become ready in the transaction that makes them visible."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.state import audits, batches, claims, owed, pointers, ready
+from backfill_assets.state.audits import Audited
+from backfill_assets.state.counter import next_number
+from backfill_assets.state.locks import CommitLock, check_lock
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import sqlalchemy as sa
+
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.snapshots.batch import BatchCommit
+    from backfill_assets.state.batches import Ending
+
+
+class HeadOrderError(BackfillAssetsError):
+    """A commit is recorded after a later one of the same table."""
+
+    def __init__(self, version: str, delta_version: int, head: int) -> None:
+        self.version, self.delta_version, self.head = version, delta_version, head
+        super().__init__(
+            f"commit {delta_version} of table {version} is recorded although the state has "
+            f"accounted for {head} already; expected a later one. Commits of a table are recorded "
+            "in the order of its log; run `backfill state rebuild` into an empty state"
+        )
+
+
+def record(
+    connection: sa.Connection, commit: BatchCommit, lock: CommitLock, ending: Ending
+) -> None:
+    """Make a commit's cells ready and visible; a commit that is recorded already stays as it is.
+
+    Raises:
+        LostLeaseError: the lock was taken over.
+        HeadOrderError: a later commit of the table is recorded already.
+    """
+    if ready.is_recorded(connection, commit, ending.delta_version):
+        return
+    check_lock(connection, lock)
+    head = pointers.known_head(connection, commit.version)
+    if ending.delta_version <= head:
+        raise HeadOrderError(commit.version, ending.delta_version, head)
+    apply_commit(connection, commit, ending, next_number(connection))
+
+
+def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending, now: int) -> None:
+    """Write all that follows from a commit, as of the counter's `now`."""
+    at = ending.delta_version
+    seen = ending.finished_at or commit.started_at
+    ready.replace_records(connection, commit, at, now)
+    pointers.set_known_head(connection, commit.version, at)
+    pointers.raise_pin(connection, commit.environment, commit.version, at, seen)
+    owed.settle_owed(connection, commit)
+    audits.save_audits(connection, _audited(commit, seen), commit.audits)
+    row = batches.find_batch(connection, commit.batch_id)
+    # A batch that was opened again since then runs still: its row and its claims are its own.
+    if row is None or row.built_at <= commit.built_at:
+        batches.commit_batch(connection, commit, ending)
+        claims.drop_claims(connection, commit.batch_id)
+
+
+def fail_batch(
+    connection: sa.Connection,
+    batch_id: str,
+    error: str,
+    results: tuple[AuditResult, ...],
+    finished_at: datetime,
+) -> None:
+    """Keep why a batch failed and what its audits found; give its cells back.
+
+    Raises:
+        UnknownBatchError: it was never opened.
+    """
+    row = batches.batch(connection, batch_id)
+    if row.status != "committed":
+        of = Audited(batch_id, row.attempt, row.model, row.interval, finished_at)
+        audits.save_audits(connection, of, results)
+        batches.fail_batch(connection, batch_id, error, finished_at)
+    claims.drop_claims(connection, batch_id)
+
+
+def _audited(commit: BatchCommit, at: datetime) -> Audited:
+    return Audited(commit.batch_id, commit.attempt, commit.model, commit.interval, at)

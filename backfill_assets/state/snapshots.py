@@ -1,0 +1,70 @@
+"""Snapshots as the state keeps them: everything that running one later needs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.state.tables import SNAPSHOTS
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+class UnknownSnapshotError(BackfillAssetsError):
+    """No snapshot was ever saved under this fingerprint."""
+
+    def __init__(self, fingerprint: str) -> None:
+        self.fingerprint = fingerprint
+        super().__init__(
+            f"no snapshot with fingerprint '{fingerprint}' is in the state; expected one that a "
+            "pointer or a batch names. Save the loaded models' snapshots first"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """One saved snapshot.
+
+    Attributes:
+        fingerprint: of the whole declaration; its key.
+        model: what it is a snapshot of.
+        version: the table that it builds.
+        definition: the model as text, to be run later.
+        logic: the part of the fingerprint that hashes what is computed.
+        upstream: the part that hashes what it reads.
+        metadata: the part that hashes what changes no row.
+    """
+
+    fingerprint: str
+    model: str
+    version: str
+    definition: str
+    logic: str
+    upstream: str
+    metadata: str
+
+
+def save_snapshot(connection: sa.Connection, saved: StoredSnapshot, now: datetime) -> None:
+    """Keep a snapshot; one that is there already stays as it is."""
+    known = sa.select(SNAPSHOTS.c.model).where(SNAPSHOTS.c.fingerprint == saved.fingerprint)
+    if connection.execute(known).first() is None:
+        connection.execute(sa.insert(SNAPSHOTS).values(**asdict(saved), saved_at=now))
+
+
+def snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot:
+    """Read a snapshot.
+
+    Raises:
+        UnknownSnapshotError: none was saved under this fingerprint.
+    """
+    names = StoredSnapshot.__dataclass_fields__
+    columns = [SNAPSHOTS.c[name] for name in names]
+    wanted = sa.select(*columns).where(SNAPSHOTS.c.fingerprint == fingerprint)
+    row = connection.execute(wanted).first()
+    if row is None:
+        raise UnknownSnapshotError(fingerprint)
+    return StoredSnapshot(*row)

@@ -1,0 +1,250 @@
+"""The store: a state database, open for writing.
+
+Each method is one transaction over the modules beside this one, which hold one aggregate each.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Self
+
+from backfill_assets.state import (
+    batches,
+    claims,
+    environments,
+    locks,
+    opening,
+    owed,
+    pointers,
+    rebuild,
+    recording,
+    snapshots,
+)
+from backfill_assets.state.batches import Ending
+from backfill_assets.state.claims import Claimant
+from backfill_assets.state.database import Database
+from backfill_assets.state.locks import LockRequest
+from backfill_assets.state.migrate import migrate
+from backfill_assets.state.reader import StateReader
+from backfill_assets.state.snapshots import StoredSnapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
+    from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.state.locks import CommitLock
+    from backfill_assets.state.rebuild import LoggedCommit, TableHead
+
+
+class Store(StateReader):
+    """One state database, open. Threads may share a store; processes open one each.
+
+    Any method raises `StateBusyError` when others keep the database locked for too long, and
+    `StateUnavailableError` when it can't be read or written.
+    """
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        clock: Callable[[], datetime],
+        lease_seconds: float = 60,
+        busy_seconds: float = 30,
+    ) -> Self:
+        """Open a state database, creating or upgrading its tables.
+
+        Args:
+            url: ``sqlite:////absolute/path/state.db`` or ``postgresql://user@host/name``.
+            clock: tells the time, aware.
+            lease_seconds: how long a claim or lock outlives its last heartbeat.
+            busy_seconds: how long to wait for others that have the database locked.
+
+        Raises:
+            StateUrlError: the URL names neither.
+            StateTooNewError: a newer release has opened it.
+            StateUnavailableError: it can't be opened.
+            StateBusyError: others kept it locked.
+        """
+        database = Database.open(url, busy_seconds=busy_seconds)
+        try:
+            migrate(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database, clock, timedelta(seconds=lease_seconds))
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Environments, snapshots, pointers
+
+    def save_environment(self, environment: Environment) -> None:
+        """Create an environment, or change whether it is protected."""
+        self._database.write(lambda found: environments.save_environment(found, environment))
+
+    def save_snapshot(  # noqa: PLR0913 - the columns of one row
+        self,
+        *,
+        fingerprint_id: str,
+        model: str,
+        version: str,
+        definition: str,
+        logic: str,
+        upstream: str,
+        metadata: str,
+    ) -> None:
+        """Keep what running a snapshot later needs; one that is there already stays."""
+        saved = StoredSnapshot(
+            fingerprint_id, model, version, definition, logic, upstream, metadata
+        )
+        now = self._clock()
+        self._database.write(lambda found: snapshots.save_snapshot(found, saved, now))
+
+    def ensure_pointer(self, pointer: Pointer, path: str) -> Pointer:
+        """Create a model's first pointer, and its version at `path`; never move one.
+
+        Returns:
+            The pointer as it is now.
+        """
+        now = self._clock()
+        return self._database.write(
+            lambda found: pointers.ensure_pointer(found, pointer, path, now)
+        )
+
+    def repoint_metadata(self, environment: str, model: str, fingerprint_id: str) -> None:
+        """Run another snapshot of the same version from now on: only its metadata differs."""
+        now = self._clock()
+        self._database.write(
+            lambda found: pointers.repoint_metadata(found, environment, model, fingerprint_id, now)
+        )
+
+    # One batch, from claim to record
+
+    def open_batch(self, request: BatchRequest) -> OpenBatch:
+        """Verify and pin what a batch reads, and claim its cells.
+
+        Raises:
+            VersionMovedError: its environment points at another version.
+            UpstreamNotReadyError: it reads cells that are not ready at the pin.
+            CellsClaimedError: a live batch holds some of its cells.
+        """
+        now = self._clock()
+        return self._database.write(
+            lambda found: opening.open_batch(found, request, now, self._lease)
+        )
+
+    def claim_more(self, batch_id: str, cells: IntervalSet) -> None:
+        """Claim cells of other batches too, where a merge moves rows.
+
+        Raises:
+            CellsClaimedError: a live batch holds some of them.
+            LostClaimError: the batch does not hold its own cells any more.
+        """
+        now = self._clock()
+
+        def work(found: Connection) -> None:
+            row = batches.batch(found, batch_id)
+            who = Claimant(batch_id, row.run_id, row.model, row.version, now, self._lease)
+            claims.claim_more(found, who, cells)
+
+        self._database.write(work)
+
+    def heartbeat(self, run_id: str) -> None:
+        """Tell that a run is alive: its batches' claims, and the locks that they or it hold."""
+        now = self._clock()
+
+        def work(found: Connection) -> None:
+            claims.refresh_claims(found, run_id, now)
+            locks.refresh_locks(found, run_id, now)
+
+        self._database.write(work)
+
+    def take_commit_lock(self, version: str, holder: str, *, above: int = 0) -> CommitLock:
+        """Take a table's commit lock, or take it over from a holder that went silent.
+
+        Args:
+            version: whose table.
+            holder: a batch id, or a run id when no two threads of the run take the same table's.
+            above: the largest token in the table's own log.
+
+        Raises:
+            TableLockedError: another live holder has it.
+        """
+        now, request = self._clock(), LockRequest(version, holder, above)
+        return self._database.write(
+            lambda found: locks.take_commit_lock(found, request, now, self._lease)
+        )
+
+    def release_commit_lock(self, lock: CommitLock) -> None:
+        """Let others commit; does nothing when the lock was taken over."""
+        self._database.write(lambda found: locks.release_commit_lock(found, lock))
+
+    def advance_head(self, lock: CommitLock, delta_version: int) -> None:
+        """Account for a fence or a restore; `LostLeaseError` when the lock was taken over."""
+        self._database.write(lambda found: locks.advance_head(found, lock, delta_version))
+
+    def record(
+        self,
+        commit: BatchCommit,
+        lock: CommitLock,
+        delta_version: int,
+        *,
+        bytes_written: int | None,
+        finished_at: datetime,
+    ) -> None:
+        """Make a commit's cells ready and visible; recording it again changes nothing.
+
+        Adopts a commit that was found in the log just the same, also when its batch is unknown.
+
+        Raises:
+            LostLeaseError: the lock was taken over.
+            HeadOrderError: a later commit of the table is recorded already.
+        """
+        ending = Ending(delta_version, bytes_written, finished_at)
+        self._database.write(lambda found: recording.record(found, commit, lock, ending))
+
+    def fail_batch(
+        self, batch_id: str, *, error: str, audits: tuple[AuditResult, ...], finished_at: datetime
+    ) -> None:
+        """Keep why a batch failed and what its audits found; give its cells back."""
+        self._database.write(
+            lambda found: recording.fail_batch(found, batch_id, error, audits, finished_at)
+        )
+
+    def mark_owed(self, version: str, cells: IntervalSet, reason: str) -> None:
+        """Remember cells that must be rebuilt, until a batch that begins later has."""
+        self._database.write(lambda found: owed.mark_owed(found, version, cells, reason))
+
+    def rebuild(
+        self,
+        commits: Iterable[LoggedCommit],
+        *,
+        heads: Mapping[str, TableHead] | None = None,
+        pointers: Iterable[Pointer] = (),
+    ) -> None:
+        """Replay the tables' own commits into this state, which must be empty.
+
+        Args:
+            commits: every batch that the tables' logs hold, in any order.
+            heads: where each log ends, by version; its last batch when it is not named.
+            pointers: where environments shall point; else at the version built last.
+
+        Raises:
+            StateNotEmptyError: the state holds something.
+        """
+        now, listed, wanted = self._clock(), list(commits), list(pointers)
+        self._database.write(lambda found: rebuild.rebuild(found, listed, heads or {}, wanted, now))

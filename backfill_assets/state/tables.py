@@ -1,0 +1,217 @@
+"""The tables of the state, on one page.
+
+Instants are epoch microseconds in UTC; boundaries of cells are epoch seconds, for they reach year
+9999; contents and stamps are JSON text, for checksums have up to 38 digits. Migrations build
+exactly these tables, which a test holds.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.intervals.interval import EPOCH, in_utc
+from backfill_assets.models.codec import dumps, loads
+from backfill_assets.models.content import ChangedAt, Content
+from backfill_assets.snapshots.ready import InputPin
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Dialect
+
+METADATA = sa.MetaData()
+_MICROSECOND = timedelta(microseconds=1)
+_STORED = (Content, ChangedAt, InputPin)
+
+
+class Instant(sa.TypeDecorator[datetime]):
+    """An aware instant, kept as epoch microseconds."""
+
+    impl = sa.BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
+        """Write microseconds."""
+        del dialect
+        return None if value is None else (in_utc(value) - EPOCH) // _MICROSECOND
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
+        """Read an instant in UTC."""
+        del dialect
+        return None if value is None else EPOCH + value * _MICROSECOND
+
+
+class Value(sa.TypeDecorator[Any]):
+    """A value of the core, kept as canonical JSON: equal values are equal text."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: object, dialect: Dialect) -> str:
+        """Write JSON."""
+        del dialect
+        return dumps(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> object:
+        """Read the value back."""
+        del dialect
+        return None if value is None else loads(value, _STORED)
+
+
+def _text(name: str, *, key: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, sa.Text, primary_key=key, nullable=False)
+
+
+def _number(name: str, *, key: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, sa.BigInteger, primary_key=key, nullable=False, autoincrement=False)
+
+
+def _instant(name: str) -> sa.Column[Any]:
+    return sa.Column(name, Instant, nullable=False)
+
+
+# One ever-growing number. Its row stays locked until the transaction that drew from it commits.
+COUNTER = sa.Table("counter", METADATA, _text("name", key=True), _number("value"))
+
+ENVIRONMENTS = sa.Table(
+    "environments",
+    METADATA,
+    _text("name", key=True),
+    sa.Column("protected", sa.Boolean, nullable=False),
+)
+
+SNAPSHOTS = sa.Table(
+    "snapshots",
+    METADATA,
+    _text("fingerprint", key=True),
+    _text("model"),
+    _text("version"),
+    _text("definition"),
+    _text("logic"),
+    _text("upstream"),
+    _text("metadata"),
+    _instant("saved_at"),
+)
+
+# `known_head` is the last delta_version of the table that the state has accounted for.
+VERSIONS = sa.Table(
+    "versions",
+    METADATA,
+    _text("version", key=True),
+    _text("model"),
+    _text("path"),
+    _number("known_head"),
+)
+
+POINTERS = sa.Table(
+    "pointers",
+    METADATA,
+    _text("environment", key=True),
+    _text("model", key=True),
+    _text("fingerprint"),
+    _text("version"),
+    _number("delta_version"),
+    _instant("moved_at"),
+)
+
+READY_RECORDS = sa.Table(
+    "ready_records",
+    METADATA,
+    _text("version", key=True),
+    _number("starts", key=True),
+    _number("valid_from", key=True),
+    _number("ends"),
+    sa.Column("valid_to", sa.BigInteger),
+    _number("built_at"),
+    _text("fingerprint"),
+    _text("batch_id"),
+    sa.Column("content", Value, nullable=False),
+    sa.Column("changed_at", Value, nullable=False),
+)
+
+# `moved`: a cell outside the batch's own interval, where a merge moves rows from or to.
+CLAIMS = sa.Table(
+    "claims",
+    METADATA,
+    _text("batch_id", key=True),
+    _number("starts", key=True),
+    _number("ends"),
+    sa.Column("moved", sa.Boolean, nullable=False),
+    _text("version"),
+    _text("model"),
+    _text("run_id"),
+    _instant("claimed_at"),
+    _instant("heartbeat_at"),
+    sa.Index("claims_version", "version"),
+)
+
+# Rows stay after a release (holder NULL), so that tokens of a table only ever grow.
+COMMIT_LOCKS = sa.Table(
+    "commit_locks",
+    METADATA,
+    _text("version", key=True),
+    sa.Column("holder", sa.Text),
+    _number("token"),
+    _instant("taken_at"),
+    _instant("heartbeat_at"),
+)
+
+BATCHES = sa.Table(
+    "batches",
+    METADATA,
+    _text("batch_id", key=True),
+    _text("environment"),
+    _text("model"),
+    _text("version"),
+    _text("fingerprint"),
+    _number("starts"),
+    _number("ends"),
+    _text("run_id"),
+    _text("root_id"),
+    sa.Column("plan_id", sa.Text),
+    _text("reason"),
+    _number("attempt"),
+    _text("status"),
+    _number("built_at"),
+    sa.Column("inputs", Value, nullable=False),
+    _instant("started_at"),
+    sa.Column("finished_at", Instant),
+    sa.Column("delta_version", sa.BigInteger),
+    sa.Column("row_count", sa.BigInteger),
+    sa.Column("bytes_written", sa.BigInteger),
+    sa.Column("error", sa.Text),
+    sa.Index("batches_cells", "version", "starts", "ends"),
+    sa.Index("batches_run", "run_id"),
+)
+
+AUDIT_RESULTS = sa.Table(
+    "audit_results",
+    METADATA,
+    _text("batch_id", key=True),
+    _number("attempt", key=True),
+    _text("audit", key=True),
+    _text("model"),
+    _number("starts"),
+    _number("ends"),
+    _instant("audited_at"),
+    _text("severity"),
+    sa.Column("passed", sa.Boolean, nullable=False),
+    _text("found"),
+    _text("allowed"),
+    _number("failing_rows"),
+    sa.Column("cells", Value, nullable=False),
+    sa.Column("sample", Value, nullable=False),
+    sa.Index("audit_results_model", "model", "audited_at"),
+)
+
+# Cells of a version that stay owed until a batch that began after `since` has rebuilt them.
+OWED = sa.Table(
+    "owed",
+    METADATA,
+    _text("version", key=True),
+    _number("starts", key=True),
+    _number("since", key=True),
+    _number("ends"),
+    _text("reason"),
+)
