@@ -14,11 +14,11 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_type, cells_predicate
 from backfill_assets.warehouse.conform import stored_columns
-from backfill_assets.warehouse.delta_log import ABSENT, commits_since, head
+from backfill_assets.warehouse.delta_log import ABSENT, STEPS_PER_TOKEN, head, logged_commits
 from backfill_assets.warehouse.merge_changes import changes, merge_statement
 from backfill_assets.warehouse.session import RETENTION, batch_session
 from backfill_assets.warehouse.spark_errors import explaining
-from backfill_assets.warehouse.tables import Table, snapshot_df
+from backfill_assets.warehouse.tables import snapshot_df
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,10 @@ _SESSION_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _SESSION_APP = "spark.databricks.delta.write.txnAppId"
 _SESSION_TOKEN = "spark.databricks.delta.write.txnVersion"  # noqa: S105 - no password
 _CREATED = '{"@":"TableCreated"}'
+_FENCED = '{"@":"Fenced"}'
+_RESTORED = '{"@":"Restored"}'
+_STEP = {_FENCED: 0, _RESTORED: 1}
+_COMMIT_STEP = 2
 
 
 class CommitLostError(BackfillAssetsError):
@@ -67,6 +71,12 @@ class Ticket:
     def text(self) -> str:
         """The metadata as it stands in the log: Spark's settings would expand a `${...}`."""
         return self.metadata.replace("$", "\\u0024")
+
+    @property
+    def transaction(self) -> str:
+        """Delta's transaction version: the steps of one token's holder come in this order."""
+        step = _STEP.get(self.metadata, _COMMIT_STEP)
+        return str(self.token * STEPS_PER_TOKEN + step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +132,7 @@ def merge_cells(
         different = changes(rows, held, model).cache()
         try:
             if different.isEmpty():
-                _writer(held.limit(0), ticket).mode("append").save(ticket.path)
+                _commit_nothing(held, ticket)
             else:
                 _merge(different, model, cells, ticket)
         finally:
@@ -130,21 +140,22 @@ def merge_cells(
     return _found(ticket, before)
 
 
-def fence(spark: SparkSession, model: Model, ticket: Ticket) -> Committed:
+def fence(spark: SparkSession, path: str, *, app_id: str, token: int) -> Committed:
     """Commit nothing with a new token: writers with smaller tokens fail or do nothing from now on.
 
     Raises:
         CommitLostError: another writer has taken the table over with a larger token yet.
     """
-    create_table(spark, model, ticket.path)
-    before = head(ticket.path)
-    nothing = snapshot_df(spark, ticket.path, before).limit(0)
-    with explaining(ticket.path):
-        _writer(nothing, ticket).mode("append").save(ticket.path)
+    before = head(path)
+    ticket = Ticket(path, app_id, token, _FENCED)
+    with explaining(path):
+        _commit_nothing(snapshot_df(spark, path, before), ticket)
     return _found(ticket, before)
 
 
-def restore(spark: SparkSession, to_version: int, ticket: Ticket) -> Committed:
+def restore(
+    spark: SparkSession, path: str, to_version: int, *, app_id: str, token: int
+) -> Committed:
     """Bring a table's content back to what it was, in a fenced commit.
 
     Only the cells that were touched since are rewritten. Delta's own RESTORE would copy nothing,
@@ -152,32 +163,31 @@ def restore(spark: SparkSession, to_version: int, ticket: Ticket) -> Committed:
 
     Args:
         spark: a session.
+        path: of the table.
         to_version: the delta_version whose content comes back.
-        ticket: of the restoring commit.
+        app_id: the table's name for transaction ids.
+        token: of the commit lock.
 
     Raises:
         CommitLostError: another writer has taken the table over.
         PinGoneError: that version can't be read any more.
     """
-    before = head(ticket.path)
-    touched = {
-        cell
-        for commit in commits_since(ticket.path, to_version)
-        if commit.changes_data
-        for cell in commit.cells
-        if cell is not None
-    }
-    with explaining(ticket.path):
-        old = snapshot_df(spark, ticket.path, to_version)
-        if not touched:
-            _writer(old.limit(0), ticket).mode("append").save(ticket.path)
-            return _found(ticket, before)
-        dtype = old.schema[CELL_COLUMN].dataType.simpleString()
-        listed = ", ".join(f"CAST('{cell}' AS {dtype})" for cell in sorted(touched))
-        where = f"{CELL_COLUMN} IN ({listed})"
-        writer = _writer(old.where(where).repartition(CELL_COLUMN), ticket).mode("overwrite")
-        writer.option("replaceWhere", where).save(ticket.path)
+    before = head(path)
+    ticket = Ticket(path, app_id, token, _RESTORED)
+    old = snapshot_df(spark, path, to_version)
+    where = _touched_since(path, to_version, old.schema[CELL_COLUMN].dataType.simpleString())
+    with explaining(path):
+        if where is None:
+            _commit_nothing(old, ticket)
+        else:
+            writer = _writer(old.where(where).repartition(CELL_COLUMN), ticket).mode("overwrite")
+            writer.option("replaceWhere", where).save(path)
     return _found(ticket, before)
+
+
+def is_ours(metadata: str | None) -> bool:
+    """Tell whether a commit is one of ours that holds no batch: a new table, fence or restore."""
+    return metadata in (_CREATED, _FENCED, _RESTORED)
 
 
 def create_table(spark: SparkSession, model: Model, path: str) -> None:
@@ -202,18 +212,13 @@ def create_table(spark: SparkSession, model: Model, path: str) -> None:
         )
 
 
-def table_now(path: str) -> Table:
-    """Give a table at its head."""
-    return Table(path, head(path))
-
-
 def _merge(different: DataFrame, model: Model, cells: Sequence[Interval], ticket: Ticket) -> None:
     # MERGE takes its metadata and token from the session, and two batches of one session would
     # commit under one name: the view is a global one's, so that a session of its own can read it.
     session = batch_session(different.sparkSession)
     session.conf.set(_SESSION_METADATA, ticket.text)
     session.conf.set(_SESSION_APP, ticket.app_id)
-    session.conf.set(_SESSION_TOKEN, str(ticket.token))
+    session.conf.set(_SESSION_TOKEN, ticket.transaction)
     view = f"_changes_{ticket.app_id}_{ticket.token}"
     different.createOrReplaceGlobalTempView(view)
     try:
@@ -222,12 +227,29 @@ def _merge(different: DataFrame, model: Model, cells: Sequence[Interval], ticket
         session.catalog.dropGlobalTempView(view)
 
 
+def _commit_nothing(rows: DataFrame, ticket: Ticket) -> None:
+    _writer(rows.limit(0), ticket).mode("append").save(ticket.path)
+
+
+def _touched_since(path: str, delta_version: int, cell: str) -> str | None:
+    """Write Spark SQL that keeps the cells whose files came or went since; None for none."""
+    touched = {
+        text
+        for commit in logged_commits(path, delta_version)
+        if commit.changes_data
+        for text in commit.cells
+        if text is not None
+    }
+    listed = ", ".join(f"CAST('{text}' AS {cell})" for text in sorted(touched))
+    return f"{CELL_COLUMN} IN ({listed})" if touched else None
+
+
 def _writer(rows: DataFrame, ticket: Ticket) -> DataFrameWriter:
     return (
         rows.write.format("delta")
         .option("userMetadata", ticket.text)
         .option("txnAppId", ticket.app_id)
-        .option("txnVersion", str(ticket.token))
+        .option("txnVersion", ticket.transaction)
     )
 
 
@@ -239,7 +261,7 @@ def _by_cell(rows: DataFrame, cells: Sequence[Interval]) -> DataFrame:
 
 
 def _found(ticket: Ticket, head_before: int) -> Committed:
-    for commit in commits_since(ticket.path, head_before):
+    for commit in logged_commits(ticket.path, head_before):
         if commit.metadata == ticket.text:
             return Committed(commit.delta_version, commit.bytes_added)
     raise CommitLostError(path=ticket.path, token=ticket.token, head_before=head_before)

@@ -12,9 +12,11 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.model import CELL_COLUMN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 ABSENT = -1
+STEPS_PER_TOKEN = 4
+"""Delta takes a transaction version once; the holder of one token may fence, restore and commit."""
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint.*\.parquet")
 
@@ -41,6 +43,7 @@ class LoggedCommit:
         changes_data: whether rows came or went; a fence or a new empty table changes none.
         bytes_added: size of the files that it added.
         cells: the `_cell` partition values, as text, whose files it touched.
+        tokens: the transaction versions that it carries, by application id.
     """
 
     delta_version: int
@@ -49,6 +52,7 @@ class LoggedCommit:
     changes_data: bool
     bytes_added: int
     cells: frozenset[str | None]
+    tokens: Mapping[str, int]
 
 
 def head(path: str) -> int:
@@ -76,7 +80,28 @@ def _refuse_holes(path: str, versions: list[int], checkpoint: int) -> None:
         raise CorruptTableError(path=path, found=f"commit {min(missing)} is missing")
 
 
-def commits_since(path: str, delta_version: int) -> tuple[LoggedCommit, ...]:
+def commits_since(path: str, delta_version: int) -> tuple[tuple[int, str | None], ...]:
+    """Give (delta_version, metadata) of every commit after a version, oldest first.
+
+    Raises:
+        CorruptTableError: one of them is missing or can't be read.
+    """
+    return tuple((one.delta_version, one.metadata) for one in logged_commits(path, delta_version))
+
+
+def last_token(path: str, app_id: str) -> int:
+    """Give the largest fencing token that a table's log shows; 0 for none.
+
+    Tokens only grow, so the newest commit that carries one has the largest.
+    """
+    for number in range(head(path), ABSENT, -1):
+        tokens = logged_commit(path, number).tokens
+        if app_id in tokens:
+            return tokens[app_id] // STEPS_PER_TOKEN
+    return 0
+
+
+def logged_commits(path: str, delta_version: int) -> tuple[LoggedCommit, ...]:
     """Read every commit after a version, oldest first.
 
     Raises:
@@ -128,6 +153,7 @@ def _commit(delta_version: int, actions: list[dict[str, Any]]) -> LoggedCommit:
         changes_data=any(one.get("dataChange", True) for one in (*added, *removed)),
         bytes_added=sum(int(one["size"]) for one in added),
         cells=_touched((*added, *removed)),
+        tokens={one["txn"]["appId"]: int(one["txn"]["version"]) for one in actions if "txn" in one},
     )
 
 

@@ -10,7 +10,7 @@ from backfill_assets.intervals.zones import zone_of
 from backfill_assets.models.model import Model
 from backfill_assets.models.query import SqlQuery, parameters_of
 from backfill_assets.warehouse.cells import cells_predicate, time_predicate
-from backfill_assets.warehouse.tables import Table, same_type, snapshot_df
+from backfill_assets.warehouse.tables import MissingTableError, Table, same_type, snapshot_df
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.source import Source
-
-
-class MissingTableError(BackfillAssetsError):
-    """A source has no table where it is declared to lie."""
-
-    def __init__(self, *, source: str, path: str) -> None:
-        self.source, self.path = source, path
-        super().__init__(
-            f"source '{source}' has no Delta table at {path}; land it first, or correct the "
-            "source's path"
-        )
 
 
 class SchemaDriftError(BackfillAssetsError):
@@ -131,7 +120,7 @@ def _rows_of_model(
 
 def _whole_source(spark: SparkSession, source: Source, table: Table) -> DataFrame:
     if not table.exists:
-        raise MissingTableError(source=source.name, path=table.path)
+        raise MissingTableError(name=source.name, path=table.path)
     rows = snapshot_df(spark, table.path, table.delta_version)
     found = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
     for column in source.schema:

@@ -61,13 +61,13 @@ def merge_statement(view: str, model: Model, cells: Sequence[Interval], path: st
     inside = cells_predicate(model.cadence, cells, f"t.{CELL_COLUMN}")
     updated = ", ".join(f"t.{_name(one)} = s.{_name(one)}" for one in columns)
     names, values = (", ".join(f"{prefix}{_name(one)}" for one in columns) for prefix in ("", "s."))
+    inserted = f"INSERT ({names}) VALUES ({values})"  # noqa: S608 - our own declarations' names
     clauses = (
         f"MERGE INTO delta.`{path}` t",
         f"USING {view} s ON {same_row} AND ({inside})",
         f"WHEN MATCHED AND s.{CHANGE_COLUMN} = 'delete' THEN DELETE",
         f"WHEN MATCHED AND s.{CHANGE_COLUMN} = 'update' THEN UPDATE SET {updated}",
-        f"WHEN NOT MATCHED AND s.{CHANGE_COLUMN} = 'insert' THEN "
-        f"INSERT ({names}) VALUES ({values})",
+        f"WHEN NOT MATCHED AND s.{CHANGE_COLUMN} = 'insert' THEN {inserted}",
     )
     return " ".join(clauses)
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.warehouse.delta_log import (
     ABSENT,
     CorruptTableError,
@@ -14,6 +15,8 @@ from backfill_assets.warehouse.delta_log import (
     commit_metadata,
     commits_since,
     head,
+    last_token,
+    logged_commits,
 )
 from backfill_assets.warehouse.spark_errors import explaining
 
@@ -24,18 +27,32 @@ __all__ = [
     "ABSENT",
     "CorruptTableError",
     "LoggedCommit",
+    "MissingTableError",
     "Table",
     "bytes_of",
     "commit_metadata",
     "commits_since",
     "delta_schema",
     "head",
+    "last_token",
+    "logged_commits",
     "same_type",
     "snapshot_df",
+    "table_now",
 ]
 
 _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 _ALIASES = {**_SIMPLE, "bool": "boolean", "real": "float", "numeric": "decimal"}
+
+
+class MissingTableError(BackfillAssetsError):
+    """There is no table where one is declared to lie."""
+
+    def __init__(self, *, name: str, path: str) -> None:
+        self.name, self.path = name, path
+        super().__init__(
+            f"'{name}' has no Delta table at {path}; land it first, or correct its path"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +71,15 @@ class Table:
     def exists(self) -> bool:
         """Whether there is anything to read."""
         return self.delta_version > ABSENT
+
+
+def table_now(path: str) -> Table:
+    """Give a table at its head.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    return Table(path, head(path))
 
 
 def snapshot_df(spark: SparkSession, path: str, delta_version: int) -> DataFrame:

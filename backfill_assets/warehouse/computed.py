@@ -1,0 +1,111 @@
+"""A computed batch: its rows, cached between their computation, their audit and their commit."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.warehouse.commit import commit_cells, merge_cells, table_now
+from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
+from backfill_assets.warehouse.inputs import compute
+from backfill_assets.warehouse.moves import cells_moved_from
+from backfill_assets.warehouse.profile import Subject, profile
+from backfill_assets.warehouse.samples import failing_rows
+from backfill_assets.warehouse.spark_errors import explaining
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.audit import Audit
+    from backfill_assets.models.content import CellProfile
+    from backfill_assets.models.model import Model
+    from backfill_assets.snapshots.batch import OpenBatch
+    from backfill_assets.warehouse.commit import Committed, Ticket
+    from backfill_assets.warehouse.inputs import Input
+    from backfill_assets.warehouse.tables import Table
+
+
+@dataclass(frozen=True)
+class ComputedBatch:
+    """The rows that a batch's cells shall hold.
+
+    Attributes:
+        model: whose rows they are.
+        cells: the batch's, and those that its rows move out of.
+        moved: the latter alone.
+        target: the table as it was when the rows were computed.
+        inputs: what they were computed from.
+        computed: the query's answer in its contract, cached.
+        rows: what the cells shall hold, cached.
+    """
+
+    model: Model
+    cells: tuple[Interval, ...]
+    moved: IntervalSet
+    target: Table
+    inputs: Mapping[str, Input]
+    computed: DataFrame
+    rows: DataFrame
+
+    def profile(self) -> tuple[CellProfile, ...]:
+        """Measure rows, checksums and audits per cell, in one action."""
+        return profile(self.rows, self._subject)
+
+    def failing_rows(self, audit: Audit) -> tuple[str, ...]:
+        """Give a few rows that fail an audit."""
+        return failing_rows(self.rows, audit, self._subject)
+
+    def commit(self, ticket: Ticket) -> Committed:
+        """Make the cells equal to the rows in one commit.
+
+        Raises:
+            KeyInAnotherCellError: a batch that committed meanwhile has put a key elsewhere.
+            CommitLostError: another writer has taken the table over.
+        """
+        if not isinstance(self.model.kind, IncrementalByUniqueKey):
+            return commit_cells(self.rows, self.model, self.cells, ticket)
+        now = table_now(ticket.path)
+        if now != self.target:
+            # Other cells were committed since: the keys must still be in these cells alone.
+            cells_moved_from(self.computed, self.model, self.cells, now)
+        return merge_cells(self.rows, self.model, self.cells, ticket)
+
+    @property
+    def _subject(self) -> Subject:
+        return Subject(self.model, self.cells, self.target, self.inputs)
+
+
+@contextmanager
+def computed_batch(
+    session: SparkSession,
+    model: Model,
+    opened: OpenBatch,
+    inputs: Mapping[str, Input],
+    *,
+    target: Table,
+    now: datetime,
+) -> Iterator[ComputedBatch]:
+    """Compute a batch and keep its rows for as long as the context is open."""
+    request = opened.request
+    stamp = RowStamp(request.plan_id, request.batch_id, request.fingerprint, now)
+    with explaining(target.path), ExitStack() as cached:
+
+        def kept(rows: DataFrame) -> DataFrame:
+            cached.callback(rows.unpersist)
+            return rows.cache()
+
+        computed = kept(contract(compute(session, model, request.interval, inputs), model))
+        moved = cells_moved_from(computed, model, request.cells, target)
+        cells = tuple(sorted((*request.cells, *moved)))
+        rows = result_rows(computed, model, cells, target, stamp)
+        rows = rows if rows is computed else kept(rows)
+        rows.count()  # fills the cache, so that audit and commit read it and time alone
+        found = IntervalSet.of(moved)
+        yield ComputedBatch(model, cells, found, target, inputs, computed, rows)
