@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
 
 
+GAP = "gap"
+"""The reason of a batch that fills cells which are not ready: nobody's history changes."""
+
+
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
     """What a batch asks of the state before it computes.

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.snapshots.batch import OpenBatch
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.batch import GAP, OpenBatch
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.state import batches, claims, pointers, ready
 from backfill_assets.state.claims import Claimant
 from backfill_assets.state.counter import next_number
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime, timedelta
 
     import sqlalchemy as sa
 
-    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.intervals.interval import Interval
     from backfill_assets.snapshots.batch import BatchRequest
 
 
@@ -45,6 +47,17 @@ class VersionMovedError(BackfillAssetsError):
         )
 
 
+class CellsReadyError(BackfillAssetsError):
+    """Another run has filled a gap while its batch was on its way."""
+
+    def __init__(self, model: str, built_by: Mapping[Interval, str]) -> None:
+        self.model, self.built_by = model, built_by
+        super().__init__(
+            f"{len(built_by)} cells of {model} were filled by another run meanwhile; a gap fill "
+            "leaves ready cells as they are. Run again for what is still missing"
+        )
+
+
 def open_batch(
     connection: sa.Connection, request: BatchRequest, now: datetime, lease: timedelta
 ) -> OpenBatch:
@@ -54,6 +67,7 @@ def open_batch(
         VersionMovedError: its environment points at another version.
         UpstreamNotReadyError: it reads cells that are not ready at the pin.
         CellsClaimedError: a live batch holds some of its cells.
+        CellsReadyError: it fills a gap, and some of its cells are ready by now.
     """
     own = pointers.pointer(connection, request.environment, request.model)
     if own is None or own.version != request.version:
@@ -62,10 +76,21 @@ def open_batch(
         request.batch_id, request.run_id, request.model, request.version, now, lease
     )
     claims.claim(connection, claimant, request.interval)
+    if request.reason == GAP:
+        _refuse_ready(connection, request, own.delta_version)
     pins = tuple(_pin(connection, request, upstream) for upstream in sorted(request.reads))
     opened = OpenBatch(request, next_number(connection), (*pins, *request.source_pins))
     batches.begin_batch(connection, opened, now)
     return opened
+
+
+def _refuse_ready(connection: sa.Connection, request: BatchRequest, at: int) -> None:
+    cells = IntervalSet.of([request.interval])
+    if not ready.ready_cells(connection, request.version, at, cells):
+        return
+    builders = ready.built_by(connection, request.version, at)
+    inside = {cell: one.batch_id for cell, one in builders.items() if cell in cells}
+    raise CellsReadyError(request.model, inside)
 
 
 def _pin(connection: sa.Connection, request: BatchRequest, upstream: str) -> InputPin:

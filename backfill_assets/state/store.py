@@ -80,6 +80,11 @@ class Store(StateReader):
             raise
         return cls(database, clock, timedelta(seconds=lease_seconds))
 
+    @property
+    def lease_seconds(self) -> float:
+        """How long a claim or lock outlives its last heartbeat, in seconds."""
+        return self._lease.total_seconds()
+
     def close(self) -> None:
         """Close every connection."""
         self._database.close()

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.warehouse.commit import commit_cells, merge_cells, table_now
+from backfill_assets.warehouse.commit import commit_cells, merge_cells
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
 from backfill_assets.warehouse.inputs import compute
 from backfill_assets.warehouse.moves import cells_moved_from
 from backfill_assets.warehouse.profile import Subject, profile
 from backfill_assets.warehouse.samples import failing_rows
 from backfill_assets.warehouse.spark_errors import explaining
+from backfill_assets.warehouse.tables import table_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,0 +1,143 @@
+"""The one write path: every batch of every entrance is this function, whatever asked for it.
+
+    pin the inputs -> compute -> one aggregation -> judge -> commit -> record
+
+A blocking audit that fails ends it before the commit, so rows that failed are never in a table. The
+commit and its record are one critical section of the table; a process that dies between the two
+leaves a commit that says all about itself, and whoever takes the table next records it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.audited import AuditsFailedError, audited
+from backfill_assets.execution.batch_inputs import batch_inputs
+from backfill_assets.execution.commit_turn import commit_turn
+from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started
+from backfill_assets.execution.opening_batch import open_when_free
+from backfill_assets.execution.stopwatch import Stopwatch
+from backfill_assets.snapshots.batch import BatchCommit, CommittedCell
+from backfill_assets.state.opening import CellsReadyError
+from backfill_assets.warehouse.commit import Ticket
+from backfill_assets.warehouse.computed import computed_batch
+from backfill_assets.warehouse.session import batch_session
+from backfill_assets.warehouse.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.models.content import CellProfile
+    from backfill_assets.snapshots.batch import BatchRequest, OpenBatch
+
+
+def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
+    """Compute, audit, commit and record one batch, and tell how it ended.
+
+    Nothing is raised for a batch that fails: the failure is recorded, its cells are given back, and
+    other batches go on.
+    """
+    yield Started(request.model, request.batch_id, request.interval, len(request.cells))
+    try:
+        opened = open_when_free(run, request)
+    except CellsReadyError as error:
+        yield Skipped(request.model, error.built_by)
+        return
+    except BackfillAssetsError as error:
+        yield Failed(request.model, request.batch_id, request.interval, str(error))
+        return
+    try:
+        yield _write(run, opened)
+    except AuditsFailedError as error:
+        yield _failed(run, request, str(error), error.results)
+    except Exception as error:  # noqa: BLE001 - whatever a query raises, the batch must be closed
+        yield _failed(run, request, _sentence(error), ())
+    except BaseException:
+        _failed(run, request, "the run was interrupted", ())
+        raise
+
+
+def _write(run: RunContext, opened: OpenBatch) -> Committed:
+    request, model = opened.request, run.graph.model(opened.request.model)
+    watch, started_at = Stopwatch(), run.clock()
+    inputs = batch_inputs(run, model, opened)
+    target = Table(run.table(model), run.store.known_head(request.version))
+    session = batch_session(run.spark())
+    with computed_batch(session, model, opened, inputs, target=target, now=started_at) as batch:
+        watch.lap("compute")
+        if batch.moved:
+            run.store.claim_more(request.batch_id, batch.moved)
+        profiles, results = audited(run, batch)
+        watch.lap("audit")
+        with commit_turn(run, request) as lock:
+            commit = _commit(opened, lock.token, started_at, (profiles, results))
+            ticket = Ticket(batch.target.path, request.version, lock.token, commit.to_json())
+            done = batch.commit(ticket)
+            watch.lap("commit")
+            run.store.record(
+                commit,
+                lock,
+                done.delta_version,
+                bytes_written=done.bytes,
+                finished_at=run.clock(),
+            )
+            watch.lap("state")
+    return Committed(
+        model=model.name,
+        batch_id=request.batch_id,
+        interval=request.interval,
+        delta_version=done.delta_version,
+        contents={profile.cell: profile.content for profile in profiles},
+        audits=results,
+        rows=sum(profile.content.rows for profile in profiles),
+        timing=watch.timing(),
+    )
+
+
+def _commit(
+    opened: OpenBatch,
+    token: int,
+    started_at: datetime,
+    found: tuple[tuple[CellProfile, ...], tuple[AuditResult, ...]],
+) -> BatchCommit:
+    request, (profiles, results) = opened.request, found
+    return BatchCommit(
+        batch_id=request.batch_id,
+        environment=request.environment,
+        model=request.model,
+        version=request.version,
+        fingerprint=request.fingerprint,
+        interval=request.interval,
+        run_id=request.run_id,
+        root_id=request.root_id,
+        plan_id=request.plan_id,
+        reason=request.reason,
+        attempt=request.attempt,
+        built_at=opened.built_at,
+        token=token,
+        started_at=started_at,
+        inputs=opened.inputs,
+        cells=tuple(CommittedCell(profile.cell, profile.content) for profile in profiles),
+        audits=results,
+    )
+
+
+def _failed(
+    run: RunContext, request: BatchRequest, error: str, audits: tuple[AuditResult, ...]
+) -> Failed:
+    run.store.fail_batch(
+        request.batch_id, error=error, audits=audits, finished_at=run.clock()
+    )
+    return Failed(request.model, request.batch_id, request.interval, error, audits)
+
+
+def _sentence(error: Exception) -> str:
+    """Our own errors explain themselves; of an engine's, the first lines name the cause."""
+    if isinstance(error, BackfillAssetsError):
+        return str(error)
+    text = " ".join(line.strip() for line in str(error).splitlines()[:4] if line.strip())
+    return f"{type(error).__name__}: {text}"[:1000]

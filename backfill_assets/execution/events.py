@@ -1,0 +1,108 @@
+"""What a run tells while it works: one value per thing that happened to cells of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.models.content import Content
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds that a batch spent, by step."""
+
+    compute: float = 0.0
+    audit: float = 0.0
+    commit: float = 0.0
+    state: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Seconds altogether."""
+        return self.compute + self.audit + self.commit + self.state
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A batch began."""
+
+    model: str
+    batch_id: str
+    interval: Interval
+    cells: int
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A batch is committed and recorded: its cells are ready.
+
+    Attributes:
+        contents: what each of its cells holds now, cells that rows moved out of included.
+    """
+
+    model: str
+    batch_id: str
+    interval: Interval
+    delta_version: int
+    contents: Mapping[Interval, Content]
+    audits: tuple[AuditResult, ...]
+    rows: int
+    timing: Timing
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A batch committed nothing.
+
+    Attributes:
+        error: one sentence: what, where, found, allowed.
+        audits: the results, where it came so far.
+    """
+
+    model: str
+    batch_id: str
+    interval: Interval
+    error: str
+    audits: tuple[AuditResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Cells are ready already; each with the batch that built it."""
+
+    model: str
+    built_by: Mapping[Interval, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Cells can't be filled yet: what they read is not ready.
+
+    Attributes:
+        upstream: the model or source that lacks them.
+    """
+
+    model: str
+    cells: IntervalSet
+    upstream: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsPlan:
+    """Published cells that an upstream's change has overtaken: rewriting them takes a plan."""
+
+    model: str
+    cells: IntervalSet
+    upstream: str
+
+
+Event = Started | Committed | Failed | Skipped | Waiting | NeedsPlan
+if TYPE_CHECKING:
+    Listener = Callable[[Event], None]

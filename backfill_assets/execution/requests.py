@@ -1,0 +1,79 @@
+"""Build a batch's request: its cells, what they read, and where its sources stand right now."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from backfill_assets.execution.run_context import source_path
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells import cells_read
+from backfill_assets.models.source import Source
+from backfill_assets.snapshots.batch import GAP, BatchRequest
+from backfill_assets.snapshots.ready import InputPin
+from backfill_assets.warehouse.tables import head
+
+if TYPE_CHECKING:
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.model import Model
+
+
+def batch_request(
+    run: RunContext, model: Model, interval: Interval, *, reason: str = GAP
+) -> BatchRequest:
+    """Say what a batch over consecutive cells asks of the state."""
+    pointer = run.pointer(model)
+    attempt = run.store.attempts(pointer.version, interval) + 1
+    return BatchRequest(
+        batch_id=_batch_id(run.run_id, pointer.version, interval, attempt),
+        environment=run.environment.name,
+        model=model.name,
+        version=pointer.version,
+        fingerprint=pointer.fingerprint,
+        interval=interval,
+        cells=tuple(model.cadence.cells(interval)),
+        reads={
+            name: cells
+            for name, cells in input_cells(run, model, interval).items()
+            if name in run.graph.models
+        },
+        source_pins=tuple(
+            _source_pin(run, run.graph.sources[upstream.name])
+            for upstream in model.reads
+            if upstream.name in run.graph.sources
+        ),
+        run_id=run.run_id,
+        root_id=run.root_id,
+        plan_id=run.plan_id,
+        reason=reason,
+        attempt=attempt,
+    )
+
+
+def input_cells(run: RunContext, model: Model, interval: Interval) -> dict[str, IntervalSet]:
+    """Give the cells of every upstream that a batch reads; of itself only earlier ones."""
+    cells = IntervalSet.of([interval])
+    read = {
+        upstream.name: cells_read(
+            model.cadence,
+            upstream,
+            run.graph.node(upstream.name).cadence,
+            cells,
+            until=run.clock(),
+        )
+        for upstream in model.reads
+    }
+    if model.name in read:
+        read[model.name] -= cells
+    return read
+
+
+def _source_pin(run: RunContext, source: Source) -> InputPin:
+    path = source_path(run.data_root, source.path)
+    return InputPin(source.name, "", path, head(path))
+
+
+def _batch_id(run_id: str, version: str, interval: Interval, attempt: int) -> str:
+    text = f"{run_id}|{version}|{interval.start.isoformat()}|{interval.end.isoformat()}|{attempt}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

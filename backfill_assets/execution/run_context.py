@@ -1,0 +1,66 @@
+"""What every batch of one run shares: the environment, its snapshots, the store and Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.snapshots.state_view import StateView
+    from backfill_assets.state.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What every batch of one run shares.
+
+    Attributes:
+        store: the state.
+        spark: gives the Spark session, started on first use.
+        environment: whose pointers are read and moved.
+        graph: the models that the environment runs (its snapshots), and the sources.
+        pointers: where the environment read each model when the run began.
+        reads: per model, what it reads by column (lineage).
+        data_root: folder or URI under which tables lie.
+        clock: gives the instant (UTC).
+        run_id: the Dagster run or CLI process.
+        root_id: the root run or backfill; the same over re-executions.
+        plan_id: the plan served; None for a gap fill.
+        changed: models whose loaded logic is not what the environment runs.
+    """
+
+    store: Store
+    spark: Callable[[], Any]
+    environment: Environment
+    graph: Graph
+    pointers: Mapping[str, Pointer]
+    reads: Mapping[str, Mapping[str, frozenset[str]]]
+    data_root: str
+    clock: Callable[[], datetime]
+    run_id: str
+    root_id: str
+    plan_id: str | None = None
+    changed: tuple[str, ...] = ()
+
+    def pointer(self, model: Model) -> Pointer:
+        """Where the environment keeps a model."""
+        return self.pointers[model.name]
+
+    def table(self, model: Model) -> str:
+        """The path of the model's physical table."""
+        return self.store.version_path(self.pointer(model).version)
+
+    def view(self) -> StateView:
+        """What is ready now, at the environment's pins."""
+        return self.store.view(self.environment.name)
+
+
+def source_path(data_root: str, path: str) -> str:
+    """The path of a source's table: below the data folder, unless it is absolute or a URI."""
+    return path if "://" in path or path.startswith("/") else f"{data_root}/{path}"

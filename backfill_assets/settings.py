@@ -1,0 +1,44 @@
+"""Settings: where things lie and how large things are. Read once, in cli and orchestration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """What a person may set, each as ``BACKFILL_<NAME>`` in the environment.
+
+    Attributes:
+        catalog: the module with MODELS and SOURCES.
+        data_dir: folder (or URI) under which tables lie; a relative one is below the folder that
+            the process starts in.
+        state_url: SQLAlchemy URL of the state; empty means SQLite in the data folder.
+        jars_dir: folder with Spark's Delta jars, filled once by ``make env``.
+        spark_master: Spark's master; ``local[*]`` runs inside the process.
+        spark_memory: memory of an embedded Spark driver, in Spark's notation.
+        lease_seconds: after how long without a heartbeat a claim or lock may be taken over.
+        max_batches: how many batches at once in one process, over all models.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="BACKFILL_")
+
+    catalog: str = "backfill_assets.pipelines.catalog"
+    data_dir: str = "data"
+    state_url: str = ""
+    jars_dir: Path = Path(".spark-jars")
+    spark_master: str = "local[*]"
+    spark_memory: str = "4g"
+    lease_seconds: float = 60.0
+    max_batches: int = 2
+
+    @property
+    def data_root(self) -> str:
+        """The data folder as an absolute path, or the URI as it is."""
+        return self.data_dir if "://" in self.data_dir else str(Path(self.data_dir).resolve())
+
+    @property
+    def state(self) -> str:
+        """The URL of the state database."""
+        return self.state_url or f"sqlite:///{self.data_root}/state.db"
