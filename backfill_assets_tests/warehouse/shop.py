@@ -1,0 +1,119 @@
+"""Small models and tables that the warehouse's tests are about."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.intervals.cadence import Cadence
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.models.column import Column
+from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
+from backfill_assets.models.model import Model
+from backfill_assets.models.query import SqlQuery
+from backfill_assets.warehouse.commit import Ticket
+from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
+from backfill_assets.warehouse.tables import table_now
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+DAILY = Cadence(Unit.DAY, start=START)
+STAMP = RowStamp("plan", "batch-1", "code-1", datetime(2024, 2, 1, tzinfo=UTC))
+
+SALES_COLUMNS = (
+    Column("ds", "date"),
+    Column("shop", "string"),
+    Column("amount", "decimal(18,2)"),
+)
+ORDER_COLUMNS = (
+    Column("order_id", "int"),
+    Column("ds", "date"),
+    Column("amount", "decimal(18,2)"),
+    Column("seen_at", "timestamp"),
+    Column("gone", "boolean"),
+)
+
+
+def sales(**changes: Any) -> Model:  # noqa: ANN401
+    """One row per day and shop, replaced cell by cell."""
+    declared: dict[str, Any] = {
+        "name": "commerce.sales",
+        "query": SqlQuery("SELECT ds, shop, amount FROM commerce.raw_sales"),
+        "kind": IncrementalByTimeRange(time_column="ds"),
+        "cadence": DAILY,
+        "upstreams": ["commerce.raw_sales"],
+        "grain": "one row per day and shop",
+        "unique_key": ["ds", "shop"],
+        "columns": SALES_COLUMNS,
+        "owner": "team:shop",
+    }
+    return Model(**{**declared, **changes})
+
+
+def orders(**changes: Any) -> Model:  # noqa: ANN401
+    """One row per order, merged by key."""
+    declared: dict[str, Any] = {
+        "name": "commerce.orders",
+        "query": SqlQuery("SELECT * FROM commerce.raw_orders"),
+        "kind": IncrementalByUniqueKey(time_column="ds"),
+        "cadence": DAILY,
+        "upstreams": ["commerce.raw_orders"],
+        "grain": "one row per order",
+        "unique_key": ["order_id"],
+        "columns": ORDER_COLUMNS,
+        "owner": "team:shop",
+    }
+    return Model(**{**declared, **changes})
+
+
+def day(number: int, count: int = 1) -> Interval:
+    """Days of January 2024, from the first."""
+    start = START + timedelta(days=number - 1)
+    return Interval(start, start + timedelta(days=count))
+
+
+def days(*numbers: int) -> tuple[Interval, ...]:
+    return tuple(day(number) for number in numbers)
+
+
+def ticket(path: str, token: int, metadata: str | None = None) -> Ticket:
+    return Ticket(path, "commerce__sales", token, metadata or f'{{"batch":{token}}}')
+
+
+def frame(spark: SparkSession, columns: Sequence[Column], *rows: str) -> DataFrame:
+    """Rows as SQL values, typed as declared."""
+    names = ", ".join(f"`{column.name}`" for column in columns)
+    cast = [f"CAST(`{one.name}` AS {one.dtype}) AS `{one.name}`" for one in columns]
+    if not rows:
+        return spark.createDataFrame([], ", ".join(f"`{c.name}` {c.dtype}" for c in columns))
+    return spark.sql(f"VALUES {', '.join(rows)} AS t({names})").selectExpr(*cast)
+
+
+def sale(number: int, shop: str, amount: float = 1) -> str:
+    return f"(DATE'2024-01-{number:02d}', '{shop}', {amount})"
+
+
+def order(
+    order_id: int, number: int, amount: float = 1, *, seen: int = 0, gone: str = "NULL"
+) -> str:
+    seen_at = f"TIMESTAMP'2024-01-01 00:00:{seen:02d}+00:00'"
+    return f"({order_id}, DATE'2024-01-{number:02d}', {amount}, {seen_at}, {gone})"
+
+
+def batch(
+    spark: SparkSession, model: Model, path: str, cells: Sequence[Interval], *rows: str
+) -> DataFrame:
+    """The rows that the cells shall hold, from what a query gave."""
+    computed = contract(frame(spark, model.schema, *rows), model)
+    return result_rows(computed, model, cells, table_now(path), STAMP)
+
+
+def content(spark: SparkSession, path: str, *columns: str) -> list[tuple[Any, ...]]:
+    """What a table holds, sorted."""
+    rows = spark.read.format("delta").load(path).select(*columns).collect()
+    return sorted(tuple(row) for row in rows)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.intervals.cadence import Cadence
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.warehouse.cells import (
+    UnusableTimeColumnError,
+    cell_expression,
+    cell_number,
+    cell_of_number,
+    cells_predicate,
+    number_expression,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+GRIDS = [
+    Cadence(unit, tz)
+    for unit in Unit
+    for tz in ("UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kolkata")
+]
+INSTANTS = [
+    datetime(2018, 11, 4, 2, 59, 59, tzinfo=UTC),  # Sao Paulo has no midnight this day
+    datetime(2018, 11, 4, 3, 0, tzinfo=UTC),
+    datetime(2024, 3, 31, 0, 30, tzinfo=UTC),  # Berlin's clocks go forward
+    datetime(2024, 10, 27, 1, 30, tzinfo=UTC),  # and back
+    datetime(2024, 12, 31, 23, 15, tzinfo=UTC),
+    datetime(2024, 2, 29, 18, 31, tzinfo=UTC),
+]
+
+
+@pytest.mark.spark
+def test_spark_cuts_the_same_cells_as_the_cadence(spark: SparkSession):
+    texts = ", ".join(f"(TIMESTAMP'{at.isoformat()}')" for at in INSTANTS)
+    given = spark.sql(f"VALUES {texts} AS t(at)")
+    numbers = [
+        f"{number_expression(grid, cell_expression('at', 'timestamp', grid))} AS n{index}"
+        for index, grid in enumerate(GRIDS)
+    ]
+    rows = given.selectExpr("unix_seconds(at) AS at", *numbers).collect()
+    found = {datetime.fromtimestamp(row["at"], UTC): row for row in rows}
+    for at in INSTANTS:
+        for index, grid in enumerate(GRIDS):
+            (cell,) = grid.cells(Interval(at, at.replace(second=at.second, microsecond=1)))
+            assert found[at][f"n{index}"] == cell_number(grid, cell), (at, grid)
+            assert cell_of_number(grid, cell_number(grid, cell)) == cell
+
+
+def test_a_day_in_a_zone_is_a_local_date():
+    grid = Cadence(Unit.DAY, "Europe/Berlin")
+    cells = [grid.cell("2024-03-31")]
+    assert cells_predicate(grid, cells) == (
+        "(_cell >= DATE'2024-03-31' AND _cell < DATE'2024-04-01')"
+    )
+
+
+def test_a_date_can_not_name_an_hour():
+    with pytest.raises(UnusableTimeColumnError, match="expected a TIMESTAMP"):
+        cell_expression("ds", "date", Cadence(Unit.HOUR))

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
+from backfill_assets.warehouse.commit import merge_cells
+from backfill_assets.warehouse.conform import OutputSchemaError, contract, result_rows
+from backfill_assets.warehouse.moves import KeyInAnotherCellError, cells_moved_from
+from backfill_assets.warehouse.tables import table_now
+from backfill_assets_tests.warehouse.shop import (
+    SALES_COLUMNS,
+    STAMP,
+    batch,
+    content,
+    days,
+    frame,
+    order,
+    orders,
+    sale,
+    sales,
+    ticket,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from backfill_assets.models.model import Model
+
+pytestmark = pytest.mark.spark
+
+
+def test_columns_come_in_the_declared_order_with_their_cell(spark: SparkSession):
+    given = frame(spark, SALES_COLUMNS, sale(1, "a")).select("amount", "shop", "ds")
+    assert contract(given, sales()).columns == ["ds", "shop", "amount", "_cell"]
+
+
+def test_a_query_with_other_columns_is_refused_by_name(spark: SparkSession):
+    given = frame(spark, SALES_COLUMNS).selectExpr(
+        "ds", "CAST(amount AS DOUBLE) AS amount", "1 AS x"
+    )
+    with pytest.raises(OutputSchemaError) as refused:
+        contract(given, sales())
+    assert refused.value.missing == ["shop"]
+    assert refused.value.extra == ["x"]
+    assert refused.value.retyped == ["amount double (declared decimal(18,2))"]
+
+
+def test_of_rows_with_one_key_the_latest_wins_and_ties_are_always_broken_alike(spark: SparkSession):
+    model = orders(kind=IncrementalByUniqueKey(time_column="ds", latest_by="seen_at"))
+    rows = [order(1, 1, 5, seen=1), order(1, 1, 6, seen=2), order(1, 1, 7, seen=2)]
+    found = {
+        int(contract(frame(spark, model.schema, *given), model).collect()[0]["amount"])
+        for given in (rows, rows[::-1])
+    }
+    assert len(found) == 1
+    assert found < {6, 7}
+
+
+def rebuilt(spark: SparkSession, path: str, model: Model) -> list[tuple[object, ...]]:
+    """A day of two orders, of which the source has lost the second, and another day."""
+    rows = batch(spark, model, path, days(1, 2), order(1, 1), order(2, 1), order(3, 2))
+    merge_cells(rows, model, days(1, 2), ticket(path, 1))
+    rows = batch(spark, model, path, days(1), order(1, 1, 4))
+    merge_cells(rows, model, days(1), ticket(path, 2))
+    return content(spark, path, "order_id", "gone")
+
+
+@pytest.mark.parametrize(
+    ("policy", "left"),
+    [
+        ("absent", [(1, None), (3, None)]),
+        ("none", [(1, None), (2, None), (3, None)]),
+        (SoftDelete("gone"), [(1, None), (2, True), (3, None)]),
+        (Tombstone("gone"), [(1, None), (2, None), (3, None)]),
+    ],
+    ids=["absent", "none", "soft", "tombstone"],
+)
+def test_a_key_that_the_source_lost_follows_the_delete_policy(
+    spark: SparkSession, tmp_path: Path, policy: object, left: list[tuple[object, ...]]
+):
+    assert rebuilt(spark, str(tmp_path / "orders"), orders(deletes=policy)) == left
+
+
+def test_a_tombstone_deletes_its_key(spark: SparkSession, tmp_path: Path):
+    path, model = str(tmp_path / "orders"), orders(deletes=Tombstone("gone"))
+    merge_cells(
+        batch(spark, model, path, days(1), order(1, 1), order(2, 1)),
+        model,
+        days(1),
+        ticket(path, 1),
+    )
+    rows = batch(spark, model, path, days(1), order(2, 1, gone="TRUE"))
+    merge_cells(rows, model, days(1), ticket(path, 2))
+    assert content(spark, path, "order_id") == [(1,)]
+
+
+def test_a_key_in_another_cell_is_refused_with_a_sample(spark: SparkSession, tmp_path: Path):
+    path, model = str(tmp_path / "orders"), orders()
+    merge_cells(batch(spark, model, path, days(1), order(7, 1)), model, days(1), ticket(path, 1))
+    computed = contract(frame(spark, model.schema, order(7, 2), order(8, 2)), model)
+    with pytest.raises(KeyInAnotherCellError, match="rows_move=True") as refused:
+        cells_moved_from(computed, model, days(2), table_now(path))
+    assert refused.value.cells == ("2024-01-01",)
+    assert refused.value.sample == ('{"order_id":7}',)
+
+
+def test_audit_columns_say_who_wrote_a_row_and_stay_while_it_does_not_change(
+    spark: SparkSession, tmp_path: Path
+):
+    path, model = str(tmp_path / "orders"), orders(audit_columns=True)
+    rows = batch(spark, model, path, days(1), order(1, 1), order(2, 1))
+    merge_cells(rows, model, days(1), ticket(path, 1))
+    later = replace(STAMP, batch_id="batch-2", now=datetime(2024, 3, 1, tzinfo=UTC))
+    computed = contract(frame(spark, model.schema, order(1, 1), order(2, 1, 5), order(3, 1)), model)
+    rows = result_rows(computed, model, days(1), table_now(path), later)
+    merge_cells(rows, model, days(1), ticket(path, 2))
+    found = (
+        spark.read.format("delta")
+        .load(path)
+        .orderBy("order_id")
+        .selectExpr("_batch_id", "month(_inserted_at)", "month(_updated_at)")
+    )
+    assert [tuple(row) for row in found.collect()] == [
+        ("batch-1", 2, 2),
+        ("batch-2", 2, 3),
+        ("batch-2", 3, 3),
+    ]
