@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from backfill_assets.models.column import sql_literal
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.column import one_of, quoted, sql_literal
+
+
+class EmptyAuditError(BackfillAssetsError):
+    """An audit has nothing to hold rows against."""
+
+    def __init__(self, *, audit: str, missing: str) -> None:
+        self.audit = audit
+        super().__init__(
+            f"audit '{audit}' has no {missing}, so it could not fail (or not pass) a single row; "
+            f"give it one, or leave it out"
+        )
 
 
 class Severity(StrEnum):
@@ -80,7 +92,9 @@ def row_rule(name: str, predicate: str, *, allowed: float = 0.0, warn: bool = Fa
 
 def not_null(column: str, *, allowed: float = 0.0, warn: bool = False) -> RowRule:
     """Audit that `column` has a value, in all rows but the allowed fraction."""
-    return RowRule(f"not_null_{column}", f"`{column}` IS NOT NULL", allowed, _severity(warn=warn))
+    return RowRule(
+        f"not_null_{column}", f"{quoted(column)} IS NOT NULL", allowed, _severity(warn=warn)
+    )
 
 
 def accepted_range(
@@ -88,17 +102,20 @@ def accepted_range(
 ) -> RowRule:
     """Audit that `column` lies in ``[low, high]``; None leaves a side open."""
     sides = [
-        f"`{column}` {sign} {sql_literal(bound)}"
+        f"{quoted(column)} {sign} {sql_literal(bound)}"
         for sign, bound in ((">=", low), ("<=", high))
         if bound is not None
     ]
+    if not sides:
+        raise EmptyAuditError(audit=f"accepted_range_{column}", missing="bound")
     return RowRule(f"accepted_range_{column}", " AND ".join(sides), 0.0, _severity(warn=warn))
 
 
 def accepted_values(column: str, values: tuple[object, ...], *, warn: bool = False) -> RowRule:
     """Audit that `column` is one of the values."""
-    listed = ", ".join(sql_literal(value) for value in values)
-    rule = f"`{column}` IN ({listed})"
+    if not values:
+        raise EmptyAuditError(audit=f"accepted_values_{column}", missing="value")
+    rule = f"{quoted(column)} IN ({one_of(values)})"
     return RowRule(f"accepted_values_{column}", rule, 0.0, _severity(warn=warn))
 
 
@@ -130,9 +147,7 @@ def reconciles(
 ) -> Reconciles:
     """Audit that a sum agrees with the upstream's, within a fraction of the upstream's sum."""
     name = f"reconciles_{column}"
-    return Reconciles(
-        name, column, upstream, to_column or column, tolerance, _severity(warn=warn)
-    )
+    return Reconciles(name, column, upstream, to_column or column, tolerance, _severity(warn=warn))
 
 
 def _severity(*, warn: bool) -> Severity:

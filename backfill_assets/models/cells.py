@@ -76,6 +76,7 @@ def _forward(own: Cadence, upstream: Upstream, theirs: Cadence, changed: Interva
 
 def _life(cadence: Cadence, until: datetime | None) -> IntervalSet:
     end = min(end for end in (cadence.end, until, WHOLE_CELL.end) if end is not None)
-    if cadence.start is None or cadence.start >= end:
+    start = cadence.start or cadence.ceil(WHOLE_CELL.start)  # a source may not say when it began
+    if start >= end:
         return IntervalSet.empty()
-    return cadence.snap_in(IntervalSet.of([Interval(cadence.start, end)]))
+    return cadence.snap_in(IntervalSet.of([Interval(start, end)]))

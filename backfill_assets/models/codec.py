@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.errors import BackfillAssetsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
 class UnknownStoredTypeError(BackfillAssetsError):
@@ -29,7 +29,11 @@ class UnknownStoredTypeError(BackfillAssetsError):
 
 
 def dumps(value: object) -> str:
-    """Write a value as canonical JSON: equal values give equal text."""
+    """Write a value as canonical JSON: equal values give equal text.
+
+    Raises:
+        TypeError: something in it is of a type that is never stored.
+    """
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -43,42 +47,65 @@ def loads(text: str, types: Iterable[type]) -> Any:  # noqa: ANN401 - the caller
     Raises:
         UnknownStoredTypeError: the text names another type.
     """
-    return _value(json.loads(text), {one.__name__: one for one in types})
+    return _value(
+        json.loads(text), {**_PLAIN_TYPES, **{one.__name__: _maker(one) for one in types}}
+    )
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
     match value:
-        case datetime():
-            return {"@": "datetime", "v": value.isoformat()}
         case Enum():
-            return {"@": type(value).__name__, "v": value.value}
+            plain = _tagged(value, value.value)
         case None | bool() | int() | float() | str():
-            return value
+            plain = value
+        case datetime():
+            instant = value.astimezone(UTC) if value.tzinfo else value  # equal ones, equal text
+            plain = {"@": "datetime", "v": instant.isoformat()}
         case tuple() | list():
-            return [_plain(one) for one in value]
+            plain = [_plain(one) for one in cast("list[Any]", value)]
         case dict():
-            return {"@": "map", "v": {str(key): _plain(one) for key, one in value.items()}}
+            items = cast("dict[str, Any]", value).items()
+            plain = {"@": "map", "v": {key: _plain(one) for key, one in items}}
         case _ if is_dataclass(value):
-            plain = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-            return {"@": type(value).__name__, "v": plain}
+            plain = _tagged(
+                value, {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+            )
         case _:
             message = f"can't store a {type(value).__name__}"
             raise TypeError(message)
+    return plain
 
 
-def _value(plain: Any, types: Mapping[str, type]) -> Any:  # noqa: ANN401
-    if isinstance(plain, list):
-        return tuple(_value(one, types) for one in plain)
-    if not isinstance(plain, dict):
-        return plain
-    name, inner = plain["@"], plain["v"]
-    if name == "datetime":
-        return datetime.fromisoformat(inner)
-    if name == "map":
-        return {key: _value(one, types) for key, one in inner.items()}
-    if name not in types:
-        raise UnknownStoredTypeError(name)
-    kind = types[name]
+def _tagged(value: object, plain: object) -> dict[str, object]:
+    return {"@": type(value).__name__, "v": plain}
+
+
+def _value(plain: Any, makers: Mapping[str, Callable[[Any], Any]]) -> Any:  # noqa: ANN401
+    match plain:
+        case list():
+            return tuple(_value(one, makers) for one in cast("list[Any]", plain))
+        case {"@": str(name), "v": inner}:
+            if name not in makers:
+                raise UnknownStoredTypeError(name)
+            return makers[name](_untagged(inner, makers))
+        case _:
+            return plain
+
+
+def _untagged(inner: Any, makers: Mapping[str, Callable[[Any], Any]]) -> Any:  # noqa: ANN401
+    if not isinstance(inner, dict):
+        return inner
+    items = cast("dict[str, Any]", inner).items()  # names of fields, or an author's own words
+    return {key: _value(one, makers) for key, one in items}
+
+
+def _maker(kind: type) -> Callable[[Any], Any]:
     if issubclass(kind, Enum):
-        return kind(inner)
-    return kind(**{key: _value(one, types) for key, one in inner.items()})
+        return kind
+    return lambda stored: kind(**stored)
+
+
+_PLAIN_TYPES: Mapping[str, Callable[[Any], Any]] = {
+    "datetime": datetime.fromisoformat,
+    "map": dict,
+}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from backfill_assets.errors import BackfillAssetsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 class UnknownSchemaCheckError(BackfillAssetsError):
@@ -47,7 +50,9 @@ class SchemaModel(Protocol):
     """What we use of a pandera ``DataFrameModel``: no import of pandera is needed to read one."""
 
     @classmethod
-    def to_schema(cls) -> Any: ...  # noqa: ANN401 - pandera's schema object is untyped
+    def to_schema(cls) -> Any:  # noqa: ANN401 - pandera's schema object is untyped
+        """Give pandera's schema object."""
+        ...
 
 
 def columns_of(schema: type[SchemaModel] | Sequence[Column]) -> tuple[Column, ...]:
@@ -57,9 +62,13 @@ def columns_of(schema: type[SchemaModel] | Sequence[Column]) -> tuple[Column, ..
         UnknownSchemaCheckError: a check can't be written as a predicate over one row.
     """
     if not hasattr(schema, "to_schema"):
-        return tuple(schema)  # type: ignore[arg-type]
-    declared: Mapping[str, Any] = schema.to_schema().columns  # type: ignore[union-attr]
-    return tuple(_column(name, column) for name, column in declared.items())
+        return tuple(cast("Sequence[Column]", schema))
+    declared: Any = cast("type[SchemaModel]", schema).to_schema()
+    whole = ["unique"] if declared.unique else [str(check.name) for check in declared.checks or ()]
+    for check in whole:
+        raise UnknownSchemaCheckError(column="(all of them)", check=check)
+    columns: Mapping[str, Any] = declared.columns
+    return tuple(_column(name, column) for name, column in columns.items())
 
 
 def _column(name: str, declared: Any) -> Column:  # noqa: ANN401
@@ -85,24 +94,62 @@ def _predicate(column: str, check: Any) -> tuple[str, str]:  # noqa: ANN401
     compile_predicate = _PREDICATES.get(name)
     if compile_predicate is None:
         raise UnknownSchemaCheckError(column=column, check=name)
-    return name, compile_predicate(f"`{column}`", dict(check.statistics or {}))
+    return name, compile_predicate(quoted(column), dict(check.statistics or {}))
+
+
+def quoted(column: str) -> str:
+    """Write a column's name as a Spark SQL identifier, whatever is in it."""
+    return "`" + column.replace("`", "``") + "`"
 
 
 def sql_literal(value: object) -> str:
-    """Write a Python scalar as a Spark SQL literal, text escaped."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+    """Write a Python scalar as a typed Spark SQL literal, text escaped."""
+    match value:
+        case bool():
+            literal = "TRUE" if value else "FALSE"
+        case float() if not isfinite(value):
+            literal = f"CAST('{value}' AS DOUBLE)"
+        case int() | float():
+            literal = repr(value)
+        case Decimal():
+            literal = f"{value:f}"
+        case datetime():
+            instant = value if value.tzinfo else value.replace(tzinfo=UTC)  # the session's zone
+            literal = f"TIMESTAMP '{instant.isoformat(sep=' ')}'"
+        case date():
+            literal = f"DATE '{value.isoformat()}'"
+        case _:
+            escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
+            literal = f"'{escaped}'"
+    return literal
 
 
-def _values(allowed: Any) -> str:  # noqa: ANN401
-    return ", ".join(sorted(sql_literal(value) for value in allowed))
+_Statistics = dict[str, Any]
 
 
-def _in_range(column: str, stats: dict[str, Any]) -> str:
+def _compared(sign: str, bound: str) -> Callable[[str, _Statistics], str]:
+    def predicate(column: str, stats: _Statistics) -> str:
+        return f"{column} {sign} {sql_literal(stats[bound])}"
+
+    return predicate
+
+
+def _in(column: str, stats: _Statistics) -> str:
+    allowed = one_of(stats["allowed_values"])
+    return f"{column} IN ({allowed})" if allowed else "FALSE"
+
+
+def _not_in(column: str, stats: _Statistics) -> str:
+    forbidden = one_of(stats["forbidden_values"])
+    return f"{column} NOT IN ({forbidden})" if forbidden else "TRUE"
+
+
+def one_of(values: Sequence[object]) -> str:
+    """List values as literals, in an order that does not depend on theirs."""
+    return ", ".join(sorted(sql_literal(value) for value in values))
+
+
+def _in_range(column: str, stats: _Statistics) -> str:
     low = ">=" if stats.get("include_min", True) else ">"
     high = "<=" if stats.get("include_max", True) else "<"
     return (
@@ -111,17 +158,48 @@ def _in_range(column: str, stats: dict[str, Any]) -> str:
     )
 
 
-_PREDICATES = {
-    "greater_than": lambda c, s: f"{c} > {sql_literal(s['min_value'])}",
-    "greater_than_or_equal_to": lambda c, s: f"{c} >= {sql_literal(s['min_value'])}",
-    "less_than": lambda c, s: f"{c} < {sql_literal(s['max_value'])}",
-    "less_than_or_equal_to": lambda c, s: f"{c} <= {sql_literal(s['max_value'])}",
-    "equal_to": lambda c, s: f"{c} = {sql_literal(s['value'])}",
-    "not_equal_to": lambda c, s: f"{c} <> {sql_literal(s['value'])}",
+def _matches(column: str, stats: _Statistics) -> str:
+    pattern = _pattern(stats)
+    return f"{column} RLIKE {sql_literal(pattern if pattern.startswith('^') else '^' + pattern)}"
+
+
+def _contains(column: str, stats: _Statistics) -> str:
+    return f"{column} RLIKE {sql_literal(_pattern(stats))}"
+
+
+def _pattern(stats: _Statistics) -> str:
+    return str(getattr(stats["pattern"], "pattern", stats["pattern"]))
+
+
+def _length(column: str, stats: _Statistics) -> str:
+    signs = (("exact_value", "="), ("min_value", ">="), ("max_value", "<="))
+    return " AND ".join(
+        f"length({column}) {sign} {sql_literal(stats[name])}"
+        for name, sign in signs
+        if stats.get(name) is not None
+    )
+
+
+def _calls(function: str) -> Callable[[str, _Statistics], str]:
+    def predicate(column: str, stats: _Statistics) -> str:
+        return f"{function}({column}, {sql_literal(stats['string'])})"
+
+    return predicate
+
+
+_PREDICATES: Mapping[str, Callable[[str, _Statistics], str]] = {
+    "greater_than": _compared(">", "min_value"),
+    "greater_than_or_equal_to": _compared(">=", "min_value"),
+    "less_than": _compared("<", "max_value"),
+    "less_than_or_equal_to": _compared("<=", "max_value"),
+    "equal_to": _compared("=", "value"),
+    "not_equal_to": _compared("<>", "value"),
     "in_range": _in_range,
-    "isin": lambda c, s: f"{c} IN ({_values(s['allowed_values'])})",
-    "notin": lambda c, s: f"{c} NOT IN ({_values(s['forbidden_values'])})",
-    "str_contains": lambda c, s: f"{c} RLIKE {sql_literal(s['pattern'])}",
-    "str_startswith": lambda c, s: f"startswith({c}, {sql_literal(s['string'])})",
-    "str_endswith": lambda c, s: f"endswith({c}, {sql_literal(s['string'])})",
+    "isin": _in,
+    "notin": _not_in,
+    "str_contains": _contains,
+    "str_matches": _matches,
+    "str_length": _length,
+    "str_startswith": _calls("startswith"),
+    "str_endswith": _calls("endswith"),
 }

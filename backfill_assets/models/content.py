@@ -38,10 +38,8 @@ class ChangedAt:
 
     def latest(self, columns: frozenset[str] | None) -> int:
         """The last change that a reader of these columns sees; None reads every column."""
-        read = self.columns.values() if columns is None else (
-            at for name, at in self.columns.items() if name in columns
-        )
-        return max(self.row_set, *read, self.row_set)
+        read = [at for name, at in self.columns.items() if columns is None or name in columns]
+        return max(self.row_set, *read)
 
 
 def changed_at(old: tuple[Content, ChangedAt] | None, new: Content, now: int) -> ChangedAt:

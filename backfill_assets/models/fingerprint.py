@@ -47,7 +47,7 @@ def fingerprints(graph: Graph) -> dict[str, Fingerprint]:
         done[name] = Fingerprint(
             logic=_logic(model),
             upstream=_hash(
-                *(f"{up.name}={done[up.name].data}" for up in model.reads if up.name in done)
+                *sorted(f"{up.name}={done[up.name].data}" for up in model.reads if up.name in done)
             ),
             metadata=_hash(dumps(replace(model, query=_nothing(model)))),
         )
@@ -64,7 +64,7 @@ def _logic(model: Model) -> str:
         dumps((model.cadence.unit, model.cadence.tz)),
         dumps(model.key),
         dumps(tuple((column.name, column.dtype) for column in model.schema)),
-        dumps(model.reads),
+        dumps(tuple(sorted((up.name, dumps(up.lookback)) for up in model.reads))),
         dumps(model.delete_policy),
         dumps(model.time_column),
         dumps(model.audit_columns),

@@ -2,22 +2,24 @@
 
 The bundle is the part of the function's module that the function reaches: itself, the functions
 and constants of the module that it names, and the imports that those use. Its text, stripped of
-comments, formatting and docstrings, is what the fingerprint is made of, so an edit elsewhere in
-the file changes nothing.
+comments, formatting, docstrings and types, is what the fingerprint is made of, so an edit
+elsewhere in the file changes nothing.
 """
 
 from __future__ import annotations
 
-import ast
+import hashlib
 import inspect
 import sys
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.bundling import bundle_text, compiled, imported_modules, left_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 
 class UnbundledImportError(BackfillAssetsError):
@@ -28,6 +30,18 @@ class UnbundledImportError(BackfillAssetsError):
         super().__init__(
             f"model function '{function}' uses '{module}' of its own package, which would be left "
             "out of the stored snapshot; move that code into the function's own module"
+        )
+
+
+class MissingFromBundleError(BackfillAssetsError):
+    """A model function uses a name that nothing at the top level of its module defines."""
+
+    def __init__(self, *, function: str, name: str) -> None:
+        self.function, self.name = function, name
+        super().__init__(
+            f"model function '{function}' uses '{name}', which its module neither defines nor "
+            "imports by name at its top level (types that are imported for checking only, and "
+            "`import *`, don't count); define or import it there"
         )
 
 
@@ -55,10 +69,12 @@ class FunctionQuery:
     bundle: str
 
     def load(self) -> Callable[..., Any]:
-        """Run the bundle in a namespace of its own and give the function."""
-        namespace: dict[str, Any] = {"__name__": f"_model_bundle_{self.name}"}
-        exec(compile(self.bundle, f"<model {self.name}>", "exec"), namespace)  # noqa: S102 - our own stored code
-        return namespace[self.name]
+        """Run the bundle in a module of its own and give the function."""
+        digest = hashlib.sha256(self.bundle.encode()).hexdigest()[:16]
+        module = ModuleType(f"_model_bundle_{digest}")
+        sys.modules[module.__name__] = module  # dataclasses look their module up
+        exec(compiled(self.bundle, f"<model {self.name}>"), module.__dict__)  # noqa: S102 - our own stored code
+        return getattr(module, self.name)
 
 
 def function_query(function: Callable[..., Any]) -> FunctionQuery:
@@ -67,90 +83,25 @@ def function_query(function: Callable[..., Any]) -> FunctionQuery:
     Raises:
         NotAModuleFunctionError: its source isn't the top level of a file.
         UnbundledImportError: it uses another module of its own package.
+        MissingFromBundleError: it uses a name that its module does not define.
     """
-    name = function.__name__
-    module = _parsed_module(function)
-    statements = {
-        defined: node for node in module.body for defined in _defined_names(node)
-    }
-    if not isinstance(statements.get(name), ast.FunctionDef):
+    name = getattr(function, "__name__", repr(function))
+    text = bundle_text(_source(function, name), name)
+    if text is None:
         raise NotAModuleFunctionError(name)
-    kept = _reached(name, statements)
     package = function.__module__.partition(".")[0]
-    for node in kept:
-        _refuse_own_package(node, package, name)
-    chosen = [node for node in module.body if any(node is one for one in kept)]
-    return FunctionQuery(name, "\n\n".join(_text(node) for node in chosen) + "\n")
-
-
-def _parsed_module(function: Callable[..., Any]) -> ast.Module:
-    try:
-        source = inspect.getsource(sys.modules[function.__module__])
-    except (KeyError, OSError, TypeError) as error:
-        raise NotAModuleFunctionError(function.__name__) from error
-    return ast.parse(source)
-
-
-def _defined_names(node: ast.stmt) -> Iterable[str]:
-    match node:
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            for alias in names:
-                yield (alias.asname or alias.name).partition(".")[0]
-        case ast.Assign(targets=targets):
-            for target in targets:
-                yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            yield name
-        case _:
-            return
-
-
-def _reached(name: str, statements: dict[str, ast.stmt]) -> list[ast.stmt]:
-    kept: list[ast.stmt] = []
-    waiting = [name]
-    while waiting:
-        node = statements.get(waiting.pop())
-        if node is None or any(node is one for one in kept):
-            continue
-        kept.append(node)
-        body = _without_annotations(node)
-        waiting += [n.id for n in ast.walk(body) if isinstance(n, ast.Name)]
-    return kept
-
-
-def _without_annotations(node: ast.stmt) -> ast.stmt:
-    """Copy a statement without type annotations, so that types pull nothing into the bundle."""
-    copied = ast.parse(ast.unparse(node)).body[0]
-    for one in ast.walk(copied):
-        match one:
-            case ast.FunctionDef():
-                one.returns = None
-            case ast.arg():
-                one.annotation = None
-            case _:
-                continue
-    return ast.fix_missing_locations(copied)
-
-
-def _refuse_own_package(node: ast.stmt, package: str, function: str) -> None:
-    modules: list[str] = []
-    match node:
-        case ast.ImportFrom(module=module, level=level):
-            modules = ["." * level + (module or "")] if level else [module or ""]
-        case ast.Import(names=names):
-            modules = [alias.name for alias in names]
-        case _:
-            return
-    for module in modules:
+    for module in imported_modules(text):
         if module.startswith(".") or module.partition(".")[0] == package:
-            raise UnbundledImportError(function=function, module=module)
+            raise UnbundledImportError(function=name, module=module)
+    for missing in sorted(left_out(text)):
+        raise MissingFromBundleError(function=name, name=missing)
+    return FunctionQuery(name, text)
 
 
-def _text(node: ast.stmt) -> str:
-    plain = _without_annotations(node)
-    for one in ast.walk(plain):
-        if isinstance(one, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(one) is not None:
-            one.body = one.body[1:] or [ast.Pass()]
-    return ast.unparse(plain)
+def _source(function: Callable[..., Any], name: str) -> str:
+    if getattr(function, "__qualname__", None) != name:
+        raise NotAModuleFunctionError(name)  # a closure, or a method
+    try:
+        return inspect.getsource(sys.modules[function.__module__])
+    except (AttributeError, KeyError, OSError, TypeError) as error:
+        raise NotAModuleFunctionError(name) from error

@@ -11,6 +11,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.audit import Reconciles, References
 from backfill_assets.models.bounds import check_bounds
 from backfill_assets.models.model import Model
+from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import Source
 from backfill_assets.models.volatile import check_stable
 
@@ -52,13 +53,24 @@ class CycleInGraphError(BackfillAssetsError):
 
 
 class UnknownUpstreamColumnError(BackfillAssetsError):
-    """An audit names a column that the upstream does not have."""
+    """An audit, or a declared time column, names a column that the upstream does not have."""
 
     def __init__(self, *, model: str, upstream: str, column: str) -> None:
         self.model, self.upstream, self.column = model, upstream, column
         super().__init__(
-            f"an audit of '{model}' names column '{column}' of '{upstream}', which has no such "
-            "column; correct the audit or declare the column there"
+            f"'{model}' names column '{column}' of '{upstream}', which has no such column; correct "
+            "the name (in an audit, or as time column), or declare the column there"
+        )
+
+
+class UndeclaredUpstreamError(BackfillAssetsError):
+    """A query reads a table that its model does not declare."""
+
+    def __init__(self, *, model: str, tables: Iterable[str]) -> None:
+        self.model, self.tables = model, tuple(sorted(tables))
+        super().__init__(
+            f"the query of '{model}' reads {', '.join(self.tables)}, which the model does not "
+            "declare as upstream, so a change there would go unseen; add it to `upstreams`"
         )
 
 
@@ -107,6 +119,8 @@ def build_graph(models: Iterable[Model], sources: Iterable[Source]) -> Graph:
     Raises:
         DuplicateNameError: two share a name.
         UnknownModelError: an upstream or an audit names nothing that exists.
+        UndeclaredUpstreamError: a query reads a table that its model does not declare.
+        UnknownUpstreamColumnError: an audit or a time column names no column of an upstream.
         CycleInGraphError: models read each other in a circle.
         WrongTimeBoundError: a query is bounded on another column than the declared one.
         InclusiveEndError: a query includes the exclusive end of its interval.
@@ -117,6 +131,7 @@ def build_graph(models: Iterable[Model], sources: Iterable[Source]) -> Graph:
     source_by_name = _unique(by_name, sources)
     graph = Graph(by_name, source_by_name, _ordered(by_name, source_by_name))
     for model in by_name.values():
+        _check_upstreams(graph, model)
         _check_audits(graph, model)
         check_stable(model)
         check_bounds(model, {up.name: graph.node(up.name).time_column for up in model.reads})
@@ -146,6 +161,21 @@ def _ordered(models: Mapping[str, Model], sources: Mapping[str, Source]) -> tupl
         raise CycleInGraphError(tuple(error.args[1])) from error
 
 
+def _check_upstreams(graph: Graph, model: Model) -> None:
+    if isinstance(model.logic, SqlQuery):
+        undeclared = model.logic.tables() - {up.name for up in model.reads}
+        if undeclared:
+            raise UndeclaredUpstreamError(model=model.name, tables=undeclared)
+    for upstream in model.reads:
+        if upstream.time_column is not None:
+            _require_column(graph, model, upstream.name, upstream.time_column)
+
+
+def _require_column(graph: Graph, model: Model, upstream: str, column: str) -> None:
+    if column not in {known.name for known in graph.node(upstream).schema}:
+        raise UnknownUpstreamColumnError(model=model.name, upstream=upstream, column=column)
+
+
 def _check_audits(graph: Graph, model: Model) -> None:
     reads = {up.name for up in model.reads}
     for audit in model.audits:
@@ -153,8 +183,4 @@ def _check_audits(graph: Graph, model: Model) -> None:
             continue
         if audit.upstream not in reads:
             raise UnknownModelError(audit.upstream, reads, named_by=f"{model.name}.{audit.name}")
-        known = {column.name for column in graph.node(audit.upstream).schema}
-        if audit.to_column not in known:
-            raise UnknownUpstreamColumnError(
-                model=model.name, upstream=audit.upstream, column=audit.to_column
-            )
+        _require_column(graph, model, audit.upstream, audit.to_column)

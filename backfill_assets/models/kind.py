@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backfill_assets.errors import BackfillAssetsError
+
+
+class UnknownDeletesError(BackfillAssetsError):
+    """A model says what a key that is gone means, in a word that has no meaning."""
+
+    def __init__(self, declared: str) -> None:
+        self.declared = declared
+        super().__init__(
+            f"deletes={declared!r} is not known; use 'none', 'absent', SoftDelete(column) "
+            "or Tombstone(column)"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class IncrementalByTimeRange:
@@ -68,17 +81,17 @@ Deletes = KeepsDeleted | AbsentMeansDeleted | SoftDelete | Tombstone
 
 
 def deletes_of(declared: Deletes | str) -> Deletes:
-    """Read the short forms that a model may use: ``"none"`` and ``"absent"``."""
+    """Read the short forms that a model may use: ``"none"`` and ``"absent"``.
+
+    Raises:
+        UnknownDeletesError: another word.
+    """
     match declared:
         case "none":
             return KeepsDeleted()
         case "absent":
             return AbsentMeansDeleted()
         case str():
-            message = (
-                f"deletes={declared!r} is not known; use 'none', 'absent', SoftDelete(column) "
-                "or Tombstone(column)"
-            )
-            raise ValueError(message)
+            raise UnknownDeletesError(declared)
         case _:
             return declared

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.audit import Audit, Unique
 from backfill_assets.models.column import Column, SchemaModel, columns_of
 from backfill_assets.models.function_query import FunctionQuery, function_query
@@ -14,11 +12,18 @@ from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     Deletes,
     Full,
-    IncrementalByUniqueKey,
     Kind,
-    SoftDelete,
-    Tombstone,
     deletes_of,
+)
+from backfill_assets.models.model_rules import (
+    AUDIT_COLUMNS,
+    CELL_COLUMN,
+    GRAIN_AUDIT,
+    IncompleteModelError,
+    InvalidModelError,
+    UnknownColumnError,
+    require_consistency,
+    require_declarations,
 )
 from backfill_assets.models.names import check_name
 from backfill_assets.models.query import SqlQuery
@@ -30,35 +35,14 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.cadence import Cadence
 
-CELL_COLUMN = "_cell"
-AUDIT_COLUMNS = ("_plan_id", "_batch_id", "_code_version", "_inserted_at", "_updated_at")
-
-
-class IncompleteModelError(BackfillAssetsError):
-    """A model lacks a declaration that history can't be kept right without."""
-
-    def __init__(self, *, model: str, missing: str, why: str) -> None:
-        self.model, self.missing = model, missing
-        super().__init__(f"model '{model}' declares no {missing}: {why}")
-
-
-class UnknownColumnError(BackfillAssetsError):
-    """A declaration names a column that the model does not have."""
-
-    def __init__(self, *, model: str, role: str, column: str, known: Sequence[str]) -> None:
-        self.model, self.role, self.column = model, role, column
-        super().__init__(
-            f"model '{model}' names '{column}' as its {role}, but has the columns "
-            f"{', '.join(known)}; declare the column or correct the name"
-        )
-
-
-class InvalidModelError(BackfillAssetsError):
-    """Two declarations of a model contradict each other, or one is out of range."""
-
-    def __init__(self, *, model: str, found: str, expected: str) -> None:
-        self.model = model
-        super().__init__(f"model '{model}': found {found}; expected {expected}")
+__all__ = [
+    "AUDIT_COLUMNS",
+    "CELL_COLUMN",
+    "IncompleteModelError",
+    "InvalidModelError",
+    "Model",
+    "UnknownColumnError",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +92,9 @@ class Model:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        _require_declarations(self)
+        require_declarations(self)
         _settle(self)
-        _require_consistency(self)
+        require_consistency(self)
 
     @property
     def reads(self) -> tuple[Upstream, ...]:
@@ -150,24 +134,23 @@ class Model:
     @property
     def all_audits(self) -> tuple[Audit, ...]:
         """Every audit: uniqueness at the grain first, then what is declared."""
-        return (Unique("unique_grain", self.key), *self.audits)
-
-
-def _require_declarations(model: Model) -> None:
-    reasons = {
-        "grain": (model.grain, "without it nobody can tell a duplicate from a second fact"),
-        "unique_key": (model.unique_key, "without it reruns can't be told from duplicates"),
-        "owner": (model.owner, "without one nobody can accept a changed history"),
-        "columns": (model.columns, "without a schema a drifted input is published unnoticed"),
-    }
-    for missing, (value, why) in reasons.items():
-        if not value:
-            raise IncompleteModelError(model=model.name, missing=missing, why=why)
+        return (Unique(GRAIN_AUDIT, self.key), *self.audits)
 
 
 def _settle(model: Model) -> None:
     """Bring the short forms that authors may write into the one form that is kept."""
+    for what in ("upstreams", "unique_key"):
+        if isinstance(getattr(model, what), str):
+            raise InvalidModelError(
+                model=model.name, found=f"a single text as {what}", expected="a list of names"
+            )
     query = model.query
+    if isinstance(query, str):
+        raise InvalidModelError(
+            model=model.name,
+            found="a plain text as query",
+            expected="SqlQuery(...) or sql_file(...)",
+        )
     if not isinstance(query, (SqlQuery, FunctionQuery)):
         query = function_query(query)
     settled = {
@@ -182,52 +165,3 @@ def _settle(model: Model) -> None:
     }
     for name, value in settled.items():
         object.__setattr__(model, name, value)
-
-
-def _require_consistency(model: Model) -> None:
-    known = [column.name for column in model.schema]
-    for role, column in _named_columns(model):
-        if column not in known:
-            raise UnknownColumnError(model=model.name, role=role, column=column, known=known)
-    if isinstance(model.kind, Full) != (model.cadence.unit is Unit.WHOLE):
-        raise InvalidModelError(
-            model=model.name,
-            found=f"{type(model.kind).__name__} on the cadence {model.cadence.unit.name}",
-            expected="Full models on Whole(), and only those",
-        )
-    if model.cadence.unit is not Unit.WHOLE and model.cadence.start is None:
-        raise IncompleteModelError(
-            model=model.name,
-            missing="start",
-            why="without one its history has no first cell; give its cadence a start",
-        )
-    for what, number, least in (
-        ("batch_size", model.batch_size or 1, 1),
-        ("batch_concurrency", model.batch_concurrency, 1),
-        ("late_window", model.late_window, 0),
-    ):
-        if number < least:
-            raise InvalidModelError(
-                model=model.name, found=f"{what}={number}", expected=f"at least {least}"
-            )
-
-
-def _named_columns(model: Model) -> list[tuple[str, str]]:
-    named = [("unique key", column) for column in model.key]
-    if model.time_column is not None:
-        named.append(("time column", model.time_column))
-    if isinstance(model.kind, IncrementalByUniqueKey) and model.kind.latest_by is not None:
-        named.append(("ordering column (latest_by)", model.kind.latest_by))
-    if isinstance(model.delete_policy, (SoftDelete, Tombstone)):
-        named.append(("delete marker", model.delete_policy.column))
-    named += [
-        (f"column of audit '{audit.name}'", column)
-        for audit in model.audits
-        for column in _audited(audit)
-    ]
-    return named
-
-
-def _audited(audit: Audit) -> tuple[str, ...]:
-    columns = getattr(audit, "columns", None)
-    return columns or ((audit.column,) if hasattr(audit, "column") else ())

@@ -66,10 +66,11 @@ class SqlQuery:
             statements = sqlglot.parse(self.sql, dialect="spark")
         except SqlglotError as error:
             raise UnparsableSqlError(found=str(error).splitlines()[0], sql=self.sql) from error
-        if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-            kinds = ", ".join(type(s).__name__ for s in statements if s) or "nothing"
+        found = [one for one in statements if one and not isinstance(one, exp.Semicolon)]
+        if len(found) != 1 or not isinstance(found[0], exp.Query):
+            kinds = ", ".join(type(one).__name__ for one in found) or "nothing"
             raise UnparsableSqlError(found=f"found {kinds}", sql=self.sql)
-        return statements[0]
+        return found[0]
 
     def normalised(self) -> str:
         """Give the text that means the same without formatting, comments and tautologies."""
@@ -78,12 +79,13 @@ class SqlQuery:
     def tables(self) -> frozenset[str]:
         """Name the upstreams that it reads, CTEs left out."""
         tree = self.tree()
-        defined = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
-        return frozenset(
-            _table_name(table)
+        defined = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
+        named = {
+            table_name(table)
             for table in tree.find_all(exp.Table)
-            if table.db or table.name not in defined
-        )
+            if isinstance(table.this, exp.Identifier)  # else a function such as range(10)
+        }
+        return frozenset(named - defined)
 
     def bind(self, parameters: Mapping[str, exp.Expr], views: Mapping[str, str]) -> str:
         """Write Spark SQL with the interval as typed literals and upstreams as views.
@@ -92,17 +94,29 @@ class SqlQuery:
             parameters: per name in `PARAMETERS`, the literal.
             views: per upstream name, the name of the (quoted) view to read instead.
         """
+        tree = self.tree()
+        for placeholder in list(tree.find_all(exp.Placeholder)):
+            if placeholder.name in parameters:
+                placeholder.replace(parameters[placeholder.name].copy())
+        for column in tree.find_all(exp.Column):
+            if f"{column.db}.{column.table}".lower() in views:
+                column.set(
+                    "db", None
+                )  # a view has one name, and a field of a struct keeps its dots
+        for table in list(tree.find_all(exp.Table)):
+            if table_name(table) in views:
+                _read_instead(table, views[table_name(table)])
+        return tree.sql(dialect="spark", comments=False)
 
-        def replaced(node: exp.Expr) -> exp.Expr:
-            if isinstance(node, exp.Placeholder) and node.name in parameters:
-                return parameters[node.name].copy()
-            if isinstance(node, exp.Table) and _table_name(node) in views:
-                view = exp.to_table(f"`{views[_table_name(node)]}`", dialect="spark")
-                alias = node.alias or node.name
-                return exp.alias_(view, alias, table=True, quoted=True)
-            return node
 
-        return self.tree().transform(replaced).sql(dialect="spark", comments=False)
+def _read_instead(table: exp.Table, view: str) -> None:
+    """Put a view in a table's place; samples, pivots, aliases and joins stay as they are."""
+    if not table.alias:
+        named = exp.to_identifier(table.name, quoted=True)
+        table.set("alias", exp.TableAlias(this=named))
+    table.set("this", exp.to_identifier(view, quoted=True))
+    table.set("db", None)
+    table.set("catalog", None)
 
 
 def parameters_of(
@@ -128,5 +142,7 @@ def _typed(text: str, sql_type: str) -> exp.Expr:
     return exp.cast(exp.Literal.string(text), sql_type, dialect="spark")
 
 
-def _table_name(table: exp.Table) -> str:
-    return f"{table.db}.{table.name}" if table.db else table.name
+def table_name(table: exp.Table) -> str:
+    """Name what a query reads as models and sources are named: two lower-case parts."""
+    parts = [part.name for part in table.parts]
+    return ".".join(parts).lower()

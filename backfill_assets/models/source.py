@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.column import Column, SchemaModel, columns_of
 from backfill_assets.models.names import check_name
 
@@ -13,6 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backfill_assets.intervals.cadence import Cadence
+
+
+class UnknownTimeColumnError(BackfillAssetsError):
+    """A source is cut by a column that it does not declare."""
+
+    def __init__(self, source: str, column: str, known: Sequence[str]) -> None:
+        self.source, self.column = source, column
+        super().__init__(
+            f"source '{source}' names '{column}' as its event time, but declares the columns "
+            f"{', '.join(known)}; declare the column or correct the name"
+        )
 
 
 class WhenEmpty(StrEnum):
@@ -60,7 +72,10 @@ class Source:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        object.__setattr__(self, "columns", columns_of(self.columns))  # type: ignore[arg-type]
+        object.__setattr__(self, "columns", columns_of(self.columns))
+        known = [column.name for column in self.schema]
+        if self.time_column is not None and self.time_column not in known:
+            raise UnknownTimeColumnError(self.name, self.time_column, known)
 
     @property
     def schema(self) -> tuple[Column, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,21 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.query import SqlQuery
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from backfill_assets.models.model import Model
 
 VOLATILE = frozenset(
     {
-        "rand", "randn", "random", "uuid", "shuffle", "current_timestamp", "now", "current_date",
-        "curdate", "localtimestamp", "monotonically_increasing_id", "spark_partition_id",
-        "input_file_name", "current_user",
+        "rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle", "tablesample",
+        "current_timestamp", "now", "current_date", "curdate", "localtimestamp", "getdate",
+        "monotonically_increasing_id", "spark_partition_id", "input_file_name",
+        "input_file_block_start", "input_file_block_length", "current_user", "session_user", "user",
     }
 )  # fmt: skip
-_CALL = re.compile(r"\b(?:F|functions|sf)\.(\w+)\s*\(")
+_PYTHON = frozenset({"utcnow", "today", "uuid1", "uuid4", "time.time", "time_ns", "sample"})
+_SPECIAL_TIMES = frozenset({"now", "today", "tomorrow", "yesterday"})
+_CALL = re.compile(r"\b([a-z_]+)\s*\(")
 
 
 class VolatileQueryError(BackfillAssetsError):
@@ -38,27 +44,48 @@ def check_stable(model: Model) -> None:
     """Refuse a volatile function in a model that is not declared volatile.
 
     Raises:
-        VolatileQueryError: it uses one of `VOLATILE`.
+        VolatileQueryError: it uses one of `VOLATILE`, or Python's own clock or dice.
     """
     if model.volatile:
         return
-    used = _sql_calls(model.logic) if isinstance(model.logic, SqlQuery) else _python_calls(
-        model.logic.bundle
-    )
-    for function in sorted(used & VOLATILE):
-        raise VolatileQueryError(model=model.name, function=function)
+    if isinstance(model.logic, SqlQuery):
+        used = set(_sql_calls(model.logic.tree())) & VOLATILE
+    else:
+        used = set(_python_calls(ast.parse(model.logic.bundle))) & (VOLATILE | _PYTHON)
+    if used:
+        raise VolatileQueryError(model=model.name, function=min(used))
 
 
-def _sql_calls(query: SqlQuery) -> set[str]:
-    calls = query.tree().find_all(exp.Func)
-    return {
-        name.lower()
-        for call in calls
-        for name in (
-            [call.name] if isinstance(call, exp.Anonymous) else [call.sql_name(), *call.sql_names()]
-        )
+def _sql_calls(tree: exp.Expr) -> Iterator[str]:
+    for node in tree.find_all(exp.Func, exp.TableSample):
+        if isinstance(node, exp.Anonymous):
+            yield node.name.lower()
+        elif isinstance(node, exp.TableSample):
+            yield "tablesample"
+        elif isinstance(node, exp.Cast) and node.this.is_string:
+            yield "now" if node.this.name.lower() in _SPECIAL_TIMES else "cast"  # TIMESTAMP 'now'
+        else:
+            yield from (name.lower() for name in node.sql_names())
+
+
+def _python_calls(bundle: ast.Module) -> Iterator[str]:
+    """Name the functions that are called, also inside the SQL text of `F.expr` and the like."""
+    imported = {
+        alias.asname: alias.name
+        for node in ast.walk(bundle)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
     }
-
-
-def _python_calls(bundle: str) -> set[str]:
-    return set(_CALL.findall(bundle))
+    for node in ast.walk(bundle):
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                yield imported.get(name, name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="time"), attr="time")):
+                yield "time.time"
+            case ast.Call(func=ast.Attribute(attr=name)):
+                yield name
+            case ast.Constant(value=str(text)):
+                yield from _CALL.findall(text.lower())
+            case _:
+                continue

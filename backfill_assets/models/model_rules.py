@@ -1,0 +1,212 @@
+"""The rules that a model's declaration obeys, and the errors that tell which one it breaks."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.models.audit import (
+    Audit,
+    Reconciles,
+    References,
+    RowCountWithin,
+    RowRule,
+    Unique,
+)
+from backfill_assets.models.kind import Full, IncrementalByUniqueKey, SoftDelete, Tombstone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from backfill_assets.models.model import Model
+
+CELL_COLUMN = "_cell"
+AUDIT_COLUMNS = ("_plan_id", "_batch_id", "_code_version", "_inserted_at", "_updated_at")
+GRAIN_AUDIT = "unique_grain"
+_OWNER = re.compile(r"team:[\w-]+|[^@\s]+@[^@\s]+")
+
+
+class IncompleteModelError(BackfillAssetsError):
+    """A model lacks a declaration that history can't be kept right without."""
+
+    def __init__(self, *, model: str, missing: str, why: str) -> None:
+        self.model, self.missing = model, missing
+        super().__init__(f"model '{model}' declares no {missing}: {why}")
+
+
+class UnknownColumnError(BackfillAssetsError):
+    """A declaration names a column that the model does not have."""
+
+    def __init__(self, *, model: str, role: str, column: str, known: Sequence[str]) -> None:
+        self.model, self.role, self.column = model, role, column
+        super().__init__(
+            f"model '{model}' names '{column}' as its {role}, but has the columns "
+            f"{', '.join(known)}; declare the column or correct the name"
+        )
+
+
+class InvalidModelError(BackfillAssetsError):
+    """Two declarations of a model contradict each other, or one is out of range."""
+
+    def __init__(self, *, model: str, found: str, expected: str) -> None:
+        self.model = model
+        super().__init__(f"model '{model}': found {found}; expected {expected}")
+
+
+def require_declarations(model: Model) -> None:
+    """Refuse a model that lacks what every model must say.
+
+    Raises:
+        IncompleteModelError: as it says.
+    """
+    reasons = {
+        "grain": (model.grain.strip(), "without it nobody can tell a duplicate from a second fact"),
+        "unique_key": (model.unique_key, "without it reruns can't be told from duplicates"),
+        "owner": (model.owner.strip(), "without one nobody can accept a changed history"),
+        "columns": (model.columns, "without a schema a drifted input is published unnoticed"),
+    }
+    for missing, (value, why) in reasons.items():
+        if not value:
+            raise IncompleteModelError(model=model.name, missing=missing, why=why)
+
+
+def require_consistency(model: Model) -> None:
+    """Refuse a model whose (settled) declarations contradict each other.
+
+    Raises:
+        UnknownColumnError: one names a column that the model does not have.
+        IncompleteModelError: its cadence has no start.
+        InvalidModelError: two say the same thing twice or differently, or one is out of range.
+    """
+    _require_distinct(model)
+    known = [column.name for column in model.schema]
+    for role, column in _named_columns(model):
+        if column not in known:
+            raise UnknownColumnError(model=model.name, role=role, column=column, known=known)
+    _require_grid(model)
+    for found, expected in _out_of_range(model):
+        raise InvalidModelError(model=model.name, found=found, expected=expected)
+
+
+def _require_distinct(model: Model) -> None:
+    columns = [column.name.lower() for column in model.schema]
+    for what, names in (
+        ("columns", columns),
+        ("unique key columns", model.key),
+        ("upstreams", [upstream.name for upstream in model.reads]),
+        ("audits", [GRAIN_AUDIT, *(audit.name for audit in model.audits)]),
+    ):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise InvalidModelError(
+                model=model.name,
+                found=f"{what} named {', '.join(twice)} more than once",
+                expected="each name once (the key's own audit is named unique_grain)",
+            )
+    ours = sorted({CELL_COLUMN, *AUDIT_COLUMNS} & {*columns})
+    if ours:
+        raise InvalidModelError(
+            model=model.name,
+            found=f"a column named {', '.join(ours)}, which every table has of its own",
+            expected="another name",
+        )
+
+
+def _require_grid(model: Model) -> None:
+    if isinstance(model.kind, Full) != (model.cadence.unit is Unit.WHOLE):
+        raise InvalidModelError(
+            model=model.name,
+            found=f"{type(model.kind).__name__} on the cadence {model.cadence.unit.name}",
+            expected="Full models on Whole(), and only those",
+        )
+    if model.cadence.unit is not Unit.WHOLE and model.cadence.start is None:
+        raise IncompleteModelError(
+            model=model.name,
+            missing="start",
+            why="without one its history has no first cell; give its cadence a start",
+        )
+
+
+def _out_of_range(model: Model) -> Iterator[tuple[str, str]]:
+    """Pairs of what was found and what was expected."""
+    if not _OWNER.fullmatch(model.owner):
+        yield f"owner '{model.owner}'", "'team:name' or an e-mail address"
+    for what, number, least in (
+        ("batch_size", 1 if model.batch_size is None else model.batch_size, 1),
+        ("batch_concurrency", model.batch_concurrency, 1),
+        ("late_window", model.late_window, 0),
+    ):
+        if number < least:
+            yield f"{what}={number}", f"at least {least}"
+    for audit in model.audits:
+        if not 0 <= _slack(audit) <= 1:
+            yield f"audit '{audit.name}' with {_slack(audit)}", "a fraction from 0 to 1"
+
+
+def _slack(audit: Audit) -> float:
+    match audit:
+        case RowRule() | References():
+            return audit.allowed
+        case Reconciles():
+            return audit.tolerance
+        case RowCountWithin() | Unique():
+            return 0.0  # rows may double, or more: their fraction has no upper end
+
+
+def _named_columns(model: Model) -> Iterator[tuple[str, str]]:
+    yield from (("unique key", column) for column in model.key)
+    if model.time_column is not None:
+        yield "time column", model.time_column
+    if isinstance(model.kind, IncrementalByUniqueKey) and model.kind.latest_by is not None:
+        yield "ordering column (latest_by)", model.kind.latest_by
+    if isinstance(model.delete_policy, (SoftDelete, Tombstone)):
+        yield "delete marker", model.delete_policy.column
+    times = model.times
+    for role in ("event", "ingested", "updated", "effective", "created"):
+        column = getattr(times, role)
+        if column is not None:
+            yield f"{role} time", column
+    for audit in model.audits:
+        for column in _audited(model, audit):
+            yield f"column of audit '{audit.name}'", column
+
+
+def _audited(model: Model, audit: Audit) -> Iterable[str]:
+    match audit:
+        case Unique():
+            return audit.columns
+        case References() | Reconciles():
+            return (audit.column,)
+        case RowRule():
+            return _columns_of_predicate(model, audit)
+        case RowCountWithin():
+            return ()
+
+
+def _columns_of_predicate(model: Model, rule: RowRule) -> Sequence[str]:
+    """Name the columns of a predicate as the model does, for Spark takes no notice of case."""
+    try:
+        found = sqlglot.parse(rule.predicate, dialect="spark")
+    except SqlglotError as error:
+        raise _not_a_predicate(model, rule) from error
+    one = found[0] if len(found) == 1 else None
+    if not isinstance(one, exp.Condition) or any(node.comments for node in one.walk()):
+        raise _not_a_predicate(model, rule)
+    ours = {column.name.lower(): column.name for column in model.schema}
+    names = [column.parts[0].name for column in one.find_all(exp.Column)]
+    return [ours.get(name.lower(), name) for name in names]
+
+
+def _not_a_predicate(model: Model, rule: RowRule) -> InvalidModelError:
+    return InvalidModelError(
+        model=model.name,
+        found=f"audit '{rule.name}' with the predicate `{rule.predicate}`",
+        expected="one condition of Spark SQL over a row, without comments",
+    )
