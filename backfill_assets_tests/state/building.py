@@ -1,0 +1,140 @@
+"""Small values for tests of the state: a clock, days, requests and commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.content import Content
+from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, CommittedCell, OpenBatch
+from backfill_assets.snapshots.environment import PROD, Pointer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.state.locks import CommitLock
+    from backfill_assets.state.store import Store
+
+FIRST = datetime(2024, 1, 1, tzinfo=UTC)
+NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)
+LEASE = 60.0
+
+
+@dataclass
+class Clock:
+    """A clock that only a test moves."""
+
+    now: datetime = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def days(start: int, end: int) -> Interval:
+    """Days `[start, end)`, counted from the first of January."""
+    return Interval(FIRST + timedelta(days=start), FIRST + timedelta(days=end))
+
+
+def each_day(start: int, end: int) -> tuple[Interval, ...]:
+    return tuple(days(at, at + 1) for at in range(start, end))
+
+
+def version_of(model: str) -> str:
+    return f"{model}__v1"
+
+
+def add_model(store: Store, model: str, environment: str = PROD) -> Pointer:
+    version = version_of(model)
+    wanted = Pointer(environment, model, f"print-{model}", version, -1)
+    return store.ensure_pointer(wanted, f"/data/{version}")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The parts of a request that tests vary."""
+
+    model: str = "orders"
+    start: int = 0
+    end: int = 3
+    run: str = "run-1"
+    root: str | None = None
+    attempt: int = 1
+    reason: str = "restated"
+    reads: Mapping[str, IntervalSet] = field(default_factory=dict)
+
+    @property
+    def request(self) -> BatchRequest:
+        version = version_of(self.model)
+        return BatchRequest(
+            batch_id=f"{self.run}/{version}/{self.start}-{self.end}",
+            environment=PROD,
+            model=self.model,
+            version=version,
+            fingerprint=f"print-{self.model}",
+            interval=days(self.start, self.end),
+            cells=each_day(self.start, self.end),
+            reads=self.reads,
+            source_pins=(),
+            run_id=self.run,
+            root_id=self.root or self.run,
+            plan_id=None,
+            reason=self.reason,
+            attempt=self.attempt,
+        )
+
+
+def content(rows: int, key: int = 7, **columns: int) -> Content:
+    return Content(rows, key, columns or {"amount": 11})
+
+
+def commit_of(
+    opened: OpenBatch,
+    lock: CommitLock,
+    contents: Mapping[Interval, Content] | None = None,
+    audits: tuple[AuditResult, ...] = (),
+) -> BatchCommit:
+    request = opened.request
+    held = contents or dict.fromkeys(request.cells, content(10))
+    return BatchCommit(
+        batch_id=request.batch_id,
+        environment=request.environment,
+        model=request.model,
+        version=request.version,
+        fingerprint=request.fingerprint,
+        interval=request.interval,
+        run_id=request.run_id,
+        root_id=request.root_id,
+        plan_id=request.plan_id,
+        reason=request.reason,
+        attempt=request.attempt,
+        built_at=opened.built_at,
+        token=lock.token,
+        started_at=NOON,
+        inputs=opened.inputs,
+        cells=tuple(CommittedCell(cell, held[cell]) for cell in held),
+        audits=audits,
+    )
+
+
+def write(
+    store: Store, opened: OpenBatch, contents: Mapping[Interval, Content] | None = None
+) -> BatchCommit:
+    """Commit and record a batch, as the next delta_version of its table."""
+    request = opened.request
+    lock = store.take_commit_lock(request.version, request.batch_id)
+    commit = commit_of(opened, lock, contents)
+    store.record(commit, lock, lock.known_head + 1, bytes_written=100, finished_at=NOON)
+    store.release_commit_lock(lock)
+    return commit
+
+
+def fill(store: Store, asked: Asked, contents: Mapping[Interval, Content] | None = None):
+    """Open, commit and record."""
+    return write(store, store.open_batch(asked.request), contents)

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.state.claims import CellsClaimedError, LostClaimError
+from backfill_assets_tests.state.building import LEASE, NOON, Asked, days, write
+
+if TYPE_CHECKING:
+    from backfill_assets.state.store import Store
+    from backfill_assets_tests.state.building import Clock
+
+
+def test_two_runs_cannot_hold_the_same_cell_and_the_second_learns_who_does(
+    store: Store, other: Store
+):
+    store.open_batch(Asked(start=0, end=3).request)
+
+    with pytest.raises(CellsClaimedError) as refused:
+        other.open_batch(Asked(start=2, end=5, run="run-2").request)
+
+    assert refused.value.run_id == "run-1"
+    assert refused.value.interval == days(0, 3)
+    assert refused.value.since == NOON
+    assert "run run-1" in str(refused.value)
+
+
+def test_a_refused_batch_leaves_no_trace(store: Store, other: Store):
+    first = store.open_batch(Asked(start=0, end=3).request)
+    with pytest.raises(CellsClaimedError):
+        other.open_batch(Asked(start=2, end=5, run="run-2").request)
+
+    assert [each.batch_id for each in store.batches()] == [first.request.batch_id]
+    assert store.open_batch(Asked(start=3, end=5).request).built_at == first.built_at + 1
+
+
+def test_neighbouring_cells_are_free(store: Store, other: Store):
+    store.open_batch(Asked(start=0, end=3).request)
+    other.open_batch(Asked(start=3, end=5, run="run-2").request)
+
+    assert store.view("prod").claimed == {"orders": IntervalSet.of([days(0, 5)])}
+
+
+def test_a_claim_silent_for_longer_than_the_lease_is_taken_over_and_its_batch_abandoned(
+    store: Store, other: Store, clock: Clock
+):
+    dead = store.open_batch(Asked(start=0, end=3).request)
+    clock.pass_by(LEASE + 1)
+    assert store.view("prod").claimed == {}
+
+    other.open_batch(Asked(start=2, end=5, run="run-2").request)
+
+    assert store.batch(dead.request.batch_id).status == "abandoned"
+    with pytest.raises(LostClaimError):
+        store.check_claims(dead.request.batch_id)
+
+
+def test_a_heartbeat_keeps_a_claim_alive(store: Store, other: Store, clock: Clock):
+    store.open_batch(Asked(start=0, end=3).request)
+    clock.pass_by(LEASE - 1)
+    store.heartbeat("run-1")
+    clock.pass_by(LEASE - 1)
+
+    with pytest.raises(CellsClaimedError):
+        other.open_batch(Asked(start=2, end=5, run="run-2").request)
+
+
+def test_a_slow_batch_whose_cells_nobody_wanted_goes_on(store: Store, clock: Clock):
+    slow = store.open_batch(Asked(start=0, end=3).request)
+    clock.pass_by(LEASE * 10)
+    store.open_batch(Asked(start=3, end=5, run="run-2").request)
+
+    store.check_claims(slow.request.batch_id)
+    write(store, slow)
+    assert store.batch(slow.request.batch_id).status == "committed"
+
+
+def test_a_batch_that_its_own_run_tries_again_begins_anew(store: Store):
+    first = store.open_batch(Asked(start=0, end=3).request)
+    again = store.open_batch(Asked(start=0, end=3, attempt=2).request)
+
+    assert again.built_at > first.built_at
+    assert store.batch(again.request.batch_id).attempt == 2
+    assert store.attempts("orders__v1", days(0, 3)) == 2
+
+
+def test_a_run_that_cuts_its_cells_anew_abandons_its_own_older_attempt(store: Store):
+    older = store.open_batch(Asked(start=0, end=3).request)
+    store.open_batch(Asked(start=1, end=5).request)
+
+    assert store.batch(older.request.batch_id).status == "abandoned"
+
+
+def test_a_failed_batch_gives_its_cells_back(store: Store, other: Store):
+    opened = store.open_batch(Asked(start=0, end=3).request)
+    store.fail_batch(opened.request.batch_id, error="boom", audits=(), finished_at=NOON)
+
+    other.open_batch(Asked(start=2, end=5, run="run-2").request)
+
+
+def test_rows_may_move_into_a_cell_that_nobody_holds(store: Store, other: Store):
+    opened = store.open_batch(Asked(start=0, end=3).request)
+    store.claim_more(opened.request.batch_id, IntervalSet.of([days(7, 8), days(2, 3)]))
+
+    with pytest.raises(CellsClaimedError) as refused:
+        other.open_batch(Asked(start=5, end=9, run="run-2").request)
+    assert refused.value.interval == days(7, 8)
+
+
+def test_rows_may_not_move_into_a_cell_that_another_batch_of_the_same_run_builds(store: Store):
+    opened = store.open_batch(Asked(start=0, end=3).request)
+    store.open_batch(Asked(start=3, end=6).request)
+
+    with pytest.raises(CellsClaimedError):
+        store.claim_more(opened.request.batch_id, IntervalSet.of([days(4, 5)]))
+
+
+def test_a_batch_waits_for_cells_that_rows_of_its_own_run_move_into(store: Store):
+    opened = store.open_batch(Asked(start=0, end=3).request)
+    store.claim_more(opened.request.batch_id, IntervalSet.of([days(4, 5)]))
+
+    with pytest.raises(CellsClaimedError):
+        store.open_batch(Asked(start=3, end=6).request)
+
+
+def test_a_batch_that_lost_its_cells_gets_no_more(store: Store, other: Store, clock: Clock):
+    dead = store.open_batch(Asked(start=0, end=3).request)
+    clock.pass_by(LEASE + 1)
+    other.open_batch(Asked(start=0, end=3, run="run-2").request)
+
+    with pytest.raises(LostClaimError):
+        store.claim_more(dead.request.batch_id, IntervalSet.of([days(7, 8)]))

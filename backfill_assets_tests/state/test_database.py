@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+import stat
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import event
+
+from backfill_assets.state.database import StateBusyError, StateUnavailableError, StateUrlError
+from backfill_assets.state.store import Store
+from backfill_assets_tests.state.building import Asked, Clock, days, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOBODY = 65534
+
+
+def _open(path: Path, busy_seconds: float = 30) -> Store:
+    return Store.open(f"sqlite:///{path}", clock=Clock(), busy_seconds=busy_seconds)
+
+
+def _numbers(store: Store, first: int, count: int) -> list[int]:
+    """Open batches over days of one's own; each draws a number."""
+    return [
+        store.open_batch(Asked(start=at, end=at + 1, run=f"run-{at}").request).built_at
+        for at in range(first, first + count)
+    ]
+
+
+def _numbers_elsewhere(url: str, first: int, count: int) -> list[int]:
+    with Store.open(url, clock=Clock()) as store:
+        return _numbers(store, first, count)
+
+
+def test_threads_of_one_process_never_draw_the_same_number(store: Store):
+    with ThreadPoolExecutor(6) as threads:
+        drawn = list(threads.map(lambda first: _numbers(store, first * 20, 20), range(6)))
+
+    assert sorted(chain(*drawn)) == list(range(1, 121))
+    assert all(each == sorted(each) for each in drawn)
+
+
+def test_processes_never_draw_the_same_number(store: Store, url: str):
+    starting = multiprocessing.get_context("spawn")
+    with starting.Pool(2) as processes:
+        asked = [(url, first * 30, 30) for first in range(2)]
+        drawn = processes.starmap(_numbers_elsewhere, asked)
+
+    assert sorted(chain(*drawn)) == list(range(1, 61))
+    assert all(each == sorted(each) for each in drawn)
+
+
+def test_threads_that_open_a_new_state_at_once_all_find_it_ready(url: str):
+    def environment(_: int) -> str:
+        with Store.open(url, clock=Clock()) as store:
+            return store.environment("prod").name
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(environment, range(4))) == ["prod"] * 4
+
+
+def test_a_state_file_is_for_its_owner_alone(tmp_path: Path):
+    path = tmp_path / "new" / "state.db"
+    with _open(path) as store:
+        assert store.environment("prod").protected
+        modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+
+    assert modes == {"state.db": 0o600, "state.db-wal": 0o600, "state.db-shm": 0o600}
+
+
+def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path):
+    path = tmp_path / "state.db"
+    path.write_bytes(b"these are not the bytes of a database" * 100)
+    before = path.read_bytes()
+
+    with pytest.raises(StateUnavailableError, match="state rebuild") as refused:
+        _open(path)
+    assert str(path) in str(refused.value)
+    assert "corrupt" in str(refused.value)
+    assert path.read_bytes() == before
+
+
+def test_a_page_that_is_damaged_later_is_reported_as_corruption(tmp_path: Path):
+    path = tmp_path / "state.db"
+    with _open(path) as store:
+        store.environment("prod")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+
+    with pytest.raises(StateUnavailableError, match="corrupt"), _open(path) as store:
+        store.view("prod")
+
+
+@pytest.fixture
+def foreign_folder() -> Iterator[Path]:
+    """A folder that somebody who is nobody can reach but not write."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o555)
+        yield folder
+        folder.chmod(0o700)
+
+
+def _refusal_of(path: Path) -> str:
+    if os.getuid() == 0:
+        os.setuid(NOBODY)
+    try:
+        _open(path).close()
+    except StateUnavailableError as error:
+        return str(error)
+    return "opened"
+
+
+def test_a_read_only_folder_is_named(foreign_folder: Path):
+    path = foreign_folder / "state.db"
+    with multiprocessing.get_context("spawn").Pool(1) as process:
+        refusal = process.apply(_refusal_of, (path,))
+
+    assert f"{path} can't be used: Permission denied" in refusal
+
+
+def test_a_folder_that_is_a_file_is_named(tmp_path: Path):
+    (tmp_path / "data").write_text("a file")
+    with pytest.raises(StateUnavailableError, match=r"data/state\.db"):
+        _open(tmp_path / "data" / "state.db")
+
+
+def test_a_full_disk_is_reported_and_leaves_what_was_there(store: Store):
+    if store._database.dialect != "sqlite":
+        pytest.skip("SQLite alone lets a test fill its disk")
+    fill(store, Asked(start=0, end=3))
+    before = store.ready_records("orders__v1")
+    with store._database._engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+    event.listen(
+        store._database._engine,
+        "begin",
+        lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count={pages}"),
+        insert=True,
+    )
+
+    with pytest.raises(StateUnavailableError, match="disk is full"):
+        fill(store, Asked(start=3, end=400))
+    assert store.ready_records("orders__v1") == before
+
+
+def test_a_state_that_turns_read_only_is_reported(store: Store):
+    if store._database.dialect != "sqlite":
+        pytest.skip("a pragma of SQLite")
+    event.listen(
+        store._database._engine,
+        "begin",
+        lambda connection: connection.exec_driver_sql("PRAGMA query_only=1"),
+        insert=True,
+    )
+    with pytest.raises(StateUnavailableError, match="read-only"):
+        store.open_batch(Asked().request)
+
+
+def test_a_state_that_others_keep_locked_is_reported_as_busy_and_works_afterwards(tmp_path: Path):
+    path = tmp_path / "state.db"
+    with _open(path, busy_seconds=0.2) as store:
+        blocker = sqlite3.connect(path, isolation_level=None)
+        blocker.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StateBusyError, match=str(path)):
+            store.heartbeat("run-1")
+        assert store.environment("prod").protected
+        blocker.execute("ROLLBACK")
+        blocker.close()
+        store.heartbeat("run-1")
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://x/y", "what?"])
+def test_a_url_that_cannot_hold_the_state_is_refused(url: str):
+    with pytest.raises(StateUrlError, match="postgresql://"):
+        Store.open(url, clock=Clock())
+
+
+def test_a_server_that_does_not_answer_is_named_without_its_password():
+    url = "postgresql://me:secret@127.0.0.1:1/none"
+    with pytest.raises(StateUnavailableError) as refused:
+        Store.open(url, clock=Clock())
+    assert "me:***@127.0.0.1:1/none" in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_what_one_store_wrote_another_reads_at_once(store: Store, other: Store):
+    fill(store, Asked(start=0, end=3))
+    assert days(0, 3) in other.view("prod").ready("orders")

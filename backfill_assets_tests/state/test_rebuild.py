@@ -1,0 +1,210 @@
+"""A rebuilt state answers like the one that was lost."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.state.pointers import NO_COMMIT
+from backfill_assets.state.rebuild import LoggedCommit, StateNotEmptyError, TableHead
+from backfill_assets.state.store import Store
+from backfill_assets_tests.state.building import (
+    NOON,
+    Asked,
+    Clock,
+    add_model,
+    commit_of,
+    content,
+    days,
+    version_of,
+)
+
+if TYPE_CHECKING:
+    from backfill_assets.snapshots.batch import BatchCommit, OpenBatch
+
+# c reads a and b, b reads a, a reads its own day before.
+READS = {"a": ("a",), "b": ("a",), "c": ("a", "b")}
+DAYS = 4
+
+
+class Life:
+    """A history of three models: batches open, commit in any order, or fail."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.running: list[OpenBatch] = []
+        self.log: list[LoggedCommit] = []
+        self.opened = 0
+        for model in READS:
+            add_model(store, model)
+
+    def open(self, model: str, start: int, end: int) -> None:
+        """Open a batch over days that no running batch holds, where its inputs allow it."""
+        held = IntervalSet.of(
+            each.request.interval for each in self.running if each.request.model == model
+        )
+        cells = IntervalSet.of([days(start, end)])
+        ready = self.store.view("prod").ready
+        reads = {upstream: cells & ready(upstream) for upstream in READS[model]}
+        if held & cells:
+            return
+        self.opened += 1
+        asked = Asked(model, start, end, run=f"run-{self.opened}", reads=reads)
+        self.running.append(self.store.open_batch(asked.request))
+
+    def commit(self, which: int, values: tuple[int, ...], moved: int | None) -> None:
+        """Commit one of the running batches; rows may move into one more cell."""
+        if not self.running:
+            return
+        opened = self.running.pop(which % len(self.running))
+        request = opened.request
+        held = {
+            cell: content(values[at], values[at], x=values[at], y=values[-at - 1])
+            for at, cell in enumerate(request.cells)
+        }
+        if moved is not None:
+            held.setdefault(days(moved, moved + 1), content(9, 9, x=values[0], y=9))
+        lock = self.store.take_commit_lock(request.version, request.batch_id)
+        commit = commit_of(opened, lock, held)
+        self.record(commit, lock.known_head + 1)
+        self.store.record(commit, lock, lock.known_head + 1, bytes_written=7, finished_at=NOON)
+        self.store.release_commit_lock(lock)
+
+    def record(self, commit: BatchCommit, at: int) -> None:
+        path = f"/data/{commit.version}"
+        self.log.append(LoggedCommit(commit.version, path, at, commit, NOON, 7))
+
+    def fence(self, model: str) -> None:
+        """An empty commit of a takeover: the head moves, nothing becomes ready."""
+        lock = self.store.take_commit_lock(version_of(model), "fence")
+        self.store.advance_head(lock, lock.known_head + 1)
+        self.store.release_commit_lock(lock)
+
+    def fail(self, which: int) -> None:
+        if self.running:
+            failed = self.running.pop(which % len(self.running)).request.batch_id
+            self.store.fail_batch(failed, error="e", audits=(), finished_at=NOON)
+
+
+def facts(store: Store) -> dict[str, object]:
+    """All that a state says, but for the counter's own numbers."""
+    told: dict[str, object] = {
+        f"{model}@{at}": [
+            (
+                each.cell,
+                each.valid_from,
+                each.valid_to,
+                each.fingerprint,
+                each.batch_id,
+                each.content,
+            )
+            for each in store.ready_records(version_of(model), at)
+        ]
+        for model in READS
+        for at in (*range(12), None)
+    }
+    told["batches"] = sorted(
+        (replace(each, built_at=0) for each in store.batches() if each.status == "committed"),
+        key=lambda each: each.batch_id,
+    )  # fmt: skip
+    told["pins"] = {
+        model: (each.version, each.delta_version)
+        for model, each in store.pointers("prod").items()
+        if each.delta_version != NO_COMMIT
+    }
+    return told
+
+
+def reopened(store: Store) -> dict[object, bool]:
+    """For every reader's cell and upstream's cell: has the upstream changed since it was read?"""
+    seen: dict[object, bool] = {}
+    for reader, upstreams in READS.items():
+        for mine in store.ready_records(version_of(reader)):
+            for upstream in upstreams:
+                for theirs in store.ready_records(version_of(upstream)):
+                    stamps = theirs.changed_at
+                    for name, at in {"": stamps.row_set, **stamps.columns}.items():
+                        key = (reader, mine.cell, upstream, theirs.cell, name)
+                        seen[key] = at > mine.built_at
+    return seen
+
+
+starts = st.integers(0, DAYS - 1)
+values = st.tuples(*[st.integers(0, 2)] * DAYS)
+step = st.one_of(
+    st.tuples(st.just("open"), st.sampled_from(sorted(READS)), starts, st.integers(1, DAYS)),
+    st.tuples(st.just("commit"), st.integers(0, 5), values, st.none() | starts),
+    st.tuples(st.just("commit"), st.integers(0, 5), values, st.none()),
+    st.tuples(st.just("fail"), st.integers(0, 5)),
+    st.tuples(st.just("fence"), st.sampled_from(sorted(READS))),
+)
+
+
+def live(life: Life, steps: list[tuple[Any, ...]]) -> None:
+    for what, *how in steps:
+        if what == "open":
+            model, start, length = how
+            life.open(model, start, min(DAYS, start + length))
+        else:
+            getattr(life, what)(*how)
+
+
+def store_in(folder: str, name: str, stack: ExitStack) -> Store:
+    url = f"sqlite:///{Path(folder) / name}.db"
+    return stack.enter_context(Store.open(url, clock=Clock()))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(step, max_size=40), st.lists(step, max_size=15), st.randoms(use_true_random=False))
+def test_a_rebuilt_state_answers_like_the_one_that_was_lost_and_so_does_its_successor(
+    before: list[tuple[Any, ...]], after: list[tuple[Any, ...]], shuffle: Random
+):
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        lost = Life(store_in(folder, "lost", stack))
+        live(lost, before)
+        rebuilt = store_in(folder, "rebuilt", stack)
+        shuffle.shuffle(lost.log)
+        heads = {version_of(model): head_of(lost.store, model) for model in READS}
+        rebuilt.rebuild(lost.log, heads=heads)
+        assert facts(rebuilt) == facts(lost.store)
+        assert reopened(rebuilt) == reopened(lost.store)
+
+        # Life goes on, and the state is lost once more: the log now mixes two numberings.
+        heir = Life(rebuilt)
+        heir.log, heir.opened = list(lost.log), lost.opened
+        live(heir, after)
+        again = store_in(folder, "again", stack)
+        again.rebuild(heir.log)
+        assert facts(again) == facts(heir.store)
+        assert reopened(again) == reopened(heir.store)
+
+
+def head_of(store: Store, model: str) -> TableHead:
+    return TableHead(store.known_head(version_of(model)), 0)
+
+
+def test_a_state_that_holds_something_is_not_rebuilt(store: Store):
+    with pytest.raises(StateNotEmptyError, match="Move the file aside"):
+        store.rebuild([])
+
+
+def test_tokens_and_heads_go_on_after_a_rebuild(store: Store, tmp_path: Path):
+    opened = store.open_batch(Asked().request)
+    lock = store.take_commit_lock("orders__v1", "a", above=20)
+    commit = commit_of(opened, lock)
+    with ExitStack() as stack:
+        rebuilt = store_in(str(tmp_path), "rebuilt", stack)
+        log = [LoggedCommit("orders__v1", "/data/orders__v1", 3, commit)]
+        rebuilt.rebuild(log, heads={"orders__v1": TableHead(5, 30)})
+
+        lock = rebuilt.take_commit_lock("orders__v1", "b")
+        assert (lock.token, lock.known_head, lock.taken_over) == (31, 5, False)
+        assert rebuilt.pointers("prod")["orders"].delta_version == 3

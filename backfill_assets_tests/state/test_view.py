@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.environment import Environment, Pointer
+from backfill_assets.state.environments import UnknownEnvironmentError
+from backfill_assets.state.pointers import PathMovedError, UnknownVersionError
+from backfill_assets.state.snapshots import UnknownSnapshotError
+from backfill_assets_tests.state.building import Asked, add_model, content, days, each_day, fill
+
+if TYPE_CHECKING:
+    from backfill_assets.state.store import Store
+
+
+def test_prod_is_there_from_the_start_and_protected(store: Store):
+    assert store.environment("prod") == Environment("prod", protected=True)
+
+
+def test_an_unknown_environment_is_refused_with_those_that_exist(store: Store):
+    store.save_environment(Environment("dev", protected=True))
+    store.save_environment(Environment("dev", protected=False))
+
+    assert store.environment("dev") == Environment("dev", protected=False)
+    with pytest.raises(UnknownEnvironmentError, match="there is dev, prod"):
+        store.view("pord")
+
+
+def test_touching_cells_of_one_batch_with_equal_stamps_are_one_run(store: Store):
+    fill(store, Asked(start=0, end=30))
+    fill(store, Asked(start=30, end=40))
+    fill(store, Asked(start=50, end=60))
+    fill(store, Asked(start=10, end=11, run="run-2"))
+
+    runs = store.view("prod").models["orders"].runs
+    assert [each.interval for each in runs] == [
+        days(0, 10), days(10, 11), days(11, 30), days(30, 40), days(50, 60),
+    ]  # fmt: skip
+    assert runs[0].changed_at == runs[1].changed_at == runs[2].changed_at
+    assert runs[1].batch_id == "run-2/orders__v1/10-11"
+
+
+def test_a_cell_with_a_stamp_of_its_own_is_a_run_of_its_own(store: Store):
+    fill(store, Asked(start=0, end=3))
+    other = {**dict.fromkeys(each_day(0, 3), content(10)), days(1, 2): content(12)}
+    fill(store, Asked(start=0, end=3, run="run-2"), other)
+
+    runs = store.view("prod").models["orders"].runs
+    assert [each.interval for each in runs] == list(each_day(0, 3))
+
+
+def test_an_environment_sees_what_was_ready_at_its_pin(store: Store):
+    fill(store, Asked(start=0, end=3))
+    store.save_environment(Environment("dev", protected=False))
+    store.ensure_pointer(Pointer("dev", "orders", "p", "orders__v1", 0), "/data/orders__v1")
+    fill(store, Asked(start=3, end=6))
+
+    assert store.view("dev").ready("orders") == IntervalSet.of([days(0, 3)])
+    assert store.view("prod").ready("orders") == IntervalSet.of([days(0, 6)])
+
+
+def test_models_do_not_run_into_each_other(store: Store):
+    add_model(store, "revenue")
+    fill(store, Asked("orders", 0, 3))
+    fill(store, Asked("revenue", 3, 6))
+
+    view = store.view("prod")
+    assert view.ready("orders") == IntervalSet.of([days(0, 3)])
+    assert view.ready("revenue") == IntervalSet.of([days(3, 6)])
+    assert view.ready("nothing") == IntervalSet.empty()
+
+
+def test_a_first_pointer_never_moves_another(store: Store):
+    wanted = Pointer("prod", "orders", "new-print", "orders__v2", -1)
+    assert store.ensure_pointer(wanted, "/data/orders__v2").version == "orders__v1"
+    assert store.pointers("prod")["orders"].fingerprint == "print-orders"
+    with pytest.raises(UnknownVersionError):
+        store.version_path("orders__v2")
+
+
+def test_a_change_of_metadata_moves_the_fingerprint_only(store: Store):
+    fill(store, Asked())
+    before = store.pointers("prod")["orders"]
+    store.repoint_metadata("prod", "orders", "print-2")
+
+    after = store.pointers("prod")["orders"]
+    assert after.fingerprint == "print-2"
+    assert (after.version, after.delta_version) == (before.version, before.delta_version)
+
+
+def test_a_data_folder_that_moved_away_under_the_state_is_noticed(store: Store):
+    assert store.version_path("orders__v1") == "/data/orders__v1"
+    with pytest.raises(PathMovedError, match="/elsewhere"):
+        store.ensure_pointer(Pointer("prod", "orders", "p", "orders__v1", -1), "/elsewhere")
+
+
+def test_a_saved_snapshot_stays_as_it_was_saved(store: Store):
+    for definition in ("first", "second"):
+        store.save_snapshot(
+            fingerprint_id="f", model="orders", version="orders__v1", definition=definition,
+            logic="l", upstream="u", metadata="m",
+        )  # fmt: skip
+
+    assert store.snapshot_definition("f") == "first"
+    assert store.snapshot("f").version == "orders__v1"
+    with pytest.raises(UnknownSnapshotError, match="'g'"):
+        store.snapshot_definition("g")
+
+
+def test_batches_are_listed_the_latest_first(store: Store):
+    add_model(store, "revenue")
+    fill(store, Asked("orders", 0, 3))
+    fill(store, Asked("orders", 3, 6))
+    fill(store, Asked("revenue", 0, 3))
+
+    assert [each.interval for each in store.batches(model="orders")] == [days(3, 6), days(0, 3)]
+    assert [each.model for each in store.batches(limit=1)] == ["revenue"]
+
+
+def test_a_table_without_ready_cells_has_no_watermark_and_no_attempts(store: Store):
+    assert store.watermark("orders__v1") is None
+    assert store.attempts("orders__v1", days(0, 1)) == 0
