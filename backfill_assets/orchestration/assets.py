@@ -1,0 +1,156 @@
+"""The asset factory: a model becomes an asset whose step fills the targeted cells."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dagster as dg
+
+from backfill_assets.execution.opening import open_run
+from backfill_assets.execution.range_run import run_range
+from backfill_assets.models.audit import Severity
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.graph import Graph
+from backfill_assets.models.model import Model
+from backfill_assets.models.source import Source
+from backfill_assets.orchestration.mappings import dependency, self_dependency
+from backfill_assets.orchestration.metadata import (
+    asset_key,
+    description,
+    subject,
+    table_metadata,
+)
+from backfill_assets.orchestration.partitions import cells_of, partitions_of
+from backfill_assets.orchestration.reporting import SILENT, Reporter
+from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.snapshot import Snapshot
+
+Landing = Callable[[Any, str], object]
+"""Lands a source: ``(spark, data_root)``; does nothing when it is landed already."""
+
+
+def model_asset(graph: Graph, snapshot: Snapshot) -> dg.AssetsDefinition:
+    """Build the asset of a model."""
+    model = snapshot.model
+
+    @dg.asset(
+        key=asset_key(model.name),
+        deps=_dependencies(graph, model),
+        partitions_def=partitions_of(model.cadence),
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        code_version=snapshot.fingerprint.id[:12],
+        group_name=subject(model.name),
+        owners=[model.owner],
+        kinds={"spark", "delta"},
+        tags={**model.tags},
+        description=description(model),
+        metadata=table_metadata(graph, model),
+        pool=pool(model.name),
+        check_specs=[
+            dg.AssetCheckSpec(
+                audit.name,
+                asset=asset_key(model.name),
+                blocking=audit.severity is Severity.BLOCKING,
+            )
+            for audit in audits_of(model)
+        ],
+        dagster_type=dg.Nothing,
+    )
+    def filled(
+        context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
+    ) -> Iterator[Any]:
+        yield from fill(context, graph, model.name, spark=spark, state=state)
+
+    return filled
+
+
+def fill(
+    context: dg.AssetExecutionContext,
+    graph: Graph,
+    name: str,
+    *,
+    spark: SparkResource,
+    state: StateResource,
+) -> Iterator[Any]:
+    """Fill the targeted cells through the one write path, and report every one of them.
+
+    Raises:
+        dagster.Failure: cells that were asked for are still not ready; it says which and why.
+    """
+    run = open_run(
+        state.store,
+        graph,
+        environment=PROD,
+        spark=lambda: spark.spark_session,
+        data_root=state.data_root,
+        clock=now,
+        run_id=context.run.run_id,
+        root_id=_root(context),
+    )
+    model = run.graph.model(name)
+    if name in run.changed:
+        context.log.warning(
+            f"{name}: the loaded logic is not what {PROD} runs; filled by {PROD}'s own snapshot"
+        )
+    keys = list(context.partition_keys) if context.has_partition_key_range else []
+    if context.has_partition_key:
+        keys = [context.partition_key]
+    reporter = Reporter(context, model, state.store)
+    target = cells_of(model.cadence, keys)
+    run_range(run, name, target, reporter.listen, batches_at_once=state.batches_at_once)
+    yield from reporter.check_results()
+    if reporter.lacking:
+        raise dg.Failure(description="; ".join(reporter.lacking), allow_retries=False)
+    yield dg.Output(None, metadata=SILENT)
+
+
+def source_asset(source: Source, landing: Landing | None) -> dg.AssetsDefinition | dg.AssetSpec:
+    """Show a source: as an asset that lands it where somebody gave a landing, else as external."""
+    shown: dict[str, Any] = {
+        "group_name": subject(source.name),
+        "description": source.description or None,
+        "owners": [source.owner] if source.owner else None,
+        "kinds": {"delta"},
+    }
+    if landing is None:
+        return dg.AssetSpec(asset_key(source.name), **shown)
+
+    @dg.asset(key=asset_key(source.name), pool=pool(source.name), **shown)
+    def landed(
+        context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
+    ) -> None:
+        written = landing(spark.spark_session, state.data_root)
+        context.log.info("landed" if written else "landed already, nothing to do")
+
+    return landed
+
+
+def pool(name: str) -> str:
+    """Name the pool of a model: one run of it at a time."""
+    return name.replace(".", "__")
+
+
+def _dependencies(graph: Graph, model: Model) -> list[dg.AssetDep]:
+    return [
+        self_dependency(upstream, asset_key(model.name))
+        if upstream.name == model.name
+        else _dependency(graph, model, upstream.name)
+        for upstream in model.reads
+    ]
+
+
+def _dependency(graph: Graph, model: Model, name: str) -> dg.AssetDep:
+    upstream = next(one for one in model.reads if one.name == name)
+    theirs = graph.node(name)
+    if isinstance(theirs, Source):
+        return dg.AssetDep(asset_key(name))  # observed as a whole: it has no partitions
+    return dependency(model.cadence, upstream, theirs.cadence, asset_key(name))
+
+
+def _root(context: dg.AssetExecutionContext) -> str:
+    """The id that a backfill, or a run and its re-executions, share."""
+    tags = context.run.tags
+    for tag in ("dagster/root_backfill_id", "dagster/backfill"):
+        if tag in tags:
+            return tags[tag]
+    return context.run.root_run_id or context.run.run_id

@@ -1,0 +1,53 @@
+"""Build Dagster definitions from models and sources: for this project, and for yours."""
+
+from collections.abc import Iterable, Mapping
+
+import dagster as dg
+
+from backfill_assets.models.graph import build_graph
+from backfill_assets.models.model import Model
+from backfill_assets.models.source import Source
+from backfill_assets.orchestration.assets import Landing, model_asset, source_asset
+from backfill_assets.orchestration.checks import published_checks
+from backfill_assets.orchestration.resources import SparkResource, StateResource
+from backfill_assets.snapshots.snapshot import snapshots_of
+
+AUDITS_JOB = "audits"
+
+
+def build_definitions(
+    *,
+    models: Iterable[Model],
+    sources: Iterable[Source],
+    landings: Mapping[str, Landing] | None = None,
+) -> dg.Definitions:
+    """Turn declarations into everything that Dagster runs and shows.
+
+    Args:
+        models: every model.
+        sources: every source that they read.
+        landings: per source name, what lands it; a source without one is an external asset.
+
+    Raises:
+        BackfillAssetsError: a declaration is wrong; it says which and what to write instead.
+    """
+    graph = build_graph(models, sources)
+    snapshots = snapshots_of(graph)
+    checks = [published_checks(graph, graph.models[name]) for name in graph.order]
+    known = landings or {}
+    return dg.Definitions(
+        assets=[
+            *(model_asset(graph, snapshots[name]) for name in graph.order),
+            *(source_asset(source, known.get(name)) for name, source in graph.sources.items()),
+        ],
+        asset_checks=checks,
+        jobs=[
+            dg.define_asset_job(
+                AUDITS_JOB,
+                selection=dg.AssetSelection.checks(*checks),
+                description="Audit everything that is published, without rebuilding it.",
+            )
+        ],
+        resources={"spark": SparkResource(spark_config={}), "state": StateResource()},
+        executor=dg.in_process_executor,
+    )

@@ -1,0 +1,55 @@
+"""What an asset shows of its model: names, grain, schema, lineage."""
+
+import dagster as dg
+
+from backfill_assets.models.graph import Graph
+from backfill_assets.models.lineage import lineage_of
+from backfill_assets.models.model import Model
+
+
+def asset_key(name: str) -> dg.AssetKey:
+    """Give the key of a model or source: its two parts."""
+    return dg.AssetKey(name.split("."))
+
+
+def subject(name: str) -> str:
+    """Give the group that a model or source belongs to: its first part."""
+    return name.partition(".")[0]
+
+
+def description(model: Model) -> str:
+    """Describe a model: what it says, its grain and its key."""
+    key = ", ".join(f"`{column}`" for column in model.key)
+    return f"{model.description}\n\nGrain: {model.grain}. Key: {key}.".strip()
+
+
+def table_metadata(graph: Graph, model: Model) -> dict[str, object]:
+    """Give Dagster's own table metadata: name, column schema and column lineage."""
+    columns = [
+        dg.TableColumn(
+            name=column.name,
+            type=column.dtype,
+            description=column.description or None,
+            constraints=dg.TableColumnConstraints(
+                nullable=column.nullable and column.name not in model.key, unique=column.unique
+            ),
+        )
+        for column in model.schema
+    ]
+    shown: dict[str, object] = {
+        "dagster/table_name": model.name,
+        "dagster/column_schema": dg.TableSchema(columns=columns),
+    }
+    outputs = lineage_of(graph, model).outputs
+    if outputs:
+        shown["dagster/column_lineage"] = dg.TableColumnLineage(
+            {
+                column: [
+                    dg.TableColumnDep(asset_key=asset_key(name), column_name=source)
+                    for name, source in sources
+                ]
+                for column, sources in outputs.items()
+                if sources
+            }
+        )
+    return shown

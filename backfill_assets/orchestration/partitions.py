@@ -1,0 +1,65 @@
+"""Partitions: a cadence as Dagster's own partitions definition; one cell is one partition."""
+
+from datetime import datetime
+
+import dagster as dg
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.cadence import WHOLE_CELL, Cadence
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.zones import zone_of
+
+
+class UnschedulableCadenceError(BackfillAssetsError):
+    """A cadence has no counterpart among Dagster's partitions."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        super().__init__(
+            f"cells of one {unit.value} can't be partitions of an asset; use Hourly, Daily, "
+            "Weekly, Monthly or Whole"
+        )
+
+
+def partitions_of(cadence: Cadence) -> dg.TimeWindowPartitionsDefinition | None:
+    """Give the partitions whose keys are the cadence's keys; None for a table that is one cell.
+
+    Raises:
+        UnschedulableCadenceError: Dagster has no such grid.
+    """
+    if cadence.unit is Unit.WHOLE or cadence.start is None:
+        return None
+    start = _local(cadence, cadence.start)
+    end = _local(cadence, cadence.end) if cadence.end else None
+    match cadence.unit:
+        case Unit.HOUR:
+            return dg.HourlyPartitionsDefinition(start, end_date=end, timezone=cadence.tz)
+        case Unit.DAY:
+            return dg.DailyPartitionsDefinition(start, end_date=end, timezone=cadence.tz)
+        case Unit.WEEK:
+            return dg.WeeklyPartitionsDefinition(
+                start, end_date=end, timezone=cadence.tz, day_offset=1
+            )
+        case Unit.MONTH:
+            return dg.MonthlyPartitionsDefinition(start, end_date=end, timezone=cadence.tz)
+        case _:
+            raise UnschedulableCadenceError(cadence.unit)
+
+
+def cells_of(cadence: Cadence, keys: list[str]) -> IntervalSet:
+    """Read partition keys as cells; the one cell of an unpartitioned asset for no key at all."""
+    if cadence.unit is Unit.WHOLE:
+        return IntervalSet.of([WHOLE_CELL])
+    return IntervalSet.of(cadence.cell(key) for key in keys)
+
+
+def key_of(cadence: Cadence, cell: Interval) -> str | None:
+    """Name a cell's partition; None for an unpartitioned asset."""
+    return None if cadence.unit is Unit.WHOLE else cadence.key(cell)
+
+
+def _local(cadence: Cadence, instant: datetime) -> datetime:
+    """Dagster takes local wall-clock instants beside the name of the zone."""
+    return instant.astimezone(zone_of(cadence.tz)).replace(tzinfo=None)

@@ -1,0 +1,92 @@
+"""Resources: Spark, started on first use and stopped at the end of the run; and the state."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+from dagster_pyspark import LazyPySparkResource
+from pydantic import PrivateAttr
+
+from backfill_assets.settings import Settings
+from backfill_assets.state.store import Store
+from backfill_assets.warehouse.session import SparkSettings, start_session
+
+
+def now() -> datetime:
+    """Read the clock: the one place in orchestration that does."""
+    return datetime.now(UTC)
+
+
+class SparkResource(LazyPySparkResource):
+    """Dagster's lazy Spark, with this project's Delta and tuning settings in one place.
+
+    `spark_config` adds to those settings and wins over them.
+    """
+
+    @property
+    def spark_session(self):  # noqa: ANN201 - only warehouse names Spark's types
+        """The session, started on first use."""
+        if self._spark_session is None:
+            self._spark_session = start_session(_spark_settings(self.spark_config))
+        return self._spark_session
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["SparkResource"]:
+        """Lend the resource to a run and stop the session, if there is one, at its end."""
+        try:
+            yield self
+        finally:
+            if self._spark_session is not None:
+                self._spark_session.stop()
+                self._spark_session = None
+
+
+def _spark_settings(extra: dict[str, str]) -> SparkSettings:
+    settings = Settings()
+    return SparkSettings(
+        jars_dir=settings.jars_dir,
+        warehouse=f"{settings.data_root}/spark-warehouse",
+        master=settings.spark_master,
+        driver_memory=settings.spark_memory,
+        extra=extra,
+    )
+
+
+class StateResource(dg.ConfigurableResource):
+    """The state database, opened for a run."""
+
+    _store: Store | None = PrivateAttr(default=None)
+
+    @property
+    def store(self) -> Store:
+        """The open store."""
+        if self._store is None:
+            settings = Settings()
+            if "://" not in settings.data_root:
+                Path(settings.data_root).mkdir(parents=True, exist_ok=True)
+            self._store = Store.open(
+                settings.state, clock=now, lease_seconds=settings.lease_seconds
+            )
+        return self._store
+
+    @property
+    def data_root(self) -> str:
+        """The folder or URI under which tables lie."""
+        return Settings().data_root
+
+    @property
+    def batches_at_once(self) -> int:
+        """How many batches one process runs side by side."""
+        return Settings().max_batches
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["StateResource"]:
+        """Lend the resource to a run and close the database at its end."""
+        try:
+            yield self
+        finally:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
