@@ -190,16 +190,18 @@ class Cadence:
         start = instant_of(start_of_key(key, self.unit, self.tz))
         return Interval(start, self.next(start))
 
+    def tick(self, now: datetime) -> datetime:
+        """When work last became due: the last cron tick, or without a cron the last boundary."""
+        if self.cron is None:
+            return self.floor(now)
+        return cron_of(self.cron, self.cron_tz or self.tz).floor(now)
+
     def due(self, now: datetime) -> datetime:
-        """The boundary up to which cells are due: the last cron tick, floored to the unit.
+        """The boundary up to which cells are due: the last tick, floored to the unit.
 
         A model that is rebuilt as a whole is always due.
         """
-        if self.unit is Unit.WHOLE:
-            return WHOLE_CELL.end
-        if self.cron is None:
-            return self.floor(now)
-        return self.floor(cron_of(self.cron, self.cron_tz or self.tz).floor(now))
+        return WHOLE_CELL.end if self.unit is Unit.WHOLE else self.floor(self.tick(now))
 
     def _numbers(self, span: IntervalSet | Interval) -> Iterator[tuple[int, int]]:
         """Half-open runs of cell numbers that overlap the span, no number twice."""

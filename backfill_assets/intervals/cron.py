@@ -22,7 +22,7 @@ _ANCHOR = datetime(2024, 1, 1, tzinfo=UTC)
 _MOST_TICKS = 400
 _SPAN = timedelta(days=9 * 366)  # two leap days: the shortest February is surely among them
 _FIELDS = 5
-_INFERRED = [unit for unit in Unit if unit not in (Unit.WEEK, Unit.WHOLE)]
+_INFERRED = [unit for unit in Unit if unit not in (Unit.WEEK, Unit.WHOLE)]  # weeks: by Weekly(...)
 
 
 class CronError(BackfillAssetsError):
@@ -106,16 +106,13 @@ def cron_of(expression: str, zone: str) -> Cron:
 def unit_of_cron(expression: str) -> Unit:
     """The largest unit that fits into the smallest gap between ticks.
 
-    A week only where every gap is one: a cron on the 1st and the 15th has no weeks.
+    Never a week: a weekly cron says when its days become due; weeks as cells are asked for by name.
 
     Raises:
         CronError: The expression can't be read.
         CronTooFrequentError: The smallest gap is under five minutes.
     """
-    gaps = {after - before for before, after in pairwise(_ticks(Cron(expression)))}
-    if gaps == {timedelta(weeks=1)}:
-        return Unit.WEEK
-    gap = min(gaps)
+    gap = min(after - before for before, after in pairwise(_ticks(Cron(expression))))
     fitting = [unit for unit in _INFERRED if timedelta(seconds=unit.shortest) <= gap]
     if not fitting:
         raise CronTooFrequentError(expression, gap)

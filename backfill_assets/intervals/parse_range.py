@@ -82,9 +82,10 @@ def parse_range(start: When, end: When, cadence: Cadence) -> RequestedRange:
         OutsideLifeError: Nothing of it lies in the model's life.
     """
     asked = parse_interval(start, end, cadence)
-    if _is_instant(end) and not _holds_a_cell(asked, cadence):
+    within = _clipped(asked, cadence)
+    if _is_instant(end) and not _holds_a_cell(Interval(within.start, asked.end), cadence):
         note = f"shorter than one cell of one {cadence.unit.value}, so it requires none"
-        return RequestedRange(_clipped(asked, cadence), asked, note)
+        return RequestedRange(within, asked, note)
     cells = Interval(cadence.floor(asked.start), cadence.ceil(asked.end))
     meant = _clipped(cells, cadence)
     notes: list[str] = []

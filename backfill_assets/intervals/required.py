@@ -1,7 +1,11 @@
-"""Required and missing: which cells a model must hold, and which of them it does not."""
+"""Required and missing: which cells a model must hold, and which of them it does not.
+
+Asked for partials, the last cell may be an open one: what has happened of it so far.
+"""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -27,7 +31,7 @@ class UnknownStartError(BackfillAssetsError):
         )
 
 
-def required(
+def required(  # noqa: PLR0913 - the words of one request, each with its default
     cadence: Cadence,
     *,
     start: datetime | None,
@@ -35,12 +39,16 @@ def required(
     now: datetime,
     ignore_cron: bool = False,
     end_bounded: bool = False,
+    partials: bool = False,
 ) -> IntervalSet:
     """The cells that must hold audited data.
 
     From the later of the requested and the model's start to the earliest of the requested end, the
     model's end and the boundary up to which cells are due. A requested range rounds outward, but
     one shorter than a cell requires none. A model that is rebuilt as a whole requires its one cell.
+
+    With `partials` the end stays as it was asked, and so does the moment that work last became due:
+    the last cell may be an open one. It is never ready, since ready records hold whole cells only.
 
     Args:
         cadence: The model's cells and life.
@@ -49,6 +57,7 @@ def required(
         now: The instant that counts as now.
         ignore_cron: Every cell that is over by now is due, whatever the cron says.
         end_bounded: Nothing past the requested end: the last cell must be over by then.
+        partials: The last cell may be open: what has happened of it by the requested end.
 
     Raises:
         UnknownStartError: Neither the model nor the request has a start.
@@ -56,19 +65,24 @@ def required(
     if cadence.unit is Unit.WHOLE:
         return IntervalSet.of([WHOLE_CELL])
     first = _latest(start, cadence.start)
-    if end is not None and end - first < cadence.shortest_cell(first):
-        return IntervalSet.empty()
-    bounds = [cadence.floor(now) if ignore_cron else cadence.due(now)]
-    if end is not None:
-        bounds.append(cadence.floor(end) if end_bounded else cadence.ceil(end))
+    due = now if ignore_cron else cadence.tick(now)
+    bounds = [due if partials else cadence.floor(due)]
     if cadence.end is not None:
         bounds.append(cadence.end)
+    if end is not None:
+        if end - first < (timedelta() if partials else cadence.shortest_cell(first)):
+            return IntervalSet.empty()
+        whole = cadence.floor(end) if end_bounded else cadence.ceil(end)
+        bounds.append(end if partials else whole)
     return IntervalSet.of_pairs([(epoch_of(cadence.floor(first)), epoch_of(min(bounds)))])
 
 
 def missing(cadence: Cadence, required: IntervalSet, ready: IntervalSet) -> IntervalSet:
-    """The required cells that are not wholly ready, anywhere in history."""
-    return cadence.snap_out(required - ready)
+    """The required cells that are not wholly ready, anywhere in history.
+
+    A cell that is half ready is missing as a whole; an open one as far as it is required.
+    """
+    return cadence.snap_out(required - ready) & required
 
 
 def inherited(cadence: Cadence, ready: IntervalSet, *, before: datetime | None) -> IntervalSet:

@@ -28,6 +28,8 @@ def restated(
 ) -> IntervalSet:
     """The cells that a restatement declares wrong; those of them that are ready become work again.
 
+    A reach beyond what was asked ends now; what is asked of such a model after now is none.
+
     Args:
         cadence: The model's cells.
         asked: The range that a person names; it rounds outward.
@@ -38,8 +40,7 @@ def restated(
     cells = cadence.snap_out(asked)
     if reach is Reach.CELLS:
         return cells
-    start, end = cells.boundaries
-    if reach is Reach.HISTORY and ready:
-        start = min(start, ready.boundaries[0])
-    end = max(end, epoch_of(cadence.ceil(now)))
+    start, end = cells.boundaries[0], epoch_of(cadence.ceil(now))
+    if reach is Reach.HISTORY and ready and start < end:
+        start = ready.boundaries[0]
     return cadence.snap_out(IntervalSet.of_pairs([(start, end)]))

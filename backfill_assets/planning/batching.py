@@ -28,6 +28,8 @@ def batches(
 ) -> tuple[Interval, ...]:
     """The missing cells cut at every gap and after every `batch_size` cells, in order.
 
+    An open last cell stays open.
+
     Raises:
         BatchLimitError: `batch_size` is below 1.
     """
@@ -38,8 +40,9 @@ def batches(
     for start, end in cadence.snap_out(missing).pairs():
         first, last = grid.index(start), grid.index(end - 1) + 1
         for number in range(first, last, batch_size or last - first):
-            stop = min(number + (batch_size or last - first), last)
-            cut.append(Interval(instant_of(grid.boundary(number)), instant_of(grid.boundary(stop))))
+            stop = grid.boundary(min(number + (batch_size or last - first), last))
+            stop = min(stop, missing.boundaries[-1])
+            cut.append(Interval(instant_of(grid.boundary(number)), instant_of(stop)))
     return tuple(cut)
 
 

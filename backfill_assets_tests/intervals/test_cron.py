@@ -50,11 +50,13 @@ def test_the_last_tick_is_at_or_before_and_the_next_after(
         ("@daily", Unit.DAY),
         ("0 9 * * 1-5", Unit.DAY),
         ("0 0 1,15 * *", Unit.DAY),
-        ("@weekly", Unit.WEEK),
-        ("0 7 * * 1", Unit.WEEK),
+        ("@weekly", Unit.DAY),
+        ("0 7 * * 1", Unit.DAY),
         ("@monthly", Unit.MONTH),
         ("0 0 1 */3 *", Unit.MONTH),
+        ("0 0 1 1,7 *", Unit.MONTH),
         ("@yearly", Unit.YEAR),
+        ("0 0 29 2 *", Unit.YEAR),
     ],
 )
 def test_the_unit_is_the_largest_that_fits_between_ticks(expression: str, unit: Unit):

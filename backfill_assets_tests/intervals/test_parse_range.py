@@ -94,6 +94,13 @@ def test_instants_closer_than_a_cell_say_so_and_require_none():
     assert not required(UTC_DAILY, start=meant.start, end=meant.end, now=utc(2024, 2, 1))
 
 
+def test_only_what_lies_after_the_models_start_counts_for_that():
+    found = parse_range("2023-12-01", "2024-01-01T08:00Z", UTC_DAILY)
+
+    assert (found.note or "").startswith("shorter than one cell")
+    assert found.interval == Interval(utc(2024, 1, 1), utc(2024, 1, 1, 8))
+
+
 def test_one_hour_can_be_asked_for_by_instants():
     found = parse_range("2024-01-01T06:00Z", "2024-01-01T07:00Z", Hourly(start="2024-01-01"))
 

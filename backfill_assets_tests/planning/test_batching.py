@@ -37,6 +37,14 @@ def day(number: int) -> Interval:
     )
 
 
+def test_an_open_last_cell_stays_open():
+    noon = datetime(2024, 1, 3, 12, tzinfo=UTC)
+    missing = IntervalSet.of([Interval(day(1).start, noon)])
+
+    assert batches(Daily(), missing) == (Interval(day(1).start, noon),)
+    assert batches(Daily(), missing, 1) == (day(1), day(2), Interval(day(3).start, noon))
+
+
 def test_a_batch_waits_for_the_one_that_frees_its_place():
     four = [day(number) for number in (1, 2, 3, 4)]
 

@@ -8,10 +8,11 @@ from typing import Any
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals import Cadence, Interval, IntervalSet
 from backfill_assets.intervals.cron import Cron
-from backfill_assets.intervals.instants import end_at, start_at
+from backfill_assets.intervals.instants import When, end_at, start_at
 from backfill_assets.intervals.interval import epoch_of, instant_of
 from backfill_assets.intervals.parse_range import (
     OutsideLifeError,
+    ReversedRangeError,
     parse_instant,
     parse_interval,
     parse_range,
@@ -25,7 +26,7 @@ Json = Any
 
 
 class NotSupportedYet(Exception):  # noqa: N818 - a fact about this stage, not an error
-    """The case asks for something that a later stage builds."""
+    """The case asks for something that a later stage builds; the message names it."""
 
 
 def answer(case: dict[str, Json]) -> Json:
@@ -34,10 +35,18 @@ def answer(case: dict[str, Json]) -> Json:
     Raises:
         NotSupportedYet: The product can't be asked this yet.
     """
-    fn = FUNCTIONS.get(case["call"]["fn"])
+    name = case["call"]["fn"]
+    if name not in FUNCTIONS:
+        raise NotSupportedYet(name)
+    fn, words = FUNCTIONS[name]
     models = [case.get("model") or {}, *(case.get("models") or {}).values()]
-    if fn is None or any(model.get("lookback") for model in models):
-        raise NotSupportedYet
+    strange = sorted(case["call"].keys() - {"fn", *words.split()})
+    strange += sorted({word for model in models for word in tr.not_understood(model)})
+    strange += sorted((case.get("state") or {}).keys() - {"intervals"})
+    if fn in WALKS_MISSING and any(model.get("lookback") for model in models):
+        strange.append("lookback")
+    if strange:
+        raise NotSupportedYet(f"{name} with {', '.join(strange)}")
     try:
         return fn(case)
     except BackfillAssetsError as refusal:
@@ -51,7 +60,8 @@ def _merge(case: dict[str, Json]) -> Json:
 def _add(case: dict[str, Json]) -> Json:
     cadence, ready = tr.cadence_of(case["model"]), tr.state_of(case)
     for start, end in case["call"]["add"]:
-        ready |= cadence.snap_in(parse_interval(start, end, cadence))
+        if not _is_empty(start, end, cadence):
+            ready |= cadence.snap_in(parse_interval(start, end, cadence))
     return tr.texts(ready)
 
 
@@ -64,8 +74,9 @@ def _inherit(case: dict[str, Json]) -> Json:
 
 def _inclusive_exclusive(case: dict[str, Json]) -> Json:
     cadence, call = tr.cadence_of(case["model"]), case["call"]
-    (rounded,) = cadence.snap_out(parse_interval(call["start"], call["end"], cadence))
-    return tr.texts([rounded])[0]
+    asked = parse_interval(call["start"], call["end"], cadence)
+    rounded = cadence.snap_out(asked) if call.get("expand", True) else cadence.snap_in(asked)
+    return _one(rounded)
 
 
 def _remove(case: dict[str, Json]) -> Json:
@@ -77,13 +88,14 @@ def _removal_interval(case: dict[str, Json]) -> Json:
     model, call, ready = case["model"], case["call"], tr.state_of(case)
     cadence = tr.cadence_of(model)
     asked = parse_interval(call["start"], call["end"], cadence)
-    wrong = restated(cadence, asked, reach=tr.reach_of(model), ready=ready, now=tr.now_of(case))
-    return {"removal": tr.texts(wrong)[0], "state_after": tr.texts(ready - wrong)}
+    reach = tr.reach_of(model, is_preview=call.get("is_preview", False))
+    wrong = restated(cadence, asked, reach=reach, ready=ready, now=tr.now_of(case))
+    return {"removal": _one(wrong), "state_after": tr.texts(ready - wrong)}
 
 
 def _missing_intervals(case: dict[str, Json]) -> Json:
-    cadence = tr.cadence_of(case["model"])
-    return tr.texts(cadence.cells(_missing(case, cadence, tr.state_of(case), case["call"])))
+    model, call = case["model"], case["call"]
+    return _cells(model, _missing(case, model, tr.cadence_of(model), call))
 
 
 def _plan_missing_intervals(case: dict[str, Json]) -> Json:
@@ -93,19 +105,22 @@ def _plan_missing_intervals(case: dict[str, Json]) -> Json:
         call = dict(case["call"])
         for bound in ("start", "end"):
             call[bound] = call.get(f"{bound}_override", {}).get(name, call.get(bound))
-        cells = tr.texts(cadence.cells(_missing(case, cadence, tr.state_of(model), call)))
+        try:
+            cells = _cells(model, _missing(case, model, cadence, call))
+        except ReversedRangeError:  # of a plan only some models may have such a range
+            continue
         if cells:
             found[name] = cells
     return found
 
 
 def _missing(
-    case: dict[str, Json], cadence: Cadence, ready: IntervalSet, call: dict[str, Json]
+    case: dict[str, Json], model: dict[str, Json], cadence: Cadence, call: dict[str, Json]
 ) -> IntervalSet:
     """A range outside the model's life is an error of ours, where the cases say: nothing."""
-    end_bounded = call.get("end_bounded", False)
+    partials, end_bounded = model.get("allow_partials", False), call.get("end_bounded", False)
     try:
-        start, end = _bounds(call, cadence, end_bounded=end_bounded)
+        start, end = _bounds(call, cadence, as_asked=partials or end_bounded)
     except OutsideLifeError:
         return IntervalSet.empty()
     cells = required(
@@ -115,22 +130,37 @@ def _missing(
         now=tr.now_of(case),
         ignore_cron=call.get("ignore_cron", False),
         end_bounded=end_bounded,
+        partials=partials,
     )
-    return missing(cadence, cells, ready)
+    return missing(cadence, cells, tr.state_of(model) | tr.state_of(case))
 
 
 def _bounds(
-    call: dict[str, Json], cadence: Cadence, *, end_bounded: bool
+    call: dict[str, Json], cadence: Cadence, *, as_asked: bool
 ) -> tuple[datetime | None, datetime | None]:
-    start, end = call.get("start"), call.get("end")
-    if start is None or end is None:
+    start, end = call.get("start") or cadence.start, call.get("end")
+    if start is None or end is None or _is_empty(start, end, cadence):
         return (
             None if start is None else start_at(start, cadence.tz),
             None if end is None else end_at(end, cadence.tz),
         )
     found = parse_range(start, end, cadence)
-    meant = found.asked if end_bounded else found.interval
+    meant = found.asked if as_asked else found.interval
     return meant.start, meant.end
+
+
+def _is_empty(start: When, end: When, cadence: Cadence) -> bool:
+    """A range of no time is refused from a person, but the cases reckon with it."""
+    return start_at(start, cadence.tz) == end_at(end, cadence.tz)
+
+
+def _cells(model: dict[str, Json], span: IntervalSet) -> Json:
+    return tr.texts(batches(tr.cadence_of(model), span, 1))
+
+
+def _one(span: IntervalSet) -> Json:
+    """The interval that a set is; the cases refuse where we say that it is none."""
+    return tr.texts(span)[0] if span else {"error": "nothing"}
 
 
 def _cron(case: dict[str, Json]) -> Json:
@@ -148,8 +178,9 @@ def _cron(case: dict[str, Json]) -> Json:
 def _batches(case: dict[str, Json]) -> Json:
     model, call = case["model"], case["call"]
     cadence = tr.cadence_of(model)
-    size = None if model.get("kind") in tr.ONE_BATCH else model.get("batch_size")
-    cut = batches(cadence, _missing(case, cadence, tr.state_of(case), call), size)
+    todo, size = _missing(case, model, cadence, call), model.get("batch_size")
+    whole = todo.hull() if model.get("kind") in tr.ONE_BATCH else None
+    cut = batches(cadence, todo, size) if whole is None else (whole,)
     waits = waits_for(cut, model.get("batch_concurrency"), in_order=tr.in_order(model))
     return {"batches": tr.texts(cut), "waits_for": [list(each) for each in waits]}
 
@@ -162,16 +193,25 @@ def _interval_diff(case: dict[str, Json]) -> Json:
     return [[epoch_of(each.start), epoch_of(each.end)] for each in free]
 
 
+_RANGE = "start end execution_time"
+_MISSING = f"{_RANGE} ignore_cron end_bounded"
+
 FUNCTIONS = {
-    "merge": _merge,
-    "add_intervals": _add,
-    "inherit_intervals": _inherit,
-    "inclusive_exclusive": _inclusive_exclusive,
-    "remove": _remove,
-    "removal_interval": _removal_interval,
-    "missing_intervals": _missing_intervals,
-    "plan_missing_intervals": _plan_missing_intervals,
-    "cron": _cron,
-    "batches": _batches,
-    "interval_diff": _interval_diff,
+    "merge": (_merge, "intervals"),
+    "add_intervals": (_add, "add"),
+    "inherit_intervals": (_inherit, "effective_from new_fingerprint"),
+    "inclusive_exclusive": (_inclusive_exclusive, "start end expand strict"),
+    "remove": (_remove, "intervals remove"),
+    "removal_interval": (_removal_interval, f"{_RANGE} is_preview strict"),
+    "missing_intervals": (_missing_intervals, _MISSING),
+    "plan_missing_intervals": (
+        _plan_missing_intervals,
+        f"{_MISSING} start_override end_override",
+    ),
+    "cron": (_cron, "at"),
+    "batches": (_batches, _MISSING),
+    "interval_diff": (_interval_diff, "a b uninterrupted"),
 }
+"""What answers a call, and the words of the call that it understands."""
+
+WALKS_MISSING = (_missing_intervals, _plan_missing_intervals, _batches)

@@ -24,6 +24,7 @@ SUPPORTED = (
     "cron",
     "partials",
     "batching",
+    "ours",
 )
 """The files that this stage answers; the others wait for the stage that builds what they ask."""
 
@@ -59,7 +60,8 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
 def cases_of(file: Path) -> list[dict[str, Any]]:
     """The cases of one file; a JSON file that holds none, such as the differences, has none."""
     content = json.loads(file.read_text(encoding="utf-8"))
-    return content.get("cases", []) if isinstance(content, dict) else []
+    cases = content.get("cases", []) if isinstance(content, dict) else content
+    return [case for case in cases if "call" in case]
 
 
 @cache

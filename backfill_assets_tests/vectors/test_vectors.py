@@ -55,8 +55,28 @@ def test_the_runner_ends_with_the_counts_and_fails_with_a_failing_case(
 
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" (")[0] for line in lines[:2]] == ["FAILED x-1", "FAILED x-4"]
-    assert lines[2] == "skipped, built by a later stage: some.json 1"
+    assert lines[2] == "skipped, built by a later stage: some.json 1 (categorize)"
     assert lines[-1] == "1 passed, 2 failed, 1 skipped"
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"call": {"fn": "dance"}}, "dance"),
+        ({"call": {"fn": "merge", "intervals": [], "twice": True}}, "merge with twice"),
+        ({"model": {"kind": "SEED"}}, "merge with kind SEED"),
+        ({"model": {"moon": 1}}, "merge with moon"),
+        ({"state": {"dev_intervals": []}}, "merge with dev_intervals"),
+    ],
+)
+def test_what_is_not_understood_is_named(change: dict[str, Any], named: str):
+    with pytest.raises(NotSupportedYet, match=f"^{named}$"):
+        judge({"id": "x", "call": {"fn": "merge", "intervals": []}, "expected": [], **change})
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main([str(tmp_path / "none.json")]) == 2
+    assert "none.json" in capsys.readouterr().out
 
 
 def test_the_runner_answers_all_of_our_own_cases(capsys: pytest.CaptureFixture[str]):

@@ -41,6 +41,29 @@ WHOLE_HISTORY = {
 IN_ORDER = WHOLE_HISTORY | {"INCREMENTAL_BY_UNIQUE_KEY"}
 ONE_BATCH = {"FULL", "VIEW"}
 
+KINDS = IN_ORDER | {"INCREMENTAL_BY_TIME_RANGE"}
+WORDS = {
+    "allow_partials",
+    "batch_concurrency",
+    "batch_size",
+    "cron",
+    "cron_tz",
+    "depends_on",
+    "depends_on_self",
+    "end",
+    "interval_unit",
+    "kind",
+    "lookback",
+    "start",
+    "state",
+}
+
+
+def not_understood(model: dict[str, Json]) -> set[str]:
+    """What a case says about a model that we have no words for."""
+    kind = model.get("kind") or "INCREMENTAL_BY_TIME_RANGE"
+    return (model.keys() - WORDS) | ({f"kind {kind}"} - {f"kind {each}" for each in KINDS})
+
 
 def cadence_of(model: dict[str, Json], start: datetime | None = None) -> Cadence:
     """The model's cells and life; `start` is the one it inherits, if it has none of its own."""
@@ -63,10 +86,10 @@ def start_of(name: str, models: dict[str, Json]) -> datetime | None:
     )
 
 
-def reach_of(model: dict[str, Json]) -> Reach:
-    """How far a restatement of the model reaches in itself."""
+def reach_of(model: dict[str, Json], *, is_preview: bool) -> Reach:
+    """How far a restatement of the model reaches in itself; a preview never reaches back."""
     if model.get("kind") in WHOLE_HISTORY:
-        return Reach.HISTORY
+        return Reach.ONWARD if is_preview else Reach.HISTORY
     return Reach.ONWARD if model.get("depends_on_self") else Reach.CELLS
 
 
