@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.warehouse.commit import commit_cells, merge_cells
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.commit import Committed, Ticket
     from backfill_assets.warehouse.inputs import Input
     from backfill_assets.warehouse.tables import Table
+
+
+class MovedMeanwhileError(BackfillAssetsError):
+    """A key of the batch came into another cell between its computation and its commit."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        super().__init__(
+            f"another batch of '{model}' has meanwhile put keys of this one into further cells; "
+            "nothing was written, run again"
+        )
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,7 @@ class ComputedBatch:
 
         Raises:
             KeyInAnotherCellError: a batch that committed meanwhile has put a key elsewhere.
+            MovedMeanwhileError: the same, of a model whose rows may move.
             CommitLostError: another writer has taken the table over.
         """
         if not isinstance(self.model.kind, IncrementalByUniqueKey):
@@ -75,7 +88,9 @@ class ComputedBatch:
         now = table_now(ticket.path)
         if now != self.target:
             # Other cells were committed since: the keys must still be in these cells alone.
-            cells_moved_from(self.computed, self.model, self.cells, now)
+            moved = cells_moved_from(self.computed, self.model, self.cells, now)
+            if moved:
+                raise MovedMeanwhileError(self.model.name)
         return merge_cells(self.rows, self.model, self.cells, ticket)
 
     @property
@@ -105,7 +120,7 @@ def computed_batch(
         computed = kept(contract(compute(session, model, request.interval, inputs), model))
         moved = cells_moved_from(computed, model, request.cells, target)
         cells = tuple(sorted((*request.cells, *moved)))
-        rows = result_rows(computed, model, cells, target, stamp)
+        rows = result_rows(computed, model, request.cells, target, stamp, moved)
         rows = rows if rows is computed else kept(rows)
         rows.count()  # fills the cache, so that audit and commit read it and time alone
         found = IntervalSet.of(moved)

@@ -140,8 +140,8 @@ def logged_commit(path: str, delta_version: int) -> LoggedCommit:
 
 
 def _commit(delta_version: int, actions: list[dict[str, Any]]) -> LoggedCommit:
-    if not actions:
-        message = "the file is empty"
+    if not actions or not all(isinstance(one, dict) for one in actions):
+        message = "it holds no actions"
         raise ValueError(message)
     info: dict[str, Any] = next((one["commitInfo"] for one in actions if "commitInfo" in one), {})
     added = [one["add"] for one in actions if "add" in one]

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audit import not_null, reconciles, references, row_rule, unique
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.column import Column
+from backfill_assets.models.source import Source, TimeColumns
+from backfill_assets.warehouse.commit import commit_cells
+from backfill_assets.warehouse.conform import contract
+from backfill_assets.warehouse.inputs import Input
+from backfill_assets.warehouse.profile import (
+    NoTimeError,
+    RowsOutsideBatchError,
+    Subject,
+    profile,
+)
+from backfill_assets.warehouse.samples import failing_rows
+from backfill_assets.warehouse.tables import ABSENT, Table, table_now
+from backfill_assets_tests.warehouse.shop import (
+    DAILY,
+    SALES_COLUMNS,
+    batch,
+    days,
+    frame,
+    sale,
+    sales,
+    ticket,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from backfill_assets.models.content import CellProfile
+    from backfill_assets.models.model import Model
+
+pytestmark = pytest.mark.spark
+
+NOWHERE = Table("nowhere", ABSENT)
+
+
+def profiled(spark: SparkSession, model: Model, *rows: str) -> tuple[CellProfile, ...]:
+    computed = contract(frame(spark, model.schema, *rows), model)
+    return profile(computed, Subject(model, days(1, 2), NOWHERE))
+
+
+def failing(profiles: tuple[CellProfile, ...], audit: str) -> list[int]:
+    return [one.failing[audit] for one in profiles]
+
+
+def test_every_cell_of_the_batch_has_a_profile_even_without_rows(spark: SparkSession):
+    first, second = profiled(spark, sales(), sale(1, "a"), sale(1, "b"))
+    assert (first.cell, first.content.rows) == (days(1)[0], 2)
+    assert (second.cell, second.content.rows, second.content.key) == (days(2)[0], 0, 0)
+    assert second.failing == dict.fromkeys(first.failing, 0)
+
+
+def test_rows_outside_the_batch_are_an_error_with_an_example(spark: SparkSession):
+    with pytest.raises(RowsOutsideBatchError) as refused:
+        profiled(spark, sales(), sale(1, "a"), sale(5, "b"), sale(7, "b"))
+    assert (refused.value.rows, refused.value.first, refused.value.last) == (
+        2,
+        "2024-01-05",
+        "2024-01-07",
+    )
+    assert '"ds":"2024-01-05"' in str(refused.value)
+
+
+def test_a_row_without_its_time_is_an_error(spark: SparkSession):
+    with pytest.raises(NoTimeError, match="'ds' is NULL, for example"):
+        profiled(spark, sales(), sale(1, "a"), "(NULL, 'b', 1)")
+
+
+def test_failing_rows_are_counted_per_cell(spark: SparkSession):
+    columns = (
+        *SALES_COLUMNS[:2],
+        Column("amount", "decimal(18,2)", nullable=False, checks=(("greater_than", "amount > 0"),)),
+    )
+    model = sales(columns=columns, audits=[row_rule("short", "length(shop) < 2")])
+    found = profiled(
+        spark, model, sale(1, "a", -1), sale(1, "bb", 0), sale(2, "c"), sale(2, "a"), sale(2, "a"),
+        "(DATE'2024-01-02', NULL, NULL)",
+    )  # fmt: skip
+    assert failing(found, "greater_than_amount") == [2, 0]
+    assert failing(found, "short") == [1, 0]
+    assert failing(found, "not_null_amount") == [0, 1]
+    assert failing(found, "not_null_shop") == [0, 1]
+    assert failing(found, "unique_grain") == [0, 1]
+
+
+def test_the_key_and_the_columns_declare_audits_once_by_name():
+    columns = (*SALES_COLUMNS[:2], Column("amount", "decimal(18,2)", unique=True))
+    model = sales(columns=columns, audits=[not_null("shop", warn=True), unique("amount")])
+    assert [audit.name for audit in audits_of(model)] == [
+        "unique_grain",
+        "not_null_shop",
+        "unique_amount",
+        "not_null_ds",
+    ]
+
+
+def test_uniqueness_is_checked_against_the_tables_other_cells(spark: SparkSession, tmp_path: Path):
+    path, model = str(tmp_path / "sales"), sales(unique_key=["shop"])
+    rows = batch(spark, model, path, days(1, 2), sale(1, "a"), sale(2, "b"))
+    commit_cells(rows, model, days(1, 2), ticket(path, 1))
+    subject = Subject(model, days(2), table_now(path))
+    rows = batch(spark, model, path, days(2), sale(2, "a"), sale(2, "b"), sale(2, "c"))
+    found = profile(rows, subject)
+    assert failing(found, "unique_grain") == [1]
+    (sample,) = failing_rows(rows, audits_of(model)[0], subject)
+    assert '"shop":"a"' in sample
+
+
+def landed(spark: SparkSession, path: str, *rows: str) -> Input:
+    """A source of sales, at its head."""
+    frame(spark, SALES_COLUMNS, *rows).write.format("delta").save(path)
+    source = Source(
+        name="commerce.raw_sales",
+        path=path,
+        cadence=DAILY,
+        columns=SALES_COLUMNS,
+        times=TimeColumns(event="ds"),
+    )
+    return Input(source, table_now(path), IntervalSet.of([WHOLE_CELL]))
+
+
+def test_references_and_sums_are_compared_with_the_upstream(spark: SparkSession, tmp_path: Path):
+    raw = landed(
+        spark,
+        str(tmp_path / "raw"),
+        sale(1, "a", 1.5),
+        sale(1, "a", 2),
+        sale(2, "b", 4),
+        sale(9, "z"),
+    )
+    model = sales(
+        audits=[
+            references("shop", "commerce.raw_sales", "shop"),
+            reconciles("amount", "commerce.raw_sales"),
+        ]
+    )
+    subject = Subject(model, days(1, 2), NOWHERE, {raw.name: raw})
+    rows = contract(
+        frame(spark, model.schema, sale(1, "a", 3.5), sale(2, "b", 1), sale(2, "x", 1)), model
+    )
+    found = profile(rows, subject)
+    assert failing(found, "references_shop") == [0, 1]
+    assert [one.sums["reconciles_amount"] for one in found] == [("3.50", "3.50"), ("2.00", "4.00")]
+    (sample,) = failing_rows(rows, model.audits[0], subject)
+    assert sample == '{"ds":"2024-01-02","shop":"x","amount":1.00}'
+
+
+def test_samples_show_rows_that_break_a_rule_or_a_key(spark: SparkSession):
+    model = sales(audits=[row_rule("small", "amount < 5")])
+    rows = contract(
+        frame(spark, model.schema, sale(1, "a", 9), sale(1, "b"), sale(1, "b", 2)), model
+    )
+    subject = Subject(model, days(1), NOWHERE)
+    assert failing_rows(rows, model.audits[0], subject) == (
+        '{"ds":"2024-01-01","shop":"a","amount":9.00}',
+    )
+    assert len(failing_rows(rows, audits_of(model)[0], subject)) == 2

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.warehouse.session import (
+    LOG_STORE_KEY,
+    MissingJarsError,
+    SparkSettings,
+    UnsafeLogStoreError,
+    batch_session,
+    refuse_local_log_store,
+    spark_config,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def test_jars_that_were_not_fetched_are_named_with_what_to_do(tmp_path: Path):
+    settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path))
+    with pytest.raises(MissingJarsError, match="make setup"):
+        spark_config(settings)
+
+
+def test_extra_settings_win(tmp_path: Path):
+    (tmp_path / "delta.jar").write_bytes(b"")
+    extra = {"spark.ui.enabled": "true"}
+    settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path), extra=extra)
+    assert spark_config(settings)["spark.ui.enabled"] == "true"
+
+
+@pytest.mark.spark
+def test_a_batch_has_views_and_settings_of_its_own(spark: SparkSession):
+    one, other = batch_session(spark), batch_session(spark)
+    one.sql("SELECT 1 AS n").createOrReplaceTempView("mine")
+    one.conf.set("spark.databricks.delta.commitInfo.userMetadata", "mine")
+    assert not other.catalog.tableExists("mine")
+    assert other.conf.get("spark.databricks.delta.commitInfo.userMetadata", "none") == "none"
+    assert other.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert other.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "store", ["io.delta.storage.LocalLogStore", "io.delta.storage.HDFSLogStore"]
+)
+def test_the_log_store_that_loses_commits_is_refused(spark: SparkSession, store: str):
+    session = spark.newSession()
+    session.conf.set(LOG_STORE_KEY, store)
+    if store.endswith("LocalLogStore"):
+        with pytest.raises(UnsafeLogStoreError, match="HDFSLogStore"):
+            refuse_local_log_store(session)
+    else:
+        refuse_local_log_store(session)
