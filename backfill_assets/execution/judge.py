@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import TYPE_CHECKING, assert_never
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.audit import (
     Audit,
     Reconciles,
@@ -23,6 +25,18 @@ if TYPE_CHECKING:
     from backfill_assets.models.content import CellProfile, Content
 
 _MOST_CELLS = 20
+_MOST_DIGITS = 100
+
+
+class UnmeasuredAuditError(BackfillAssetsError):
+    """An audit was declared but nothing was measured for it, so it must not pass."""
+
+    def __init__(self, *, audit: str, cell: str) -> None:
+        self.audit, self.cell = audit, cell
+        super().__init__(
+            f"audit '{audit}' has no measurement for cell {cell}; expected one per cell of the "
+            "batch. This is a defect of the profile: report it, nothing was committed"
+        )
 
 
 def judge(
@@ -38,8 +52,12 @@ def judge(
         profiles: what the batch's cells would hold.
         previous: what the same cells hold now, for those that were ready before.
         cadence: for the names of cells.
+
+    Raises:
+        UnmeasuredAuditError: a profile says nothing of one of the audits.
     """
-    return tuple(_judge(audit, profiles, previous, cadence.key) for audit in audits)
+    in_order = sorted(profiles, key=lambda profile: profile.cell)
+    return tuple(_judge(audit, in_order, previous, cadence.key) for audit in audits)
 
 
 def _judge(
@@ -68,12 +86,14 @@ def _rows(
     *,
     allowed: float,
 ) -> AuditResult:
-    failing = {profile.cell: profile.failing.get(audit.name, 0) for profile in profiles}
+    failing = {
+        profile.cell: _measured(profile.failing, audit, profile.cell, key) for profile in profiles
+    }
     rows, bad = sum(profile.content.rows for profile in profiles), sum(failing.values())
     return AuditResult(
         audit=audit.name,
         severity=audit.severity,
-        passed=bad <= allowed * rows,
+        passed=bad <= Fraction(str(allowed)) * rows,  # a float's 0.29 of 100 is less than 29
         found=f"{bad:,} of {rows:,} rows fail {_meaning(audit)}",
         allowed=f"{allowed:.2%} of rows" if allowed else "0 rows",
         failing_rows=bad,
@@ -98,48 +118,83 @@ def _row_counts(
     key: Callable[[Interval], str],
 ) -> AuditResult:
     deltas = {
-        profile.cell: abs(profile.content.rows - previous[profile.cell].rows)
-        / max(previous[profile.cell].rows, 1)
+        profile.cell: _delta(previous[profile.cell].rows, profile.content.rows)
         for profile in profiles
         if profile.cell in previous
     }
     worst = max(deltas, key=lambda cell: deltas[cell], default=None)
-    found = (
-        "no cell was published before"
-        if worst is None
-        else (f"rows of {key(worst)} differ by {deltas[worst]:.2%} from what is published")
-    )
-    outside = [cell for cell, delta in deltas.items() if delta > audit.fraction]
+    outside = [cell for cell, delta in deltas.items() if delta > Fraction(str(audit.fraction))]
     return AuditResult(
         audit=audit.name,
         severity=audit.severity,
         passed=not outside,
-        found=found,
+        found="no cell was published before"
+        if worst is None
+        else f"rows of {key(worst)} differ by {float(deltas[worst]):.2%} from what is published",
         allowed=f"{audit.fraction:.2%} per cell",
         cells=_keys(outside, key),
     )
+
+
+def _delta(before: int, now: int) -> Fraction:
+    """How much a number of rows differs, as a part of what it was; nothing counts as one row."""
+    return Fraction(abs(now - before), max(before, 1))
 
 
 def _sums(
     audit: Reconciles, profiles: Sequence[CellProfile], key: Callable[[Interval], str]
 ) -> AuditResult:
     sums = {
-        profile.cell: tuple(map(Decimal, profile.sums.get(audit.name, ("0", "0"))))
+        profile.cell: _pair(_measured(profile.sums, audit, profile.cell, key))
         for profile in profiles
     }
-    tolerance = Decimal(str(audit.tolerance))
-    outside = [
-        cell for cell, (own, theirs) in sums.items() if abs(own - theirs) > tolerance * abs(theirs)
-    ]
-    own, theirs = (sum((pair[side] for pair in sums.values()), Decimal(0)) for side in (0, 1))
+    tolerance = Fraction(str(audit.tolerance))
+    gaps = {cell: abs(own - theirs) for cell, (own, theirs) in sums.items()}
+    outside = [cell for cell, gap in gaps.items() if gap > tolerance * abs(sums[cell][1])]
+    worst = max(outside, key=lambda cell: gaps[cell], default=None)
+    own, theirs = _total(sums.values()) if worst is None else sums[worst]
+    where = "" if worst is None else f" in {key(worst)}"
     return AuditResult(
         audit=audit.name,
         severity=audit.severity,
         passed=not outside,
-        found=f"sum({audit.column}) = {own:,} against {theirs:,} in {audit.upstream}",
+        found=f"sum({audit.column}) = {_number(own)} against {_number(theirs)} in "
+        f"{audit.upstream}.{audit.to_column}{where}",
         allowed=f"{audit.tolerance:.2%} per cell" if audit.tolerance else "no difference per cell",
         cells=_keys(outside, key),
     )
+
+
+def _pair(texts: tuple[str, str]) -> tuple[Fraction, Fraction]:
+    own, theirs = texts
+    return Fraction(own), Fraction(theirs)
+
+
+def _total(pairs: Iterable[tuple[Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
+    listed = list(pairs)
+    return sum((own for own, _ in listed), Fraction(0)), sum(
+        (theirs for _, theirs in listed), Fraction(0)
+    )
+
+
+def _number(exact: Fraction) -> str:
+    """Write an exact sum in full: both parts are decimals, so this ends."""
+    with localcontext(prec=_MOST_DIGITS):
+        return f"{(Decimal(exact.numerator) / Decimal(exact.denominator)).normalize():,f}"
+
+
+_Measurement = TypeVar("_Measurement")
+
+
+def _measured(
+    measured: Mapping[str, _Measurement],
+    audit: Audit,
+    cell: Interval,
+    key: Callable[[Interval], str],
+) -> _Measurement:
+    if audit.name not in measured:
+        raise UnmeasuredAuditError(audit=audit.name, cell=key(cell))
+    return measured[audit.name]
 
 
 def _keys(cells: Iterable[Interval], key: Callable[[Interval], str]) -> tuple[str, ...]:

@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.bound_comparisons import (
+    Comparison,
+    bounded_betweens,
+    bounding_comparisons,
+)
 from backfill_assets.models.kind import Full
 from backfill_assets.models.query import SqlQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from backfill_assets.models.model import Model
 
@@ -53,80 +58,110 @@ class InclusiveEndError(BackfillAssetsError):
     def __init__(self, *, model: str, found: str, fix: str) -> None:
         self.model = model
         super().__init__(
-            f"model '{model}' has `{found}`, which takes in the first instant of the next "
-            f"interval: ends are exclusive; write `{fix}`"
+            f"model '{model}' has `{found}`, which includes its end, but an interval's end is the "
+            f"first instant of the next one and never its own; write `{fix}`"
+        )
+
+
+class ExclusiveStartError(BackfillAssetsError):
+    """A query leaves out the start of its interval, which no other one has."""
+
+    def __init__(self, *, model: str, found: str, fix: str) -> None:
+        self.model = model
+        super().__init__(
+            f"model '{model}' has `{found}`, which leaves out the first instant of every interval; "
+            f"write `{fix}`"
         )
 
 
 def check_bounds(model: Model, time_columns: Mapping[str, str | None]) -> None:
-    """Check every comparison of the query with the interval's bounds.
+    """Check every comparison of the query's filters with the interval's bounds.
 
     Args:
         model: any model; only incremental SQL ones are checked.
         time_columns: per upstream, the column that it is cut by.
 
     Raises:
-        UnboundedQueryError, WrongTimeBoundError, InclusiveEndError: as they say.
+        UnboundedQueryError, WrongTimeBoundError, InclusiveEndError, ExclusiveStartError: as they
+            say.
     """
     if not isinstance(model.logic, SqlQuery) or isinstance(model.kind, Full):
         return
-    declared = _declared(model, time_columns)
+    cuts = {up.name: up.time_column or time_columns.get(up.name) for up in model.reads}
     tree = model.logic.tree()
-    bounds = _with_between_split(model.name, tree)
-    for comparison in bounds:
-        _check_column(model.name, comparison, declared)
-        _check_end(model.name, comparison)
-    names = {p.name for comparison in bounds for p in comparison.find_all(exp.Placeholder)}
+    for between in bounded_betweens(tree):
+        _check_between(model.name, between)
+    bounding: set[str] = set()
+    for comparison in bounding_comparisons(tree):
+        on_a_cut = _check_column(model, comparison, cuts)
+        _check_ends(model.name, comparison)
+        if on_a_cut and comparison.sign in (">=", ">", "<"):
+            wanted = _ENDS if comparison.sign == "<" else _STARTS
+            bounding |= comparison.bounds & wanted
+    if not model.reads:  # a calendar has nothing to compare, but has to end somewhere
+        bounding = {one.name for one in tree.find_all(exp.Placeholder)}
     for missing, wanted in (("start", _STARTS), ("end", _ENDS)):
-        if not names & wanted:
-            raise UnboundedQueryError(model=model.name, missing=missing, column=declared[0])
+        if not bounding & wanted:
+            column = _declared(model, cuts.values())[0]
+            raise UnboundedQueryError(model=model.name, missing=missing, column=column)
 
 
-def _declared(model: Model, time_columns: Mapping[str, str | None]) -> tuple[str, ...]:
+def _declared(model: Model, cuts: Iterable[str | None]) -> tuple[str, ...]:
     """The columns that may be bounded: the upstreams' time columns, and the model's own."""
-    ups = [up.time_column or time_columns.get(up.name) for up in model.reads]
-    own = model.time_column
-    return tuple(dict.fromkeys(name for name in (*ups, own) if name is not None))
+    return tuple(dict.fromkeys(name for name in (*cuts, model.time_column) if name is not None))
 
 
-def _with_between_split(model: str, tree: exp.Expr) -> list[exp.Binary]:
-    for between in tree.find_all(exp.Between):
-        if _bound_names(between) & _ENDS:
-            column, low, high = between.this.sql(), between.args["low"], between.args["high"]
-            raise InclusiveEndError(
-                model=model,
-                found=_spark(between),
-                fix=f"{column} >= {_spark(low)} AND {column} < {_spark(high)}",
-            )
-    return list(_comparisons(tree))
+def _check_column(model: Model, comparison: Comparison, cuts: Mapping[str, str | None]) -> bool:
+    """Refuse another column than the declared one; tell whether it is one that history is cut by.
+
+    A column of an upstream that isn't cut (a `Full` one) may be compared with the interval as one
+    likes: a price is valid from a day to another.
+    """
+    on_a_cut = False
+    for column in comparison.columns:
+        origins = [origin for origin in column.origins if cuts.get(origin.table, "") is not None]
+        right = [origin.column in _allowed(model, origin.table, cuts) for origin in origins]
+        if right and not (any(right) if column.derived else all(right)):
+            wrong = next(one for one, ok in zip(origins, right, strict=True) if not ok)
+            declared = _allowed(model, wrong.table, cuts)
+            raise WrongTimeBoundError(model=model.name, column=wrong.column, declared=declared)
+        on_a_cut = on_a_cut or bool(right)
+    return on_a_cut
 
 
-def _comparisons(tree: exp.Expr) -> Iterator[exp.Binary]:
-    for node in tree.find_all(exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ):
-        if _bound_names(node):
-            yield node
+def _allowed(model: Model, table: str, cuts: Mapping[str, str | None]) -> tuple[str, ...]:
+    cut = cuts.get(table)
+    return _declared(model, cuts.values()) if cut is None else (cut,)
 
 
-def _check_column(model: str, comparison: exp.Binary, declared: tuple[str, ...]) -> None:
-    for column in comparison.find_all(exp.Column):
-        if column.name not in declared:
-            raise WrongTimeBoundError(model=model, column=column.name, declared=declared)
+def _check_between(model: str, between: exp.Between) -> None:
+    column, low, high = (between.args[name] for name in ("this", "low", "high"))
+    if _names(high) & _ENDS:
+        fix = f"{_spark(column)} >= {_spark(low)} AND {_spark(column)} < {_bare(high)}"
+        raise InclusiveEndError(model=model, found=_spark(between), fix=fix)
 
 
-def _check_end(model: str, comparison: exp.Binary) -> None:
-    """An end is exclusive: `column < :end`, so `<=` (or `:end >=`) is a mistake."""
-    left, right = comparison.left, comparison.right
-    if isinstance(comparison, exp.LTE) and _bound_names(right) & _ENDS:
-        fix = f"{_spark(left)} < {_spark(right)}"
-    elif isinstance(comparison, exp.GTE) and _bound_names(left) & _ENDS:
-        fix = f"{_spark(left)} > {_spark(right)}"
-    else:
-        return
-    raise InclusiveEndError(model=model, found=_spark(comparison), fix=fix)
+def _check_ends(model: str, comparison: Comparison) -> None:
+    """An end is exclusive and a start is not, whichever side they are written on."""
+    column, bound = _spark(comparison.compared), comparison.bound
+    if comparison.sign == "<=" and comparison.bounds & _ENDS:
+        fix = f"{column} < {_bare(bound)}"
+        raise InclusiveEndError(model=model, found=_spark(comparison.written), fix=fix)
+    alone = bound.unnest()
+    if isinstance(alone, exp.Cast):
+        alone = alone.this.unnest()
+    if comparison.sign == ">" and isinstance(alone, exp.Placeholder) and alone.name in _STARTS:
+        fix = f"{column} >= {_spark(bound)}"
+        raise ExclusiveStartError(model=model, found=_spark(comparison.written), fix=fix)
 
 
-def _bound_names(node: exp.Expr) -> frozenset[str]:
-    return frozenset(p.name for p in node.find_all(exp.Placeholder))
+def _names(node: exp.Expr) -> frozenset[str]:
+    return frozenset(one.name for one in node.find_all(exp.Placeholder))
+
+
+def _bare(node: exp.Expr) -> str:
+    """The end itself, for `<= :end - 1` is `< :end` however fine the column is."""
+    return f":{min(_names(node) & _ENDS)}"
 
 
 def _spark(node: exp.Expr) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope, walk_in_scope
 
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.query import SqlQuery, table_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ def lineage_of(graph: Graph, model: Model) -> Lineage:
     try:
         tree = qualify(
             model.logic.tree(),
-            schema=_schema(graph, model),
+            schema=cast("dict[str, object]", _schema(graph, model)),
             dialect="spark",
             validate_qualify_columns=False,
             quote_identifiers=False,
@@ -55,7 +55,16 @@ def lineage_of(graph: Graph, model: Model) -> Lineage:
     if root is None:
         return OPAQUE
     tables = set(model.logic.tables())
-    return Lineage(_reads(root, tables), _outputs(root, tables))
+    reads = {
+        name: _as_declared(graph, name, columns) for name, columns in _reads(root, tables).items()
+    }
+    return Lineage(reads, _outputs(root, tables))
+
+
+def _as_declared(graph: Graph, upstream: str, columns: frozenset[str]) -> frozenset[str]:
+    """Spell columns as the upstream does: qualification writes them in lower case."""
+    declared = {column.name.lower(): column.name for column in graph.node(upstream).schema}
+    return frozenset(declared.get(name.lower(), name) for name in columns)
 
 
 def _schema(graph: Graph, model: Model) -> dict[str, dict[str, dict[str, str]]]:
@@ -68,53 +77,68 @@ def _schema(graph: Graph, model: Model) -> dict[str, dict[str, dict[str, str]]]:
 
 
 def _reads(root: Scope, tables: set[str]) -> dict[str, frozenset[str]]:
+    """Collect columns by upstream; empty (all is read) as soon as one can't be told."""
     found: dict[str, set[str]] = {table: set() for table in tables}
     for scope in root.traverse():
+        if _reads_unnamed(scope):
+            return {}
         for column in scope.columns:
             source = scope.sources.get(column.table)
             if isinstance(source, exp.Table):
-                found[_name(source)].add(column.name)
-        if any(True for _ in scope.find_all(exp.Star)) and not _only_counts(scope):
-            return {}
-    return {table: frozenset(columns) for table, columns in found.items()}
+                found.setdefault(table_name(source), set()).add(column.name)
+    return {table: frozenset(columns) for table, columns in found.items() if table in tables}
 
 
-def _only_counts(scope: Scope) -> bool:
-    """A star that is left after qualification is harmless inside count(*) only."""
-    return all(isinstance(star.parent, exp.Count) for star in scope.find_all(exp.Star))
+def _reads_unnamed(scope: Scope) -> bool:
+    """Whether a scope reads columns without naming them: a star, a pivot, a row as a whole.
+
+    A star that is left after qualification is harmless inside count(*) only. A column without a
+    table is one that no upstream declares, or a whole row by its table's alias.
+    """
+    stars = (not isinstance(star.parent, exp.Count) for star in scope.find_all(exp.Star))
+    pivots = (True for _ in scope.find_all(exp.Pivot))
+    return any(stars) or any(pivots) or any(not column.table for column in scope.columns)
+
+
+def _selects(scope: Scope) -> list[exp.Expr]:
+    return scope.expression.selects if isinstance(scope.expression, exp.Query) else []
 
 
 def _outputs(root: Scope, tables: set[str]) -> dict[str, tuple[tuple[str, str], ...]]:
-    names = [select.alias_or_name for select in root.expression.selects]
     return {
-        name: tuple(sorted(set(_sources(root, position, tables))))
-        for position, name in enumerate(names)
+        select.alias_or_name: tuple(sorted(set(_sources(root, position, tables, frozenset()))))
+        for position, select in enumerate(_selects(root))
     }
 
 
-def _sources(scope: Scope, position: int, tables: set[str]) -> Iterator[tuple[str, str]]:
+_Seen = frozenset[tuple[int, int]]
+
+
+def _sources(
+    scope: Scope, position: int, tables: set[str], seen: _Seen
+) -> Iterator[tuple[str, str]]:
     """Follow the output at a position through CTEs, subqueries and set operations."""
-    if scope.set_operation_scopes:
-        for branch in scope.set_operation_scopes:
-            yield from _sources(branch, position, tables)
-        return
-    selects = scope.expression.selects
-    if position >= len(selects):
+    here = (id(scope), position)
+    if here in seen:
+        return  # a recursive CTE
+    seen |= {here}
+    for branch in scope.set_operation_scopes:
+        yield from _sources(branch, position, tables, seen)
+    selects = _selects(scope)
+    if scope.set_operation_scopes or position >= len(selects):
         return
     for node in walk_in_scope(selects[position]):
         if isinstance(node, exp.Column):
-            yield from _column_sources(scope, node, tables)
+            yield from _column_sources(scope, node, tables, seen)
 
 
-def _column_sources(scope: Scope, column: exp.Column, tables: set[str]) -> Iterator[tuple[str, str]]:
+def _column_sources(
+    scope: Scope, column: exp.Column, tables: set[str], seen: _Seen
+) -> Iterator[tuple[str, str]]:
     source = scope.sources.get(column.table)
-    if isinstance(source, exp.Table) and _name(source) in tables:
-        yield _name(source), column.name
+    if isinstance(source, exp.Table) and table_name(source) in tables:
+        yield table_name(source), column.name
     elif isinstance(source, Scope):
-        names = [select.alias_or_name for select in source.expression.selects]
+        names = [select.alias_or_name for select in _selects(source)]
         if column.name in names:
-            yield from _sources(source, names.index(column.name), tables)
-
-
-def _name(table: exp.Table) -> str:
-    return f"{table.db}.{table.name}" if table.db else table.name
+            yield from _sources(source, names.index(column.name), tables, seen)

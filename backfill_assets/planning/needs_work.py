@@ -7,11 +7,13 @@ propagation and early cutoff are all this rule; there is no other one.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.grid import Unit
-from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval import Interval, epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import missing, required
 from backfill_assets.models.cells import cells_read, cells_reading
@@ -19,12 +21,12 @@ from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import Reopens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.upstream import Upstream
-    from backfill_assets.snapshots.state_view import ReadyRun, StateView
+    from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,46 +130,69 @@ def _stale(
     state = view.models.get(model.name)
     if state is None or not state.runs:
         return
+    reader = _Reader.of(graph, model, state)
     oldest = min(run.built_at for run in state.runs)
     for upstream in model.reads:
         theirs = view.models.get(upstream.name)
-        if theirs is None or upstream.name == model.name:
+        if theirs is None:
             continue
         columns = reads.get(upstream.name)
         newer = [run for run in theirs.runs if run.changed_at.latest(columns) > oldest]
-        found = _overtaken(graph, model, upstream, state.runs, newer, columns)
+        found = list(_overtaken(reader, upstream, newer, columns))
         cells = IntervalSet.union_all(cells for _, cells in found) & needed
         if cells:
-            changed = IntervalSet.of(run.interval for run, _ in found)
+            changed = IntervalSet.of(run.interval for run, cells in found if cells & needed)
             yield Stale(cells, upstream.name, changed)
 
 
 def _overtaken(
-    graph: Graph,
-    model: Model,
-    upstream: Upstream,
-    own: tuple[ReadyRun, ...],
-    newer: list[ReadyRun],
-    columns: frozenset[str] | None,
-) -> list[tuple[ReadyRun, IntervalSet]]:
+    reader: _Reader, upstream: Upstream, newer: Iterable[ReadyRun], columns: frozenset[str] | None
+) -> Iterator[tuple[ReadyRun, IntervalSet]]:
     """Pair each newer upstream run with the own cells that read it and were built before it."""
-    theirs = graph.node(upstream.name).cadence
-    found: list[tuple[ReadyRun, IntervalSet]] = []
+    model, theirs = reader.model, reader.graph.node(upstream.name).cadence
+    whole = theirs.unit is Unit.WHOLE
     for run in newer:
-        readers = cells_reading(model.cadence, upstream, theirs, IntervalSet.of([run.interval]))
-        if theirs.unit is Unit.WHOLE:
-            readers = readers & _reopened(model, upstream, own)
         stamp = run.changed_at.latest(columns)
-        before = IntervalSet.of(one.interval for one in own if one.built_at < stamp)
-        cells = readers & before
+        readers = cells_reading(model.cadence, upstream, theirs, IntervalSet.of([run.interval]))
+        if whole:
+            readers &= _reopened(model, upstream, reader.ready)
+        cells = reader.built_before(stamp, readers, run.batch_id)
         if cells:
-            found.append((run, cells))
-    return found
+            yield run, cells
 
 
-def _reopened(model: Model, upstream: Upstream, own: tuple[ReadyRun, ...]) -> IntervalSet:
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """A model's own runs in order of time, so that those of a few cells are found quickly."""
+
+    graph: Graph
+    model: Model
+    runs: tuple[ReadyRun, ...]
+    starts: tuple[int, ...]
+    ready: IntervalSet
+
+    @classmethod
+    def of(cls, graph: Graph, model: Model, state: ModelState) -> _Reader:
+        runs = tuple(sorted(state.runs, key=lambda run: run.interval.start))
+        starts = tuple(epoch_of(run.interval.start) for run in runs)
+        return cls(graph, model, runs, starts, state.ready)
+
+    def built_before(self, stamp: int, cells: IntervalSet, batch_id: str) -> IntervalSet:
+        """Those of the cells that are of an older build, and not of the same batch."""
+        return IntervalSet.union_all(
+            IntervalSet.of([run.interval]).within(start, end)
+            for start, end in cells.pairs()
+            for run in self._touching(start, end)
+            if run.built_at < stamp and run.batch_id != batch_id
+        )
+
+    def _touching(self, start: int, end: int) -> Iterator[ReadyRun]:
+        first = max(bisect_right(self.starts, start) - 1, 0)
+        return islice(self.runs, first, bisect_left(self.starts, end))
+
+
+def _reopened(model: Model, upstream: Upstream, ready: IntervalSet) -> IntervalSet:
     """The cells that the change of a `Full` upstream reopens, as its reader declares."""
-    ready = IntervalSet.of(run.interval for run in own)
     match upstream.reopens:
         case Reopens.ALL:
             return ready
