@@ -71,7 +71,7 @@ def test_roi_is_unknown_without_an_acquisition(spark: SparkSession):
     )
     inputs = {"marketing.campaign_performance": days}
     found = computed(spark, models.roi_analysis, inputs, "2024-01-01", "2024-01-02")
-    assert records(found, "campaign_id", "roi") == [("1", "0.250000"), ("2", None)]
+    assert records(found, "campaign_id", "roi") == [("1", "-0.750000"), ("2", None)]
 
 
 def test_ad_events_are_the_same_for_the_same_seed_and_others_for_another(spark: SparkSession):

@@ -63,7 +63,7 @@ def generate_events(
         ),
     )
     is_conversion = F.col("event_type") == "conversion"
-    value = (chance.below(91, 5) + 5).cast("decimal(18,2)")
+    value = ((chance.below(800, 5) + 200) * F.expr("0.01BD")).cast("decimal(18,2)")
     return (
         happened.withColumn("event_date", F.to_date("event_time"))
         .withColumn("reported_at", _reported_at(chance))

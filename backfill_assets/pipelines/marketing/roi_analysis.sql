@@ -1,4 +1,4 @@
--- An acquisition is worth 25.00 dollars to us: agreed with finance, the same for every campaign.
+-- An acquisition is worth 5.00 dollars to us: agreed with finance, the same for every campaign.
 SELECT
   ds,
   channel,
@@ -7,7 +7,7 @@ SELECT
   cost,
   cost_per_acquisition,
   CAST(
-    (25.00 - cost_per_acquisition) / NULLIF(cost_per_acquisition, 0) AS DECIMAL(18, 6)
+    (5.00 - cost_per_acquisition) / NULLIF(cost_per_acquisition, 0) AS DECIMAL(18, 6)
   ) AS roi
 FROM marketing.campaign_performance
 WHERE ds >= :start_ds AND ds < :end_ds
