@@ -103,8 +103,8 @@ def _turned(scope: Scope, node: exp.Expr) -> Iterator[Comparison]:
     left, right = node.args["this"], node.args["expression"]
     if _parameters(left) and not _parameters(right):
         left, right, sign = right, left, _MIRRORED[sign]
-    if not _parameters(right):
-        return
+    if not _parameters(right) or right.find(exp.Case, exp.If, exp.Select, *_SIGNS):
+        return  # a bound is made of a parameter, not of a condition with one
     outer = node.parent
     while isinstance(outer, exp.Paren):
         outer = outer.parent

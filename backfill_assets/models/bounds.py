@@ -93,9 +93,10 @@ def check_bounds(model: Model, time_columns: Mapping[str, str | None]) -> None:
         _check_between(model.name, between)
     bounding: set[str] = set()
     for comparison in bounding_comparisons(tree):
-        on_a_cut = _check_column(model, comparison, cuts)
+        if not _check_column(model, comparison, cuts):
+            continue
         _check_ends(model.name, comparison)
-        if on_a_cut and comparison.sign in (">=", ">", "<"):
+        if comparison.sign in (">=", ">", "<"):
             wanted = _ENDS if comparison.sign == "<" else _STARTS
             bounding |= comparison.bounds & wanted
     if not model.reads:  # a calendar has nothing to compare, but has to end somewhere

@@ -39,7 +39,7 @@ class ChangedAt:
     def latest(self, columns: frozenset[str] | None) -> int:
         """The last change that a reader of these columns sees; None reads every column."""
         read = [at for name, at in self.columns.items() if columns is None or name in columns]
-        return max(self.row_set, *read)
+        return max([self.row_set, *read])
 
 
 def changed_at(old: tuple[Content, ChangedAt] | None, new: Content, now: int) -> ChangedAt:

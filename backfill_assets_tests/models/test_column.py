@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Annotated
+
+import pandera.pyspark as pa
+import pyspark.sql.types as T
+import pytest
+
+from backfill_assets.models.audit import (
+    EmptyAuditError,
+    Severity,
+    accepted_range,
+    accepted_values,
+    not_null,
+)
+from backfill_assets.models.column import Column, UnknownSchemaCheckError, columns_of, sql_literal
+
+CHECKS = [
+    ({"gt": 1}, "greater_than", "`c` > 1"),
+    ({"ge": -1.5}, "greater_than_or_equal_to", "`c` >= -1.5"),
+    ({"lt": 3}, "less_than", "`c` < 3"),
+    ({"le": 3}, "less_than_or_equal_to", "`c` <= 3"),
+    ({"eq": 3}, "equal_to", "`c` = 3"),
+    ({"ne": 3}, "not_equal_to", "`c` <> 3"),
+    ({"in_range": {"min_value": 0, "max_value": 1}}, "in_range", "`c` >= 0 AND `c` <= 1"),
+    (
+        {"in_range": {"min_value": 0, "max_value": 1, "include_min": False, "include_max": False}},
+        "in_range",
+        "`c` > 0 AND `c` < 1",
+    ),
+    ({"isin": [2, 1]}, "isin", "`c` IN (1, 2)"),
+    ({"notin": [2, 1]}, "notin", "`c` NOT IN (1, 2)"),
+    ({"str_contains": "a.b"}, "str_contains", "`c` RLIKE 'a.b'"),
+    ({"str_matches": "a"}, "str_matches", "`c` RLIKE '^a'"),
+    ({"str_startswith": "a"}, "str_startswith", "startswith(`c`, 'a')"),
+    ({"str_endswith": "a"}, "str_endswith", "endswith(`c`, 'a')"),
+    (
+        {"str_length": {"min_value": 1, "max_value": 9}},
+        "str_length",
+        "length(`c`) >= 1 AND length(`c`) <= 9",
+    ),
+]
+
+
+def declared(field: object) -> Column:
+    model = type("M", (pa.DataFrameModel,), {"__annotations__": {"c": T.StringType}, "c": field})
+    return columns_of(model)[0]
+
+
+@pytest.mark.parametrize(("rule", "name", "predicate"), CHECKS)
+def test_every_check_of_the_schema_becomes_a_predicate(rule: dict, name: str, predicate: str):
+    assert declared(pa.Field(**rule)).checks == ((name, predicate),)
+
+
+def test_types_keep_their_precision_and_elements():
+    class Prices(pa.DataFrameModel):
+        price: T.DecimalType(18, 2) = pa.Field(ge=Decimal("1.50"))  # type: ignore[valid-type]
+        cost: Annotated[T.DecimalType, 12, 4] = pa.Field(nullable=True, description="in dollars")
+        tags: T.ArrayType(T.StringType())  # type: ignore[valid-type]
+
+    assert columns_of(Prices) == (
+        Column(
+            "price",
+            "decimal(18,2)",
+            nullable=False,
+            checks=(("greater_than_or_equal_to", "`price` >= 1.50"),),
+        ),
+        Column("cost", "decimal(12,4)", nullable=True, description="in dollars"),
+        Column("tags", "array<string>", nullable=False),
+    )
+
+
+def test_a_check_that_is_no_predicate_over_a_row_is_refused_with_the_known_ones():
+    class Odd(pa.DataFrameModel):
+        c: T.StringType
+
+        @pa.check("c")
+        def sums_up(cls, data: object) -> bool:  # noqa: N805
+            return True
+
+    with pytest.raises(UnknownSchemaCheckError, match="'sums_up'.*greater_than.*row_rule"):
+        columns_of(Odd)
+
+
+def test_a_rule_over_the_whole_schema_is_refused_not_forgotten():
+    class Pairs(pa.DataFrameModel):
+        a: T.StringType
+        b: T.StringType
+
+        class Config:
+            unique = ["a", "b"]  # noqa: RUF012
+
+    with pytest.raises(UnknownSchemaCheckError, match="'unique'"):
+        columns_of(Pairs)
+
+
+@pytest.mark.parametrize(
+    ("value", "literal"),
+    [
+        (True, "TRUE"),
+        (7, "7"),
+        (1e-05, "1e-05"),
+        (float("nan"), "CAST('nan' AS DOUBLE)"),
+        (float("-inf"), "CAST('-inf' AS DOUBLE)"),
+        (Decimal("1E+3"), "1000"),
+        (Decimal("0.10"), "0.10"),
+        (dt.date(2024, 1, 31), "DATE '2024-01-31'"),
+        (dt.datetime(2024, 1, 31, 6, tzinfo=dt.UTC), "TIMESTAMP '2024-01-31 06:00:00+00:00'"),
+        (dt.datetime(2024, 1, 31, 6), "TIMESTAMP '2024-01-31 06:00:00+00:00'"),  # noqa: DTZ001
+        ("it's", "'it\\'s'"),
+        ("back\\slash'", "'back\\\\slash\\''"),
+        ("'; DROP TABLE x; --", "'\\'; DROP TABLE x; --'"),
+    ],
+)
+def test_values_become_typed_literals_with_their_text_escaped(value: object, literal: str):
+    assert sql_literal(value) == literal
+
+
+def test_a_list_of_values_is_the_same_rule_in_any_order():
+    assert accepted_values("c", ("b", "a")) == accepted_values("c", ("a", "b"))
+    assert declared(pa.Field(isin=["b'", "a"])).checks == (("isin", "`c` IN ('a', 'b\\'')"),)
+
+
+def test_short_forms_of_audits_say_what_they_mean():
+    assert not_null("a`b", warn=True).predicate == "`a``b` IS NOT NULL"
+    assert not_null("c", warn=True).severity is Severity.WARNING
+    assert accepted_range("c", 0, None).predicate == "`c` >= 0"
+    assert accepted_range("c", 0, Decimal("1.5")).predicate == "`c` >= 0 AND `c` <= 1.5"  # type: ignore[arg-type]
+
+
+def test_an_audit_without_anything_to_hold_rows_against_is_refused():
+    with pytest.raises(EmptyAuditError, match="no bound"):
+        accepted_range("c", None, None)
+    with pytest.raises(EmptyAuditError, match="no value"):
+        accepted_values("c", ())

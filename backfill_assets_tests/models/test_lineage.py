@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pytest
+
+from backfill_assets.models.column import Column
+from backfill_assets.models.function_query import FunctionQuery
+from backfill_assets.models.lineage import OPAQUE, Lineage, lineage_of
+from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
+
+ORDERS = a_source("shop.orders", columns=[*COLUMNS, Column("tax", "double")])
+EVENTS = a_source("web.events", columns=[*COLUMNS, Column("Page", "struct<url:string>")])
+BOUND = "ds >= :start_ds AND ds < :end_ds"
+
+
+def traced(sql: str, *upstreams: str) -> Lineage:
+    model = a_model(sql=sql, upstreams=upstreams or ["web.events"])
+    return lineage_of(a_graph(model, sources=[ORDERS, EVENTS]), model)
+
+
+def test_a_column_that_is_not_read_is_not_in_reads():
+    lineage = traced(f"SELECT ds, id AS visitor, cost * 2 AS cost FROM web.events WHERE {BOUND}")
+
+    assert lineage.reads == {"web.events": {"ds", "id", "cost"}}
+    assert lineage.outputs == {
+        "ds": (("web.events", "ds"),),
+        "visitor": (("web.events", "id"),),
+        "cost": (("web.events", "cost"),),
+    }
+
+
+def test_columns_are_followed_through_ctes_unions_and_joins():
+    lineage = traced(
+        "WITH spent AS (SELECT ds, id, SUM(cost) AS spent FROM web.events "
+        f"WHERE {BOUND} GROUP BY ds, id UNION ALL SELECT ds, id, tax FROM shop.orders "
+        f"WHERE {BOUND}) "
+        "SELECT s.ds, s.id, s.spent + o.cost AS cost FROM spent s "
+        "JOIN shop.orders o ON o.id = s.id",
+        "web.events", "shop.orders",
+    )  # fmt: skip
+
+    assert lineage.reads == {
+        "web.events": {"ds", "id", "cost"},
+        "shop.orders": {"ds", "id", "tax", "cost"},
+    }
+    assert lineage.outputs["cost"] == (
+        ("shop.orders", "cost"),
+        ("shop.orders", "tax"),
+        ("web.events", "cost"),
+    )
+
+
+def test_a_star_reads_the_declared_columns():
+    assert traced(f"SELECT * FROM web.events WHERE {BOUND}").reads == {
+        "web.events": {"ds", "id", "cost", "Page"}
+    }
+
+
+def test_counting_rows_reads_no_column():
+    lineage = traced(
+        f"SELECT ds, 1 AS id, COUNT(*) AS cost FROM web.events WHERE {BOUND} GROUP BY ds"
+    )
+
+    assert lineage.reads == {"web.events": {"ds"}}
+    assert lineage.outputs["cost"] == ()
+
+
+def test_a_column_counts_wherever_it_occurs():
+    lineage = traced(
+        "SELECT e.ds, 1 AS id, 2 AS cost FROM web.events e "
+        "WHERE e.ds >= :start_ds AND e.ds < :end_ds AND EXISTS "
+        "(SELECT 1 FROM shop.orders o WHERE o.id = e.id AND o.tax > 0) ORDER BY e.cost",
+        "web.events", "shop.orders",
+    )  # fmt: skip
+
+    assert lineage.reads == {"web.events": {"ds", "id", "cost"}, "shop.orders": {"id", "tax"}}
+
+
+def test_columns_are_spelled_as_the_upstream_spells_them():
+    lineage = traced(f"SELECT DS, ID, PAGE.url AS cost FROM Web.Events WHERE {BOUND}")
+    assert lineage.reads == {"web.events": {"ds", "id", "Page"}}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT ds, id, HASH(STRUCT(*)) AS cost FROM web.events WHERE {BOUND}",
+        f"SELECT ds, id, TO_JSON(STRUCT(e.*)) AS cost FROM web.events e WHERE {BOUND}",
+        f"SELECT ds, id, TO_JSON(e) AS cost FROM web.events e WHERE {BOUND}",
+        f"SELECT ds, id, e AS cost FROM web.events e WHERE {BOUND}",
+        f"SELECT ds, id, unheard_of AS cost FROM web.events e WHERE {BOUND}",
+        f"SELECT * FROM web.events PIVOT (SUM(cost) FOR id IN (1, 2)) WHERE {BOUND}",
+    ],
+)
+def test_what_is_not_read_by_name_counts_as_reading_all(sql: str):
+    assert traced(sql).reads == {}
+
+
+def test_a_function_is_opaque():
+    model = a_model(query=FunctionQuery("f", "def f(inputs, interval):\n    return 1\n"))
+    assert lineage_of(a_graph(model), model) == OPAQUE
+
+
+def test_a_recursive_cte_ends():
+    lineage = traced(
+        "WITH RECURSIVE chain AS (SELECT ds, id, cost FROM web.events "
+        f"WHERE {BOUND} UNION ALL SELECT c.ds, c.id, c.cost FROM chain c WHERE c.id < 9) "
+        "SELECT ds, id, cost FROM chain"
+    )
+    assert lineage.reads in ({"web.events": {"ds", "id", "cost"}}, {})
+
+
+def test_an_upstream_that_the_query_leaves_out_is_read_as_a_whole():
+    lineage = traced(
+        f"SELECT ds, id, cost FROM web.events WHERE {BOUND}", "web.events", "shop.orders"
+    )
+    assert "shop.orders" not in lineage.reads
