@@ -10,7 +10,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import Phase, given, settings, strategies as st
+from sqlalchemy import event
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.state.pointers import NO_COMMIT
@@ -28,7 +29,7 @@ from backfill_assets_tests.state.building import (
 )
 
 if TYPE_CHECKING:
-    from backfill_assets.snapshots.batch import BatchCommit, OpenBatch
+    from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
 
 # c reads a and b, b reads a, a reads its own day before.
 READS = {"a": ("a",), "b": ("a",), "c": ("a", "b")}
@@ -139,12 +140,14 @@ def reopened(store: Store) -> dict[object, bool]:
 
 starts = st.integers(0, DAYS - 1)
 values = st.tuples(*[st.integers(0, 2)] * DAYS)
-step = st.one_of(
-    st.tuples(st.just("open"), st.sampled_from(sorted(READS)), starts, st.integers(1, DAYS)),
-    st.tuples(st.just("commit"), st.integers(0, 5), values, st.none() | starts),
-    st.tuples(st.just("commit"), st.integers(0, 5), values, st.none()),
+opening = st.tuples(st.just("open"), st.sampled_from(sorted(READS)), starts, st.integers(1, 2))
+committing = st.tuples(st.just("commit"), st.integers(0, 5), values, st.just(None) | starts)
+rare = st.one_of(
     st.tuples(st.just("fail"), st.integers(0, 5)),
     st.tuples(st.just("fence"), st.sampled_from(sorted(READS))),
+)
+step = st.integers(0, 9).flatmap(
+    lambda dice: rare if dice == 9 else committing if dice % 2 else opening
 )
 
 
@@ -159,11 +162,21 @@ def live(life: Life, steps: list[tuple[Any, ...]]) -> None:
 
 def store_in(folder: str, name: str, stack: ExitStack) -> Store:
     url = f"sqlite:///{Path(folder) / name}.db"
-    return stack.enter_context(Store.open(url, clock=Clock()))
+    store = stack.enter_context(Store.open(url, clock=Clock()))
+    # Thousands of small transactions, and nobody pulls the plug.
+    engine = store._database._engine
+    event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA synchronous=OFF").close())
+    engine.dispose()
+    return store
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(step, max_size=40), st.lists(step, max_size=15), st.randoms(use_true_random=False))
+# A history is slow to shrink, and short enough to read.
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(
+    st.lists(step, min_size=30, max_size=40),
+    st.lists(step, min_size=10, max_size=20),
+    st.randoms(use_true_random=False),
+)
 def test_a_rebuilt_state_answers_like_the_one_that_was_lost_and_so_does_its_successor(
     before: list[tuple[Any, ...]], after: list[tuple[Any, ...]], shuffle: Random
 ):
@@ -189,6 +202,55 @@ def test_a_rebuilt_state_answers_like_the_one_that_was_lost_and_so_does_its_succ
 
 def head_of(store: Store, model: str) -> TableHead:
     return TableHead(store.known_head(version_of(model)), 0)
+
+
+def _changed_since(store: Store) -> bool:
+    """Whether b's only cell is stale: a, which it reads, changed after b had pinned it."""
+    (mine,) = store.ready_records(version_of("b"))
+    return any(
+        each.changed_at.row_set > mine.built_at for each in store.ready_records(version_of("a"))
+    )
+
+
+def _cells_of_a(store: Store) -> dict[str, IntervalSet]:
+    return {"a": store.view("prod").ready("a")}
+
+
+@pytest.mark.parametrize("stale", [True, False])
+def test_what_was_stale_is_stale_after_any_number_of_rebuilds(tmp_path: Path, *, stale: bool):
+    with ExitStack() as stack:
+        life = Life(store_in(str(tmp_path), "0", stack))
+        store = life.store
+        slow = store.open_batch(Asked("a", 0, 1).request)
+        for attempt in range(20):  # numbers that no log will ever show
+            store.open_batch(Asked("c", 0, 1, attempt=attempt).request)
+        reader = None if not stale else store.open_batch(_reading_a(store))
+        life.running = [slow]
+        life.commit(0, (1, 1, 1, 1), None)
+        life.running = [reader or store.open_batch(_reading_a(store))]
+        life.commit(0, (1, 1, 1, 1), None)
+        assert _changed_since(store) == stale
+
+        for name in ("1", "2", "3"):
+            rebuilt = store_in(str(tmp_path), name, stack)
+            rebuilt.rebuild(life.log)
+            assert _changed_since(rebuilt) == stale
+            life = _living_on(rebuilt, life)
+
+
+def _reading_a(store: Store) -> BatchRequest:
+    return Asked("b", 0, 1, reads=_cells_of_a(store)).request
+
+
+def _living_on(store: Store, life: Life) -> Life:
+    """The next life refreshes what c holds: its numbers must not come before the older ones."""
+    heir = Life(store)
+    heir.log, heir.opened = life.log, life.opened
+    heir.open("c", 0, 1)
+    heir.commit(0, (2, 2, 2, 2), None)
+    newest = store.batches(limit=1)[0]
+    assert newest.built_at > max(each.commit.built_at for each in life.log[:-1])
+    return heir
 
 
 def test_a_state_that_holds_something_is_not_rebuilt(store: Store):
