@@ -14,6 +14,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import FixedGrid, Unit
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import EPOCH_ORDINAL, midnight, zone_of
 from backfill_assets.models.model import CELL_COLUMN
 
@@ -84,15 +85,15 @@ def _subday_cell(column: str, dtype: str, cadence: Cadence) -> str:
 
 
 def cells_predicate(cadence: Cadence, cells: Iterable[Interval], column: str = CELL_COLUMN) -> str:
-    """Write Spark SQL that keeps the rows of these cells, as few contiguous ranges as given.
+    """Write Spark SQL that keeps the rows of these cells, as few contiguous ranges as can be.
 
     A table that is rebuilt as a whole has only one cell, so any interval means all of it.
     """
     if cadence.unit is Unit.WHOLE:
         return f"{column} = DATE'{_EPOCH_DAY}'"
     return _any_of(
-        f"{column} >= {_literal(cadence, cell.start)} AND {column} < {_literal(cadence, cell.end)}"
-        for cell in cells
+        f"{column} >= {_literal(cadence, span.start)} AND {column} < {_literal(cadence, span.end)}"
+        for span in IntervalSet.of(cells)
     )
 
 
@@ -111,8 +112,8 @@ def time_predicate(column: str, dtype: str, cadence: Cadence, cells: Iterable[In
         )
     name = f"`{column}`"
     return _any_of(
-        f"{name} >= {literal(cadence, cell.start)} AND {name} < {literal(cadence, cell.end)}"
-        for cell in cells
+        f"{name} >= {literal(cadence, span.start)} AND {name} < {literal(cadence, span.end)}"
+        for span in IntervalSet.of(cells)
     )
 
 
