@@ -1,8 +1,9 @@
 """Small valid declarations, records and worlds, of which a test names only what it is about."""
 
+# ruff: noqa: ANN401, S608 - the SQL is the tests' own, and any field may be given
+
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -119,21 +120,3 @@ def a_view(ready: Mapping[str, Iterable[ReadyRun]], **claimed: IntervalSet) -> S
     models = {name: ModelState(a_pointer(name), tuple(runs)) for name, runs in ready.items()}
     names = {name.replace("__", "."): cells for name, cells in claimed.items()}
     return StateView(Environment(PROD, protected=True), models, names)
-
-
-def shuffled_runs(view: StateView, order: Iterable[int]) -> StateView:
-    """The same state with every model's runs in another order."""
-    ranks = list(order)
-    models = {
-        name: replace(
-            state,
-            runs=tuple(
-                run
-                for _, run in sorted(
-                    zip(ranks * len(state.runs), state.runs, strict=False), key=lambda pair: pair[0]
-                )
-            ),
-        )
-        for name, state in reversed(view.models.items())
-    }
-    return replace(view, models=models)

@@ -91,20 +91,25 @@ def check_bounds(model: Model, time_columns: Mapping[str, str | None]) -> None:
     tree = model.logic.tree()
     for between in bounded_betweens(tree):
         _check_between(model.name, between)
-    bounding: set[str] = set()
+    bounding = _bounding(model, tree, cuts)
+    for missing, wanted in (("start", _STARTS), ("end", _ENDS)):
+        if not bounding & wanted:
+            column = _declared(model, cuts.values())[0]
+            raise UnboundedQueryError(model=model.name, missing=missing, column=column)
+
+
+def _bounding(model: Model, tree: exp.Query, cuts: Mapping[str, str | None]) -> set[str]:
+    """Name the parameters that bound the query, each comparison checked."""
+    if not model.reads:  # a calendar has nothing to compare, but has to end somewhere
+        return {one.name for one in tree.find_all(exp.Placeholder)}
+    found: set[str] = set()
     for comparison in bounding_comparisons(tree):
         if not _check_column(model, comparison, cuts):
             continue
         _check_ends(model.name, comparison)
         if comparison.sign in (">=", ">", "<"):
-            wanted = _ENDS if comparison.sign == "<" else _STARTS
-            bounding |= comparison.bounds & wanted
-    if not model.reads:  # a calendar has nothing to compare, but has to end somewhere
-        bounding = {one.name for one in tree.find_all(exp.Placeholder)}
-    for missing, wanted in (("start", _STARTS), ("end", _ENDS)):
-        if not bounding & wanted:
-            column = _declared(model, cuts.values())[0]
-            raise UnboundedQueryError(model=model.name, missing=missing, column=column)
+            found |= comparison.bounds & (_ENDS if comparison.sign == "<" else _STARTS)
+    return found
 
 
 def _declared(model: Model, cuts: Iterable[str | None]) -> tuple[str, ...]:

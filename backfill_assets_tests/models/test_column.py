@@ -77,10 +77,10 @@ def test_a_check_that_is_no_predicate_over_a_row_is_refused_with_the_known_ones(
         c: T.StringType
 
         @pa.check("c")
-        def sums_up(cls, data: object) -> bool:  # noqa: N805
+        def sums_up(cls, data: object) -> bool:  # noqa: ARG002, N805
             return True
 
-    with pytest.raises(UnknownSchemaCheckError, match="'sums_up'.*greater_than.*row_rule"):
+    with pytest.raises(UnknownSchemaCheckError, match=r"'sums_up'.*greater_than.*row_rule"):
         columns_of(Odd)
 
 
@@ -89,7 +89,7 @@ def test_a_rule_over_the_whole_schema_is_refused_not_forgotten():
         a: T.StringType
         b: T.StringType
 
-        class Config:
+        class Config:  # type: ignore[override]
             unique = ["a", "b"]  # noqa: RUF012
 
     with pytest.raises(UnknownSchemaCheckError, match="'unique'"):

@@ -24,7 +24,7 @@ LAST = a_model("web.last", upstreams=["web.second"])
 BEFORE = fingerprints(a_graph(FIRST, SECOND, LAST))
 
 
-def after(**edit: Any) -> dict[str, Fingerprint]:
+def after(**edit: Any) -> dict[str, Fingerprint]:  # noqa: ANN401
     return fingerprints(a_graph(replace(FIRST, **edit), SECOND, LAST))
 
 

@@ -37,18 +37,18 @@ def test_the_order_of_dependency_does_not_depend_on_the_order_of_declaration(mod
 def test_an_unknown_upstream_is_told_the_nearest_name():
     with pytest.raises(UnknownModelError, match=r"'web.event' \(named by 'web.visits'\).*'web.ev"):
         a_graph(a_model(upstreams=["web.event"]))
-    with pytest.raises(UnknownModelError, match="known are web.visits"):
+    with pytest.raises(UnknownModelError, match=r"known are web.visits"):
         a_graph(a_model()).model("shop.orders")
 
 
 def test_a_circle_is_told_as_one():
     circle = (a_model("web.a", upstreams=["web.b"]), a_model("web.b", upstreams=["web.a"]))
-    with pytest.raises(CycleInGraphError, match="in a circle: web.. -> web.. -> web..;"):
+    with pytest.raises(CycleInGraphError, match=r"in a circle: web.. -> web.. -> web..;"):
         a_graph(*circle)
 
 
 def test_a_name_is_declared_once_among_models_and_sources():
-    with pytest.raises(DuplicateNameError, match="'web.visits' is declared twice"):
+    with pytest.raises(DuplicateNameError, match=r"'web.visits' is declared twice"):
         a_graph(a_model(), a_model())
     with pytest.raises(DuplicateNameError):
         build_graph([a_model("web.events", upstreams=[])], [a_source()])
@@ -62,21 +62,21 @@ def test_a_query_reads_only_what_its_model_declares():
         sql="SELECT e.ds, e.id, o.cost FROM web.events e JOIN shop.orders o USING (id) "
         "WHERE e.ds >= :start_ds AND e.ds < :end_ds",
     )
-    with pytest.raises(UndeclaredUpstreamError, match="reads shop.orders, which .* `upstreams`"):
+    with pytest.raises(UndeclaredUpstreamError, match=r"reads shop.orders, which .* `upstreams`"):
         a_graph(sneaky)
-    with pytest.raises(UndeclaredUpstreamError, match="delta./tmp/x"):
+    with pytest.raises(UndeclaredUpstreamError, match=r"delta./tmp/x"):
         a_graph(a_whole("web.all", upstreams=[], sql="SELECT * FROM delta.`/tmp/x`"))
 
 
 def test_an_audit_names_an_upstream_and_a_column_of_it():
     with pytest.raises(UnknownModelError, match=r"named by 'web.visits.reconciles_cost'"):
         a_graph(a_model(audits=[reconciles("cost", "web.nothing")]))
-    with pytest.raises(UnknownUpstreamColumnError, match="'nope' of 'web.events'"):
+    with pytest.raises(UnknownUpstreamColumnError, match=r"'nope' of 'web.events'"):
         a_graph(a_model(audits=[references("id", "web.events", "nope")]))
 
 
 def test_a_declared_time_column_is_a_column_of_the_upstream():
-    with pytest.raises(UnknownUpstreamColumnError, match="'ingested_at' of 'web.events'"):
+    with pytest.raises(UnknownUpstreamColumnError, match=r"'ingested_at' of 'web.events'"):
         a_graph(a_model(upstreams=[Upstream("web.events", time_column="ingested_at")]))
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: S608 - the SQL is the tests' own
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone

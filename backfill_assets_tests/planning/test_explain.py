@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+from backfill_assets.models.upstream import Upstream
+from backfill_assets.planning.explain import Reason, why
+from backfill_assets.snapshots.state_view import StateView
+from backfill_assets_tests.builders import (
+    DAY,
+    FIRST,
+    a_graph,
+    a_model,
+    a_run,
+    a_view,
+    day,
+    days,
+    stamps,
+)
+
+NOW = FIRST + 5 * DAY + timedelta(hours=3)
+BOTTOM = a_model("web.bottom")
+MIDDLE = a_model("web.middle", upstreams=[Upstream("web.bottom", lookback=1)])
+TOP = a_model("web.top", upstreams=["web.middle"])
+GRAPH = a_graph(BOTTOM, MIDDLE, TOP)
+
+
+def asked(view: StateView, model: str = "web.top", number: int = 3, cells: int = 1, **more: dict):
+    return [
+        (one.depth, one.model, one.cells, one.branch)
+        for one in why(GRAPH, view, model, day(number, cells), now=NOW, **more)
+    ]
+
+
+def test_a_cell_outside_the_models_life_or_not_due_is_not_required():
+    reasons = why(GRAPH, a_view({}), "web.bottom", day(9), now=NOW)
+
+    assert [(one.branch, one.cells) for one in reasons] == [("not required", "2024-01-09")]
+    assert "from 2024-01-01T00:00:00+00:00 to now" in reasons[0].text
+
+
+def test_a_gap_whose_inputs_are_ready_can_run():
+    assert asked(a_view({}), "web.bottom") == [(0, "web.bottom", "2024-01-03", "gap")]
+
+
+def test_a_claimed_cell_is_running():
+    view = a_view({}, web__bottom=days(3))
+    assert asked(view, "web.bottom", 2, 3) == [
+        (0, "web.bottom", "2024-01-03", "running"),
+        (0, "web.bottom", "2024-01-02, 2024-01-04", "gap"),
+    ]
+
+
+def test_a_gap_that_waits_is_followed_to_the_cells_that_lack():
+    view = a_view({"web.bottom": [a_run(day(1), 1), a_run(day(3, 3), 2)]})
+
+    assert asked(view) == [
+        (0, "web.top", "2024-01-03", "waits"),
+        (1, "web.middle", "2024-01-03", "waits"),
+        (2, "web.bottom", "2024-01-02", "gap"),
+    ]
+
+
+def test_a_fresh_cell_names_the_batch_that_built_it():
+    view = a_view({"web.bottom": [a_run(day(1, 2), 1), a_run(day(3, 3), 2)]})
+
+    reasons = why(GRAPH, view, "web.bottom", day(2, 2), now=NOW)
+
+    assert [(one.branch, one.cells) for one in reasons] == [
+        ("ready", "2024-01-02"),
+        ("ready", "2024-01-03"),
+    ]
+    assert ["batch-1" in reasons[0].text, "batch-2" in reasons[1].text] == [True, True]
+
+
+def test_a_stale_cell_is_followed_to_the_batch_that_changed_what_it_read():
+    view = a_view(
+        {
+            "web.bottom": [a_run(day(1, 5), 1)],
+            "web.middle": [a_run(day(1, 2), 3), a_run(day(3), 9), a_run(day(4, 2), 3)],
+            "web.top": [a_run(day(1, 5), 5)],
+        }
+    )
+
+    reasons = why(GRAPH, view, "web.top", day(1, 5), now=NOW)
+
+    assert [(one.depth, one.branch, one.cells) for one in reasons] == [
+        (0, "upstream changed", "2024-01-03"),
+        (0, "ready", "2024-01-01..2024-01-02 (2), 2024-01-04..2024-01-05 (2)"),
+        (1, "ready", "2024-01-03"),
+    ]
+    assert "built before web.middle changed" in reasons[0].text
+    assert "batch-9" in reasons[2].text
+
+
+def test_lineage_decides_what_counts_as_changed():
+    view = a_view(
+        {
+            "web.middle": [a_run(day(1, 5), 9, stamps(1, cost=9))],
+            "web.top": [a_run(day(1, 5), 5)],
+        }
+    )
+    ids = {"web.top": {"web.middle": frozenset({"id"})}}
+
+    assert asked(view)[0][3] == "upstream changed"
+    assert asked(view, reads=ids) == [(0, "web.top", "2024-01-03", "ready")]
+
+
+def test_a_range_is_told_branch_by_branch():
+    view = a_view({"web.bottom": [a_run(day(1, 2), 1)]})
+    assert asked(view, "web.bottom", 1, 8) == [
+        (0, "web.bottom", "2024-01-06..2024-01-08 (3)", "not required"),
+        (0, "web.bottom", "2024-01-03..2024-01-05 (3)", "gap"),
+        (0, "web.bottom", "2024-01-01..2024-01-02 (2)", "ready"),
+    ]
+
+
+def test_a_reason_is_a_plain_value():
+    assert why(GRAPH, a_view({}), "web.bottom", day(1), now=NOW) == (
+        Reason(
+            0, "web.bottom", "2024-01-01", "gap", "required and not ready; all it reads is ready"
+        ),
+    )

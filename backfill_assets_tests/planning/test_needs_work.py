@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from backfill_assets.intervals import (
+    WHOLE_CELL,
+    Cadence,
+    Daily,
+    Interval,
+    IntervalSet,
+    Monthly,
+    Unit,
+)
+from backfill_assets.models.upstream import Reopens, Upstream
+from backfill_assets.planning.needs_work import last_cells, needs_work
+from backfill_assets.snapshots.state_view import ReadyRun
+from backfill_assets_tests.builders import (
+    DAY,
+    FIRST,
+    a_graph,
+    a_model,
+    a_run,
+    a_view,
+    a_whole,
+    day,
+    days,
+    stamps,
+)
+
+NOW = FIRST + 5 * DAY + timedelta(hours=3)  # the 6th: five days are over
+NOTHING = IntervalSet.empty()
+
+FIRST_MODEL = a_model("web.first")
+READER = a_model("web.reader", upstreams=["web.first"])
+LOOKING_BACK = a_model("web.reader", upstreams=[Upstream("web.first", lookback=2)])
+GRAPH = a_graph(FIRST_MODEL, READER)
+FIVE = [a_run(day(number), 1) for number in range(1, 6)]
+
+
+def test_without_state_every_due_cell_is_a_gap():
+    work = needs_work(GRAPH, a_view({}), FIRST_MODEL, now=NOW)
+
+    assert work.required == work.gaps == work.runnable == days(1, 2, 3, 4, 5)
+    assert work.ready == NOTHING
+    assert not work.stale
+
+
+@pytest.mark.parametrize("hole", [1, 3, 5])
+def test_a_gap_is_seen_wherever_it_is(hole: int):
+    runs = [a_run(day(number), 1) for number in range(1, 6) if number != hole]
+
+    work = needs_work(GRAPH, a_view({"web.first": runs}), FIRST_MODEL, now=NOW)
+
+    assert work.gaps == work.runnable == days(hole)
+
+
+def test_ready_and_fresh_needs_nothing():
+    view = a_view({"web.first": FIVE, "web.reader": [a_run(day(1, 5), 2)]})
+
+    work = needs_work(GRAPH, view, READER, now=NOW)
+
+    assert not work.gaps
+    assert not work.stale
+    assert not work.blocked
+    assert work.ready == work.required
+
+
+def test_only_the_window_that_is_asked_for_is_looked_at():
+    window = day(2, 2)
+    work = needs_work(GRAPH, a_view({}), FIRST_MODEL, now=NOW, window=window)
+    assert work.gaps == days(2, 3)
+
+
+def test_a_changed_upstream_cell_makes_exactly_its_readers_stale():
+    runs = [*FIVE[:2], a_run(day(3), 7), *FIVE[3:]]
+    view = a_view({"web.first": runs, "web.reader": [a_run(day(1, 5), 5)]})
+
+    work = needs_work(GRAPH, view, READER, now=NOW)
+    back = needs_work(a_graph(FIRST_MODEL, LOOKING_BACK), view, LOOKING_BACK, now=NOW)
+
+    assert work.stale_cells == days(3)
+    assert back.stale_cells == days(3, 4, 5)
+    assert [(one.upstream, one.upstream_cells) for one in back.stale] == [("web.first", days(3))]
+    assert work.ready == days(1, 2, 3, 4, 5)  # stale is not unready
+
+
+def test_cells_built_after_the_change_have_seen_it():
+    runs = [a_run(day(1, 5), 7)]
+    own = [a_run(day(1), 5), a_run(day(2), 8), a_run(day(3, 3), 6)]
+
+    work = needs_work(GRAPH, a_view({"web.first": runs, "web.reader": own}), READER, now=NOW)
+
+    assert work.stale_cells == days(1, 3, 4, 5)
+
+
+def test_a_rebuild_that_changed_nothing_moves_nothing():
+    runs = [a_run(day(1, 5), built_at=9, changed=1)]
+    view = a_view({"web.first": runs, "web.reader": [a_run(day(1, 5), 2)]})
+
+    assert not needs_work(GRAPH, view, READER, now=NOW).stale
+
+
+@pytest.mark.parametrize(
+    ("reads", "moves"),
+    [
+        ({}, True),
+        ({"web.first": frozenset({"cost"})}, True),
+        ({"web.first": frozenset({"ds", "id"})}, False),
+        ({"web.first": frozenset()}, False),
+        ({"web.other": frozenset({"id"})}, True),
+    ],
+)
+def test_a_column_that_is_not_read_moves_nothing(reads: dict, moves: bool):  # noqa: FBT001
+    runs = [a_run(day(1, 5), 9, stamps(1, cost=9))]
+    view = a_view({"web.first": runs, "web.reader": [a_run(day(1, 5), 2)]})
+
+    work = needs_work(GRAPH, view, READER, now=NOW, reads=reads)
+
+    assert bool(work.stale) == moves
+
+
+def test_other_rows_move_a_reader_of_any_column():
+    runs = [a_run(day(1, 5), 9, stamps(9, cost=1, id=1, ds=1))]
+    view = a_view({"web.first": runs, "web.reader": [a_run(day(1, 5), 2)]})
+
+    work = needs_work(GRAPH, view, READER, now=NOW, reads={"web.first": frozenset({"id"})})
+
+    assert work.stale_cells == days(1, 2, 3, 4, 5)
+
+
+def test_a_gap_waits_for_every_cell_that_it_looks_back_on():
+    runs = [run for run in FIVE if run.interval != day(2)]
+
+    work = needs_work(
+        a_graph(FIRST_MODEL, LOOKING_BACK), a_view({"web.first": runs}), LOOKING_BACK, now=NOW
+    )
+
+    assert work.gaps == days(1, 2, 3, 4, 5)
+    assert work.blocked == {"web.first": days(2, 3, 4)}
+    assert work.runnable == days(1, 5)
+
+
+def test_a_month_waits_for_its_last_day():
+    monthly = a_model("web.reader", cadence=Monthly(start="2023-12-01"), upstreams=["web.first"])
+    first = a_model("web.first", cadence=Daily(start="2023-12-01"))
+    month = Interval(FIRST - 31 * DAY, FIRST)
+    graph = a_graph(first, monthly)
+
+    short = a_view({"web.first": [a_run(Interval(month.start, month.end - DAY), 1)]})
+    full = a_view({"web.first": [a_run(month, 1)]})
+
+    assert needs_work(graph, short, monthly, now=NOW).runnable == NOTHING
+    assert needs_work(graph, full, monthly, now=NOW).runnable == IntervalSet.of([month])
+
+
+def test_a_whole_reader_waits_for_all_and_is_overtaken_by_any():
+    whole = a_whole("web.reader", upstreams=["web.first"])
+    graph = a_graph(FIRST_MODEL, whole)
+    cell = IntervalSet.of([WHOLE_CELL])
+
+    waiting = needs_work(graph, a_view({"web.first": FIVE[:4]}), whole, now=NOW)
+    free = needs_work(graph, a_view({"web.first": FIVE}), whole, now=NOW)
+    runs = {"web.first": [*FIVE[:4], a_run(day(5), 8)], "web.reader": [a_run(WHOLE_CELL, 5)]}
+    overtaken = needs_work(graph, a_view(runs), whole, now=NOW)
+
+    assert waiting.blocked == {"web.first": cell}
+    assert free.runnable == cell
+    assert overtaken.stale_cells == cell
+    assert overtaken.stale[0].upstream_cells == days(5)
+
+
+@pytest.mark.parametrize(
+    ("reopens", "late_window", "stale"),
+    [
+        (Reopens.NEVER, 2, NOTHING),
+        (Reopens.LATE_WINDOW, 2, days(4, 5)),
+        (Reopens.LATE_WINDOW, 0, NOTHING),
+        (Reopens.ALL, 0, days(1, 2, 3, 4, 5)),
+    ],
+)
+def test_the_change_of_a_whole_upstream_reopens_what_its_reader_declares(
+    reopens: Reopens, late_window: int, stale: IntervalSet
+):
+    prices = a_whole("web.prices")
+    reader = a_model(
+        "web.reader",
+        upstreams=["web.events", Upstream("web.prices", reopens=reopens)],
+        late_window=late_window,
+    )
+    view = a_view({"web.prices": [a_run(WHOLE_CELL, 9)], "web.reader": [a_run(day(1, 5), 2)]})
+
+    work = needs_work(a_graph(prices, reader), view, reader, now=NOW)
+
+    assert work.stale_cells == stale
+
+
+def test_gaps_wait_for_a_whole_upstream():
+    reader = a_model("web.reader", upstreams=["web.events", "web.prices"])
+    work = needs_work(a_graph(a_whole("web.prices"), reader), a_view({}), reader, now=NOW)
+    assert work.blocked == {"web.prices": days(1, 2, 3, 4, 5)}
+
+
+class TestAModelThatReadsItself:
+    model = a_model("web.first", upstreams=["web.events", Upstream("web.first", lookback=1)])
+    graph = a_graph(model)
+
+    def stale(self, *runs: ReadyRun) -> IntervalSet:
+        return needs_work(self.graph, a_view({"web.first": runs}), self.model, now=NOW).stale_cells
+
+    def test_built_in_order_is_fresh(self):
+        built = [a_run(day(number), number * 2, number * 2 + 1) for number in range(1, 6)]
+        assert self.stale(*built) == NOTHING
+
+    def test_cells_of_one_batch_do_not_overtake_each_other(self):
+        assert self.stale(a_run(day(1, 3), 2, 3, "b"), a_run(day(4, 2), 2, 3, "b")) == NOTHING
+
+    def test_a_changed_cell_makes_the_next_one_stale_and_not_itself(self):
+        built = [a_run(day(1), 20, 21), a_run(day(2), 4, 5), a_run(day(3, 3), 6, 7)]
+        assert self.stale(*built) == days(2)
+
+    def test_its_gaps_do_not_wait_for_themselves(self):
+        work = needs_work(self.graph, a_view({}), self.model, now=NOW)
+        assert work.runnable == days(1, 2, 3, 4, 5)
+
+
+def test_the_last_cells_of_what_is_ready_are_counted_back_from_its_end():
+    model = a_model(late_window=2)
+
+    assert last_cells(model, days(1, 2, 4, 5), 2) == days(4, 5)
+    assert last_cells(model, days(1, 2, 5), 2) == days(5)
+    assert last_cells(model, days(1, 2), 0) == NOTHING
+    assert last_cells(model, NOTHING, 2) == NOTHING
+
+
+def test_ten_years_of_single_days_on_both_sides_are_paired_day_by_day():
+    years = 3_650
+    daily = Cadence(Unit.DAY, start=FIRST)
+    first = a_model("web.first", cadence=daily)
+    reader = a_model("web.reader", cadence=daily, upstreams=[Upstream("web.first", lookback=3)])
+    theirs = [a_run(day(number), 2 * years + number) for number in range(1, years + 1)]
+    own = [a_run(day(number), number) for number in range(1, years + 1)]
+    view = a_view({"web.first": theirs, "web.reader": own})
+
+    work = needs_work(a_graph(first, reader), view, reader, now=FIRST + years * DAY)
+
+    assert work.stale_cells == work.required == work.ready
+    assert work.stale[0].upstream_cells == work.required
