@@ -7,43 +7,106 @@ does not load Spark or Dagster.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backfill_assets.intervals.cadence import Daily, Hourly, Monthly, Weekly, Whole
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.audit import (
+        accepted_range,
+        accepted_values,
+        not_null,
+        reconciles,
+        references,
+        row_count_within,
+        row_rule,
+        unique,
+    )
+    from backfill_assets.models.column import Column
+    from backfill_assets.models.kind import (
+        Full,
+        IncrementalByTimeRange,
+        IncrementalByUniqueKey,
+        SoftDelete,
+        Tombstone,
+    )
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.query import SqlQuery
+    from backfill_assets.models.source import Source, TimeColumns, WhenEmpty
+    from backfill_assets.models.sql_file import sql_file
+    from backfill_assets.models.upstream import Reopens, Upstream, own_cells
+    from backfill_assets.orchestration.building import build_definitions
+    from backfill_assets.reading import read, resolve
+
+__all__ = [
+    "Column",
+    "Daily",
+    "Full",
+    "Hourly",
+    "IncrementalByTimeRange",
+    "IncrementalByUniqueKey",
+    "Interval",
+    "Model",
+    "Monthly",
+    "Reopens",
+    "SoftDelete",
+    "Source",
+    "SqlQuery",
+    "TimeColumns",
+    "Tombstone",
+    "Upstream",
+    "Weekly",
+    "WhenEmpty",
+    "Whole",
+    "accepted_range",
+    "accepted_values",
+    "build_definitions",
+    "not_null",
+    "own_cells",
+    "read",
+    "reconciles",
+    "references",
+    "resolve",
+    "row_count_within",
+    "row_rule",
+    "sql_file",
+    "unique",
+]
 
 _HOME = {
     "Column": "models.column",
-    "Model": "models.model",
-    "Source": "models.source",
-    "TimeColumns": "models.source",
-    "WhenEmpty": "models.source",
-    "Upstream": "models.upstream",
-    "Reopens": "models.upstream",
-    "own_cells": "models.upstream",
-    "SqlQuery": "models.query",
-    "sql_file": "models.sql_file",
+    "Daily": "intervals.cadence",
+    "Full": "models.kind",
+    "Hourly": "intervals.cadence",
     "IncrementalByTimeRange": "models.kind",
     "IncrementalByUniqueKey": "models.kind",
-    "Full": "models.kind",
-    "SoftDelete": "models.kind",
-    "Tombstone": "models.kind",
-    "Hourly": "intervals",
-    "Daily": "intervals",
-    "Weekly": "intervals",
-    "Monthly": "intervals",
-    "Whole": "intervals",
     "Interval": "intervals.interval",
+    "Model": "models.model",
+    "Monthly": "intervals.cadence",
+    "Reopens": "models.upstream",
+    "SoftDelete": "models.kind",
+    "Source": "models.source",
+    "SqlQuery": "models.query",
+    "TimeColumns": "models.source",
+    "Tombstone": "models.kind",
+    "Upstream": "models.upstream",
+    "Weekly": "intervals.cadence",
+    "WhenEmpty": "models.source",
+    "Whole": "intervals.cadence",
     "accepted_range": "models.audit",
     "accepted_values": "models.audit",
+    "build_definitions": "orchestration.building",
     "not_null": "models.audit",
+    "own_cells": "models.upstream",
+    "read": "reading",
     "reconciles": "models.audit",
     "references": "models.audit",
+    "resolve": "reading",
     "row_count_within": "models.audit",
     "row_rule": "models.audit",
+    "sql_file": "models.sql_file",
     "unique": "models.audit",
-    "build_definitions": "orchestration.building",
-    "read": "reading",
-    "resolve": "reading",
 }
-
-__all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> object:

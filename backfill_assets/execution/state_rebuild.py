@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.state.rebuild import LoggedCommit, TableHead
+from backfill_assets.warehouse.commit import restored_to
 from backfill_assets.warehouse.tables import head, last_token, logged_commits
 
 if TYPE_CHECKING:
@@ -49,6 +50,14 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> dict[str, i
 
 
 def _batches(version: str, path: str) -> list[LoggedCommit]:
+    """Read the batches of a log, but for those that a later restore took back."""
+    logged_all = logged_commits(path, -1)
+    taken_back = {
+        number
+        for one in logged_all
+        if (kept := restored_to(one.metadata)) is not None
+        for number in range(kept + 1, one.delta_version)
+    }
     return [
         LoggedCommit(
             version,
@@ -58,6 +67,7 @@ def _batches(version: str, path: str) -> list[LoggedCommit]:
             committed_at=logged.committed_at,
             bytes_written=logged.bytes_added,
         )
-        for logged in logged_commits(path, -1)
-        if (commit := BatchCommit.from_json(logged.metadata)) is not None
+        for logged in logged_all
+        if logged.delta_version not in taken_back
+        and (commit := BatchCommit.from_json(logged.metadata)) is not None
     ]

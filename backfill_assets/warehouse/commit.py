@@ -34,9 +34,7 @@ _SESSION_APP = "spark.databricks.delta.write.txnAppId"
 _SESSION_TOKEN = "spark.databricks.delta.write.txnVersion"  # noqa: S105 - no password
 _CREATED = '{"@":"TableCreated"}'
 _FENCED = '{"@":"Fenced"}'
-_RESTORED = '{"@":"Restored"}'
-_STEP = {_FENCED: 0, _RESTORED: 1}
-_COMMIT_STEP = 2
+_RESTORED = '{"@":"Restored","to":'
 
 
 class CommitLostError(BackfillAssetsError):
@@ -75,7 +73,10 @@ class Ticket:
     @property
     def transaction(self) -> str:
         """Delta's transaction version: the steps of one token's holder come in this order."""
-        step = _STEP.get(self.metadata, _COMMIT_STEP)
+        if self.metadata == _FENCED:
+            step = 0
+        else:
+            step = 1 if self.metadata.startswith(_RESTORED) else 2
         return str(self.token * STEPS_PER_TOKEN + step)
 
 
@@ -173,7 +174,7 @@ def restore(
         PinGoneError: that version can't be read any more.
     """
     before = head(path)
-    ticket = Ticket(path, app_id, token, _RESTORED)
+    ticket = Ticket(path, app_id, token, f"{_RESTORED}{to_version}}}")
     old = snapshot_df(spark, path, to_version)
     where = _touched_since(path, to_version, old.schema[CELL_COLUMN].dataType.simpleString())
     with explaining(path):
@@ -187,7 +188,14 @@ def restore(
 
 def is_ours(metadata: str | None) -> bool:
     """Tell whether a commit is one of ours that holds no batch: a new table, fence or restore."""
-    return metadata in (_CREATED, _FENCED, _RESTORED)
+    return metadata in (_CREATED, _FENCED) or restored_to(metadata) is not None
+
+
+def restored_to(metadata: str | None) -> int | None:
+    """Give the delta_version whose content a restore of ours brought back; None for others."""
+    if not metadata or not metadata.startswith(_RESTORED):
+        return None
+    return int(metadata.removeprefix(_RESTORED).removesuffix("}"))
 
 
 def create_table(spark: SparkSession, model: Model, path: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,7 @@ class LoggedCommit:
         bytes_added: size of the files that it added.
         cells: the `_cell` partition values, as text, whose files it touched.
         tokens: the transaction versions that it carries, by application id.
+        committed_at: when, by the writer's clock (UTC); None if it did not say.
     """
 
     delta_version: int
@@ -53,6 +55,7 @@ class LoggedCommit:
     bytes_added: int
     cells: frozenset[str | None]
     tokens: Mapping[str, int]
+    committed_at: datetime | None = None
 
 
 def head(path: str) -> int:
@@ -154,7 +157,12 @@ def _commit(delta_version: int, actions: list[dict[str, Any]]) -> LoggedCommit:
         bytes_added=sum(int(one["size"]) for one in added),
         cells=_touched((*added, *removed)),
         tokens={one["txn"]["appId"]: int(one["txn"]["version"]) for one in actions if "txn" in one},
+        committed_at=_instant(info.get("timestamp")),
     )
+
+
+def _instant(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 def _touched(files: Iterable[dict[str, Any]]) -> frozenset[str | None]:
