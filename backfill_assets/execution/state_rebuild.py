@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.state.rebuild import LoggedCommit, TableHead
-from backfill_assets.warehouse.commit import restored_to
-from backfill_assets.warehouse.tables import head, last_token, logged_commits
+from backfill_assets.warehouse.commit import created_by, is_ours, restored_to
+from backfill_assets.warehouse.tables import last_token, logged_commits
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.state.store import Store
+    from backfill_assets.warehouse.tables import LoggedCommit as Logged
 
 
 def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> dict[str, int]:
@@ -30,9 +31,12 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> dict[str, i
         CorruptTableError: a table's log is damaged.
     """
     tables = {path.name: str(path) for path in sorted(Path(data_root, "tables").glob("*/*"))}
-    commits = {version: _batches(version, path) for version, path in tables.items()}
+    known = {version: _known(path, version) for version, path in tables.items()}
+    commits = {version: _batches(version, tables[version], known[version]) for version in tables}
     heads = {
-        version: TableHead(head(path), last_token(path, version))
+        version: TableHead(
+            known[version][-1].delta_version if known[version] else -1, last_token(path, version)
+        )
         for version, path in tables.items()
     }
     store.rebuild([one for found in commits.values() for one in found], heads=heads)
@@ -46,18 +50,33 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> dict[str, i
             upstream=snapshot.fingerprint.upstream,
             metadata=snapshot.fingerprint.metadata,
         )
+    for version, path in tables.items():
+        _save_creator(store, path, commits[version])
     return {version: len(found) for version, found in commits.items()}
 
 
-def _batches(version: str, path: str) -> list[LoggedCommit]:
-    """Read the batches of a log, but for those that a later restore took back."""
-    logged_all = logged_commits(path, -1)
-    taken_back = {
-        number
-        for one in logged_all
-        if (kept := restored_to(one.metadata)) is not None
-        for number in range(kept + 1, one.delta_version)
-    }
+def _known(path: str, version: str) -> list[Logged]:
+    """Give the commits that a state accounts for: neither a stranger's, nor what was taken back.
+
+    A stranger's commit at the end of the log, and what follows it, is left out as well: the table's
+    next holder finds it unknown and takes it back.
+    """
+    known: list[Logged] = []
+    strange = False
+    for logged in logged_commits(path, -1):
+        kept = restored_to(logged.metadata)
+        if kept is not None:
+            known = [one for one in known if one.delta_version <= kept]
+            strange = False
+        commit = BatchCommit.from_json(logged.metadata)
+        ours = is_ours(logged.metadata) or (commit is not None and commit.version == version)
+        strange = strange or not ours
+        if not strange:
+            known.append(logged)
+    return known
+
+
+def _batches(version: str, path: str, known: list[Logged]) -> list[LoggedCommit]:
     return [
         LoggedCommit(
             version,
@@ -67,7 +86,6 @@ def _batches(version: str, path: str) -> list[LoggedCommit]:
             committed_at=logged.committed_at,
             bytes_written=logged.bytes_added,
         )
-        for logged in logged_all
-        if logged.delta_version not in taken_back
-        and (commit := BatchCommit.from_json(logged.metadata)) is not None
+        for logged in known
+        if (commit := BatchCommit.from_json(logged.metadata)) is not None
     ]
