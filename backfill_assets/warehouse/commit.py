@@ -7,10 +7,12 @@ log afterwards, since Delta ignores such a writer without an error.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.codec import dumps
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_type, cells_predicate
 from backfill_assets.warehouse.conform import stored_columns
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 _SESSION_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _SESSION_APP = "spark.databricks.delta.write.txnAppId"
 _SESSION_TOKEN = "spark.databricks.delta.write.txnVersion"  # noqa: S105 - no password
-_CREATED = '{"@":"TableCreated"}'
+_CREATED = '{"@":"TableCreated","definition":'
 _FENCED = '{"@":"Fenced"}'
 _RESTORED = '{"@":"Restored","to":'
 
@@ -188,7 +190,19 @@ def restore(
 
 def is_ours(metadata: str | None) -> bool:
     """Tell whether a commit is one of ours that holds no batch: a new table, fence or restore."""
-    return metadata in (_CREATED, _FENCED) or restored_to(metadata) is not None
+    created, restored = created_by(metadata), restored_to(metadata)
+    return metadata == _FENCED or created is not None or restored is not None
+
+
+def created_by(metadata: str | None) -> str | None:
+    """Give the stored model that a new table was made for; None for other commits.
+
+    Snapshots of one version differ in words only, so this is enough to run it again after the
+    state was lost.
+    """
+    if not metadata or not metadata.startswith(_CREATED):
+        return None
+    return json.loads(metadata)["definition"]
 
 
 def restored_to(metadata: str | None) -> int | None:
@@ -212,7 +226,8 @@ def create_table(spark: SparkSession, model: Model, path: str) -> None:
     kept = {"enableExpiredLogCleanup": "false", **RETENTION}
     properties = ", ".join(f"'delta.{name}' = '{value}'" for name, value in kept.items())
     session = batch_session(spark)
-    session.conf.set(_SESSION_METADATA, _CREATED)
+    created = f"{_CREATED}{json.dumps(dumps(model))}}}"
+    session.conf.set(_SESSION_METADATA, created.replace("$", "\\u0024"))
     with explaining(path):
         session.sql(
             f"CREATE TABLE IF NOT EXISTS delta.`{path}` ({listed}) USING DELTA "
