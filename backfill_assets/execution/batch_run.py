@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.audited import AuditsFailedError, audited
 from backfill_assets.execution.batch_inputs import batch_inputs
-from backfill_assets.execution.commit_turn import commit_turn
+from backfill_assets.execution.commit_turn import commit_turn, record
 from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started
 from backfill_assets.execution.opening_batch import open_when_free
 from backfill_assets.execution.stopwatch import Stopwatch
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
 from backfill_assets.snapshots.batch import BatchCommit, CommittedCell
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.warehouse.commit import Ticket
@@ -46,16 +48,24 @@ def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
         opened = open_when_free(run, request)
     except CellsReadyError as error:
         yield Skipped(request.model, error.built_by)
-        return
     except BackfillAssetsError as error:
         yield Failed(request.model, request.batch_id, request.interval, str(error))
-        return
+    else:
+        yield _ended(run, opened)
+
+
+def _ended(run: RunContext, opened: OpenBatch) -> Committed | Skipped | Failed:
+    """Write an open batch, and close it however that ends."""
+    request = opened.request
     try:
-        yield _write(run, opened)
+        return _write(run, opened)
     except AuditsFailedError as error:
-        yield _failed(run, request, str(error), error.results)
+        return _failed(run, request, str(error), error.results)
+    except CellsReadyError as error:
+        _failed(run, request, str(error), ())
+        return Skipped(request.model, error.built_by)
     except Exception as error:  # noqa: BLE001 - whatever a query raises, the batch must be closed
-        yield _failed(run, request, _sentence(error), ())
+        return _failed(run, request, _sentence(run, request, error), ())
     except BaseException:
         _failed(run, request, "the run was interrupted", ())
         raise
@@ -78,13 +88,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
             ticket = Ticket(batch.target.path, request.version, lock.token, commit.to_json())
             done = batch.commit(ticket)
             watch.lap("commit")
-            run.store.record(
-                commit,
-                lock,
-                done.delta_version,
-                bytes_written=done.bytes,
-                finished_at=run.clock(),
-            )
+            record(run, lock, commit, done)
             watch.lap("state")
     return Committed(
         model=model.name,
@@ -129,15 +133,19 @@ def _commit(
 def _failed(
     run: RunContext, request: BatchRequest, error: str, audits: tuple[AuditResult, ...]
 ) -> Failed:
-    run.store.fail_batch(
-        request.batch_id, error=error, audits=audits, finished_at=run.clock()
-    )
+    run.store.fail_batch(request.batch_id, error=error, audits=audits, finished_at=run.clock())
     return Failed(request.model, request.batch_id, request.interval, error, audits)
 
 
-def _sentence(error: Exception) -> str:
-    """Our own errors explain themselves; of an engine's, the first lines name the cause."""
+def _sentence(run: RunContext, request: BatchRequest, error: Exception) -> str:
+    """Our own errors explain themselves; of an engine's, the first line names the cause."""
     if isinstance(error, BackfillAssetsError):
         return str(error)
-    text = " ".join(line.strip() for line in str(error).splitlines()[:4] if line.strip())
-    return f"{type(error).__name__}: {text}"[:1000]
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    found = f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:_LONGEST]
+    cadence = run.graph.model(request.model).cadence
+    cells = ranges_text(cadence, IntervalSet.of([request.interval]))
+    return f"the batch of '{request.model}' over {cells} failed: {found}. What is published is as it was"
+
+
+_LONGEST = 600

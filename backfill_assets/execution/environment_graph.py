@@ -44,9 +44,12 @@ def environment_graph(
     store: Store, loaded: Graph, environment: Environment, *, data_root: str
 ) -> EnvironmentGraph:
     """Give every loaded model a pointer in the environment, and read back what it runs."""
-    snapshots = snapshots_of(loaded)
+    snapshots, known = snapshots_of(loaded), store.pointers(environment.name)
     pointers = {
-        name: _settled(store, environment, snapshots[name], data_root) for name in loaded.order
+        name: known[name]
+        if name in known and not _words_changed(known[name], snapshots[name])
+        else _settled(store, environment, snapshots[name], data_root)
+        for name in loaded.order
     }
     changed = tuple(
         name for name, pointer in pointers.items() if pointer.version != snapshots[name].version
@@ -62,15 +65,9 @@ def environment_graph(
     return EnvironmentGraph(graph, pointers, reads, changed)
 
 
-def _settled(
-    store: Store, environment: Environment, snapshot: Snapshot, data_root: str
-) -> Pointer:
+def _settled(store: Store, environment: Environment, snapshot: Snapshot, data_root: str) -> Pointer:
+    """Point at a snapshot: the environment's first one of the model, or one of the same version."""
     model, fingerprint = snapshot.model, snapshot.fingerprint
-    known = store.pointers(environment.name).get(model.name)
-    if known is not None and known.fingerprint == fingerprint.id:
-        return known
-    if known is not None and known.version != snapshot.version:
-        return known
     store.save_snapshot(
         fingerprint_id=fingerprint.id,
         model=model.name,
@@ -80,11 +77,18 @@ def _settled(
         upstream=fingerprint.upstream,
         metadata=fingerprint.metadata,
     )
-    if known is not None:
-        store.repoint_metadata(environment.name, model.name, fingerprint.id)
-        return replace(known, fingerprint=fingerprint.id)
     wanted = Pointer(environment.name, model.name, fingerprint.id, snapshot.version, -1)
-    return store.ensure_pointer(wanted, table_path(data_root, snapshot))
+    found = store.ensure_pointer(wanted, table_path(data_root, snapshot))
+    if not _words_changed(found, snapshot):
+        return found
+    store.repoint_metadata(environment.name, model.name, fingerprint.id)
+    return replace(found, fingerprint=fingerprint.id)
+
+
+def _words_changed(known: Pointer, snapshot: Snapshot) -> bool:
+    """Whether only what is said about the model differs, so that its table stays."""
+    same_table = known.version == snapshot.version
+    return same_table and known.fingerprint != snapshot.fingerprint.id
 
 
 def table_path(data_root: str, snapshot: Snapshot) -> str:

@@ -7,8 +7,6 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -26,7 +24,7 @@ def beating(store: Store, run_id: str) -> Iterator[None]:
         while not stopped.wait(store.lease_seconds / 3):
             try:
                 store.heartbeat(run_id)
-            except BackfillAssetsError as error:
+            except Exception as error:  # noqa: BLE001 - one that ends the thread ends the lease
                 # The next beat may succeed; if none does, the lease is taken over and the fencing
                 # token makes our commit fail, so nothing can go wrong but lost work.
                 _log.warning("run %s: heartbeat failed: %s", run_id, error)

@@ -5,22 +5,24 @@ This is what the Dagster asset, `dagster asset materialize` and the CLI all call
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from queue import SimpleQueue
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from backfill_assets.execution.batch_run import run_batch
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.batch_pool import Piece, run_pieces
+from backfill_assets.execution.commit_turn import settle
 from backfill_assets.execution.events import Failed, NeedsPlan, Skipped, Waiting
 from backfill_assets.execution.heartbeat import beating
-from backfill_assets.execution.requests import batch_request
-from backfill_assets.execution.sources import cells_without_rows
+from backfill_assets.execution.requests import RERUN
+from backfill_assets.execution.sources import cells_held
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.batching import batches
 from backfill_assets.planning.needs_work import Work, needs_work
+from backfill_assets.snapshots.batch import GAP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Generator, Iterator
 
     from backfill_assets.execution.events import Event, Listener
     from backfill_assets.execution.run_context import RunContext
@@ -34,7 +36,8 @@ def run_range(
     """Fill the target's cells of one model and tell the listener of each thing that happens.
 
     Cells that are ready stay as they are; stale ones of a protected environment are reported, for
-    rewriting published history takes a plan. A batch that fails leaves the others alone.
+    rewriting published history takes a plan. A batch that fails leaves the others alone. An
+    interrupt is raised after the batches in flight have ended.
 
     Args:
         run: what all batches share.
@@ -46,33 +49,65 @@ def run_range(
     Returns:
         Every event, in order.
     """
-    model = run.graph.model(name)
     told: list[Event] = []
-
-    def tell(event: Event) -> None:
-        told.append(event)
-        listener(event)
-
-    view = run.view()
-    work = needs_work(run.graph, view, model, now=run.clock(), reads=run.reads.get(name))
-    for event in _at_rest(run, view, model, work, target):
-        tell(event)
-    waiting = cells_without_rows(run, model, work.runnable & target)
-    for upstream, cells in waiting.items():
-        tell(Waiting(name, cells, upstream))
-    todo = (work.runnable & target) - IntervalSet.union_all(waiting.values())
-    if model.in_order and (behind := _behind_a_gap(model, work, todo)):
-        tell(Waiting(name, behind, name))
-        todo -= behind
-    at_once = 1 if model.in_order else min(model.batch_concurrency, batches_at_once)
-    size = 1 if model.in_order else model.batch_size
-    with beating(run.store, run.run_id):
-        for event in _run_all(run, model, batches(model.cadence, todo, size), at_once):
-            tell(event)
+    model = run.graph.model(name)
+    # Closed before the heart stops beating: a batch in flight needs its claims to the end.
+    with (
+        beating(run.store, run.run_id),
+        closing(_filled(run, model, target, batches_at_once)) as all_,
+    ):
+        for event in all_:
+            told.append(event)
+            listener(event)
     return tuple(told)
 
 
-def _behind_a_gap(model: Model, work: Work, todo: IntervalSet) -> IntervalSet:
+def _filled(
+    run: RunContext, model: Model, target: IntervalSet, batches_at_once: int
+) -> Generator[Event]:
+    try:
+        settle(run, model)
+    except BackfillAssetsError as error:
+        yield from (Failed(model.name, "", interval, str(error)) for interval in target)
+        return
+    view = run.view()
+    reads = run.reads.get(model.name)
+    work = needs_work(run.graph, view, model, now=run.until, reads=reads)
+    again = _asked_again(run, model, work) & target
+    yield from _at_rest(view, model, work, target - again)
+    todo = (work.runnable & target) | again
+    for event, cells in _held_up(run, model, work, todo):
+        yield event
+        todo -= cells
+    at_once = 1 if model.in_order else min(model.batch_concurrency, batches_at_once)
+    yield from run_pieces(run, model, _pieces(model, todo - again, todo & again), at_once)
+
+
+def _asked_again(run: RunContext, model: Model, work: Work) -> IntervalSet:
+    """The published cells that a run by hand rebuilds, but for those that it built itself."""
+    if not run.rebuilds:
+        return IntervalSet.empty()
+    built = run.store.built_by(run.pointer(model).version)
+    own = IntervalSet.of(cell for cell, one in built.items() if one.root_id == run.root_id)
+    return work.ready - own
+
+
+def _held_up(
+    run: RunContext, model: Model, work: Work, todo: IntervalSet
+) -> Iterator[tuple[Event, IntervalSet]]:
+    """Tell which cells can't be filled now, and why: a source's, or those behind such a gap."""
+    for held in cells_held(run, model, todo):
+        todo -= held.cells
+        if held.error is None:
+            yield Waiting(model.name, held.cells, held.source), held.cells
+            continue
+        for interval in held.cells:
+            yield Failed(model.name, "", interval, str(held.error)), held.cells
+    if model.in_order and (behind := _behind_a_gap(work, todo)):
+        yield Waiting(model.name, behind, model.name), behind
+
+
+def _behind_a_gap(work: Work, todo: IntervalSet) -> IntervalSet:
     """The cells of a self-reading model that come after a gap which this run will not fill."""
     left = (work.gaps - todo).hull()
     ahead = todo.hull()
@@ -81,9 +116,17 @@ def _behind_a_gap(model: Model, work: Work, todo: IntervalSet) -> IntervalSet:
     return todo & IntervalSet.of([Interval(left.start, ahead.end)])
 
 
-def _at_rest(
-    run: RunContext, view: StateView, model: Model, work: Work, target: IntervalSet
-) -> Iterator[Event]:
+def _pieces(model: Model, gaps: IntervalSet, again: IntervalSet) -> list[Piece]:
+    size = 1 if model.in_order else model.batch_size
+    found = [
+        Piece(interval, reason)
+        for cells, reason in ((gaps, GAP), (again, RERUN))
+        for interval in batches(model.cadence, cells, size)
+    ]
+    return sorted(found, key=lambda piece: piece.interval.start)
+
+
+def _at_rest(view: StateView, model: Model, work: Work, target: IntervalSet) -> Iterator[Event]:
     """Tell of the target's cells that no batch will touch, and why."""
     fresh = (work.ready & target) - work.stale_cells
     state = view.models.get(model.name)
@@ -100,37 +143,3 @@ def _at_rest(
     for upstream, cells in work.blocked.items():
         if cells & target:
             yield Waiting(model.name, cells & target, upstream)
-
-
-def _run_all(
-    run: RunContext, model: Model, intervals: tuple[Interval, ...], at_once: int
-) -> Iterator[Event]:
-    """Run batches, `at_once` of them side by side; in order where a cell reads earlier ones."""
-    waiting = list(reversed(intervals))
-    events: SimpleQueue[Event | None] = SimpleQueue()
-    running = 0
-    with ThreadPoolExecutor(at_once, thread_name_prefix=f"batch-{model.name}") as pool:
-        while waiting or running:
-            while waiting and running < at_once:
-                pool.submit(_run_one, run, model, waiting.pop(), events.put)
-                running += 1
-            event = events.get()
-            if event is None:
-                running -= 1
-                continue
-            yield event
-            if model.in_order and isinstance(event, Failed):
-                waiting.clear()
-
-
-def _run_one(
-    run: RunContext, model: Model, interval: Interval, put: Callable[[Event | None], None]
-) -> None:
-    """Run one batch in its thread and pass its events on; None tells that it has ended."""
-    try:
-        for event in run_batch(run, batch_request(run, model, interval)):
-            put(event)
-    except Exception as error:  # noqa: BLE001 - a thread's error must reach the run, as a failure
-        put(Failed(model.name, "", interval, f"{type(error).__name__}: {error}"))
-    finally:
-        put(None)

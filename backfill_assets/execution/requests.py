@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 from backfill_assets.execution.run_context import source_path
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read
-from backfill_assets.models.source import Source
 from backfill_assets.snapshots.batch import GAP, BatchRequest
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.warehouse.tables import head
+
+RERUN = "rerun"
+"""The reason of a batch that builds published cells again, because a person asked for them."""
 
 if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
+    from backfill_assets.models.source import Source
 
 
 def batch_request(
@@ -60,7 +63,7 @@ def input_cells(run: RunContext, model: Model, interval: Interval) -> dict[str, 
             upstream,
             run.graph.node(upstream.name).cadence,
             cells,
-            until=run.clock(),
+            until=run.until,
         )
         for upstream in model.reads
     }

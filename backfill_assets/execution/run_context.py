@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.state_view import StateView
     from backfill_assets.state.store import Store
+
+
+class Published(StrEnum):
+    """What a run does with cells that are published already and asked for again."""
+
+    KEPT = "kept"
+    REBUILT = "rebuilt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +37,12 @@ class RunContext:
         reads: per model, what it reads by column (lineage).
         data_root: folder or URI under which tables lie.
         clock: gives the instant (UTC).
+        until: the instant that history ends at for this run, so that all its batches agree.
         run_id: the Dagster run or CLI process.
         root_id: the root run or backfill; the same over re-executions.
         plan_id: the plan served; None for a gap fill.
         changed: models whose loaded logic is not what the environment runs.
+        published: what a person who launched this run by hand wants of published cells.
     """
 
     store: Store
@@ -43,10 +53,17 @@ class RunContext:
     reads: Mapping[str, Mapping[str, frozenset[str]]]
     data_root: str
     clock: Callable[[], datetime]
+    until: datetime
     run_id: str
     root_id: str
     plan_id: str | None = None
     changed: tuple[str, ...] = ()
+    published: Published = Published.KEPT
+
+    @property
+    def rebuilds(self) -> bool:
+        """Whether published cells are built again: never where history is protected."""
+        return self.published is Published.REBUILT and not self.environment.protected
 
     def pointer(self, model: Model) -> Pointer:
         """Where the environment keeps a model."""

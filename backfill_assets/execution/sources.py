@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -14,9 +15,12 @@ from backfill_assets.warehouse.source_rows import cells_with_rows
 from backfill_assets.warehouse.tables import MissingTableError, head
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.model import Model
     from backfill_assets.models.source import Source
+    from backfill_assets.models.upstream import Upstream
 
 
 class EmptySourceError(BackfillAssetsError):
@@ -30,30 +34,54 @@ class EmptySourceError(BackfillAssetsError):
         )
 
 
-def cells_without_rows(run: RunContext, model: Model, cells: IntervalSet) -> dict[str, IntervalSet]:
-    """Find the model's cells that wait for rows of a source, per source.
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Cells of a model that a source keeps from being filled.
 
-    Raises:
-        EmptySourceError: a source that declares ``fail`` has no rows for a cell that is read.
-        MissingTableError: a source's table is absent, and the source doesn't declare ``wait``.
+    Attributes:
+        source: which one.
+        cells: the model's.
+        error: why that is a fault; None when they just wait.
     """
-    waiting: dict[str, IntervalSet] = {}
+
+    source: str
+    cells: IntervalSet
+    error: BackfillAssetsError | None = None
+
+
+def cells_held(run: RunContext, model: Model, cells: IntervalSet) -> Iterator[Held]:
+    """Find which of the model's cells can't be filled, because of which source."""
     for upstream in model.reads:
         source = run.graph.sources.get(upstream.name)
         if source is None or not cells:
             continue
-        read = cells_read(model.cadence, upstream, source.cadence, cells, until=run.clock())
-        lacking = read - _present(run, source, read)
-        if lacking and source.when_empty is WhenEmpty.FAIL:
-            found = ranges_text(source.cadence, lacking)
-            raise EmptySourceError(source=source.name, cells=found, model=model.name)
-        if lacking:
-            held = cells_reading(model.cadence, upstream, source.cadence, lacking) & cells
-            waiting[source.name] = held
-    return waiting
+        try:
+            yield from _held(run, model, upstream, source, cells)
+        except BackfillAssetsError as error:  # no table, one that drifted, or a damaged one
+            yield Held(source.name, cells, error)
+
+
+def _held(
+    run: RunContext, model: Model, upstream: Upstream, source: Source, cells: IntervalSet
+) -> Iterator[Held]:
+    read = cells_read(model.cadence, upstream, source.cadence, cells, until=run.until)
+    lacking = read - _present(run, source, read)
+    if not lacking:
+        return
+    held = cells_reading(model.cadence, upstream, source.cadence, lacking) & cells
+    error = None
+    if source.when_empty is WhenEmpty.FAIL:
+        found = ranges_text(source.cadence, lacking)
+        error = EmptySourceError(source=source.name, cells=found, model=model.name)
+    yield Held(source.name, held, error)
 
 
 def _present(run: RunContext, source: Source, read: IntervalSet) -> IntervalSet:
+    """Give those of the source's cells that are there, by its own policy.
+
+    Raises:
+        MissingTableError: the table is absent, and the source doesn't declare ``wait``.
+    """
     path = source_path(run.data_root, source.path)
     if head(path) < 0:
         if source.when_empty is WhenEmpty.WAIT:

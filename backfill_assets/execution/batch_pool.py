@@ -1,0 +1,74 @@
+"""Run a model's batches in threads, some side by side, and pass their events on in one place."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from backfill_assets.execution.batch_run import run_batch
+from backfill_assets.execution.events import Failed, Skipped, Waiting
+from backfill_assets.execution.requests import batch_request
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.batching import batches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from backfill_assets.execution.events import Event
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Consecutive cells that shall become one batch, and why."""
+
+    interval: Interval
+    reason: str
+
+
+def run_pieces(
+    run: RunContext, model: Model, pieces: Sequence[Piece], at_once: int
+) -> Iterator[Event]:
+    """Run batches, `at_once` of them side by side; in order where a cell reads earlier ones.
+
+    What ends a thread for good (an interrupt) is raised here, after the batches beside it ended.
+    """
+    waiting = list(reversed(pieces))
+    events: SimpleQueue[Event | Future[None]] = SimpleQueue()
+    running = 0
+    with ThreadPoolExecutor(at_once, thread_name_prefix=f"batch-{model.name}") as pool:
+        while waiting or running:
+            while waiting and running < at_once:
+                future = pool.submit(_run_piece, run, model, waiting.pop(), events.put)
+                future.add_done_callback(events.put)
+                running += 1
+            event = events.get()
+            if isinstance(event, Future):
+                running -= 1
+                event.result()
+                continue
+            yield event
+            if model.in_order and isinstance(event, Failed) and waiting:
+                left = IntervalSet.of(piece.interval for piece in waiting)
+                waiting.clear()
+                yield Waiting(model.name, left, model.name)
+
+
+def _run_piece(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> None:
+    """Run one batch in its thread; where others filled some of its cells, the rest once more."""
+    todo = [piece.interval]
+    while todo:
+        interval = todo.pop()
+        try:
+            request = batch_request(run, model, interval, reason=piece.reason)
+            for event in run_batch(run, request):
+                put(event)
+                if isinstance(event, Skipped):
+                    left = IntervalSet.of([interval]) - IntervalSet.of(event.built_by)
+                    todo += batches(model.cadence, left)
+        except Exception as error:  # noqa: BLE001 - a thread's error must reach the run
+            put(Failed(model.name, "", interval, f"{type(error).__name__}: {error}"))
