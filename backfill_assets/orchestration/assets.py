@@ -5,8 +5,10 @@ from typing import Any
 
 import dagster as dg
 
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.range_run import run_range
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
@@ -90,14 +92,15 @@ def fill(
     model = run.graph.model(name)
     if name in run.changed:
         context.log.warning(
-            f"{name}: the loaded logic is not what {PROD} runs; filled by {PROD}'s own snapshot"
+            "%s: the loaded logic is not what %s runs; filled by its own snapshot", name, PROD
         )
-    keys = list(context.partition_keys) if context.has_partition_key_range else []
-    if context.has_partition_key:
-        keys = [context.partition_key]
-    reporter = Reporter(context, model, state.store)
-    target = cells_of(model.cadence, keys)
-    run_range(run, name, target, reporter.listen, batches_at_once=state.batches_at_once)
+    target = _targeted(context, model)
+    reporter = Reporter(context, model, state.store, PROD)
+    try:
+        run_range(run, name, target, reporter.listen, batches_at_once=state.batches_at_once)
+    except BackfillAssetsError as error:
+        raise dg.Failure(description=str(error), allow_retries=False) from error
+    reporter.untouched(target)
     yield from reporter.check_results()
     if reporter.lacking:
         raise dg.Failure(description="; ".join(reporter.lacking), allow_retries=False)
@@ -147,10 +150,25 @@ def _dependency(graph: Graph, model: Model, name: str) -> dg.AssetDep:
     return dependency(model.cadence, upstream, theirs.cadence, asset_key(name))
 
 
+def _targeted(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
+    """Read the partitions that the run asks for."""
+    if partitions_of(model.cadence) is None:
+        return cells_of(model.cadence, [])
+    return cells_of(model.cadence, list(context.partition_keys))
+
+
 def _root(context: dg.AssetExecutionContext) -> str:
-    """The id that a backfill, or a run and its re-executions, share."""
-    tags = context.run.tags
-    for tag in ("dagster/root_backfill_id", "dagster/backfill"):
-        if tag in tags:
-            return tags[tag]
-    return context.run.root_run_id or context.run.run_id
+    """The id that a launch shares with everything that re-executes it.
+
+    A run that is re-executed after its backfill has ended no longer names the backfill; the run that
+    it goes back to does.
+    """
+    runs = [context.run]
+    root = context.run.root_run_id
+    if root and (found := context.instance.get_run_by_id(root)):
+        runs.append(found)
+    for run in runs:
+        for tag in ("dagster/root_backfill_id", "dagster/backfill"):
+            if tag in run.tags:
+                return run.tags[tag]
+    return root or context.run.run_id

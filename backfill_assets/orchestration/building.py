@@ -1,10 +1,11 @@
 """Build Dagster definitions from models and sources: for this project, and for yours."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
-from backfill_assets.models.graph import build_graph
+from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source
 from backfill_assets.orchestration.assets import Landing, model_asset, source_asset
@@ -32,13 +33,18 @@ def build_definitions(
         BackfillAssetsError: a declaration is wrong; it says which and what to write instead.
     """
     graph = build_graph(models, sources)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)  # what we build on is pinned and tested
+        return _definitions(graph, landings or {})
+
+
+def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definitions:
     snapshots = snapshots_of(graph)
     checks = [published_checks(graph, graph.models[name]) for name in graph.order]
-    known = landings or {}
     return dg.Definitions(
         assets=[
             *(model_asset(graph, snapshots[name]) for name in graph.order),
-            *(source_asset(source, known.get(name)) for name, source in graph.sources.items()),
+            *(source_asset(one, landings.get(name)) for name, one in graph.sources.items()),
         ],
         asset_checks=checks,
         jobs=[

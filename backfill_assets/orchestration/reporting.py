@@ -4,6 +4,7 @@ Events are logged as soon as a batch is committed, so they stay when a later bat
 this run did not publish gets an observation that says why, never a materialization.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.content import Content
 from backfill_assets.models.model import Model
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import key_of
@@ -41,91 +43,106 @@ class Reporter:
         context: of the step.
         model: whose cells they are.
         store: where results of earlier batches are kept.
+        environment: which is filled.
     """
 
     context: dg.AssetExecutionContext
     model: Model
     store: Store
+    environment: str
     lacking: list[str] = field(default_factory=list)
     results: list[AuditResult] = field(default_factory=list)
+    told: IntervalSet = field(default_factory=IntervalSet.empty)
 
     def listen(self, event: Event) -> None:
         """Report one event."""
         match event:
             case Started():
                 cells = self._named(event.interval)
-                self.context.log.info(f"batch {event.batch_id}: {cells} started")
+                self.context.log.info("batch %s: %s started", event.batch_id, cells)
             case Committed():
                 self._committed(event)
             case Skipped():
                 self._skipped(event)
             case Failed():
                 self.results += event.audits
-                self._lacks(self._named(event.interval), event.error)
+                self._lacks(IntervalSet.of([event.interval]), event.error)
             case Waiting():
-                self._lacks(self._ranges(event.cells), f"waits for {event.upstream}")
+                self._lacks(event.cells, f"waits for {event.upstream}")
             case NeedsPlan():
-                self._stale(event)
+                why = f"{event.upstream} changed since; published history changes by a plan only"
+                said = {"stale": True, "changed_upstream": event.upstream}
+                self._observed(event.cells - self.told, why, said)
+
+    def untouched(self, target: IntervalSet) -> None:
+        """Report the targeted cells that nothing was told of: they aren't required, or not yet."""
+        if cells := target - self.told:
+            self._observed(cells, "not required, or not due yet; nothing was done", {})
 
     def check_results(self) -> Iterator[dg.AssetCheckResult]:
-        """Give one result per audit over everything that this run was about."""
+        """Give one result per audit over everything that this run was about.
+
+        An audit that nothing was measured for has none when cells lack: it can't be said to pass.
+        """
         for audit in audits_of(self.model):
             found = [one for one in self.results if one.audit == audit.name]
-            failed = [one for one in found if not one.passed]
-            yield check_result(asset_key(self.model.name), audit.name, failed or found)
+            if found or not self.lacking:
+                yield check_result(asset_key(self.model.name), audit.name, found)
 
     def _committed(self, event: Committed) -> None:
         self.results += event.audits
         self.context.log.info(
-            f"batch {event.batch_id}: {self._named(event.interval)} committed as delta_version "
-            f"{event.delta_version}: {event.rows} rows in {event.timing.total:.1f} s"
+            "batch %s: %s committed as delta_version %d: %d rows in %.1f s",
+            event.batch_id,
+            self._named(event.interval),
+            event.delta_version,
+            event.rows,
+            event.timing.total,
         )
+        said = {"batch": event.batch_id, "delta_version": event.delta_version}
         for cell, content in event.contents.items():
-            self._materialized(
-                cell,
-                {
-                    "dagster/partition_row_count": content.rows,
-                    "batch": event.batch_id,
-                    "delta_version": event.delta_version,
-                },
-                tags={"dagster/data_version": f"{content.rows}-{content.key}"},
-            )
+            self._materialized(cell, content, said)
 
     def _skipped(self, event: Skipped) -> None:
         for batch_id in dict.fromkeys(event.built_by.values()):
             self.results += [row.result for row in self.store.audit_results(batch_id=batch_id)]
-        self.context.log.info(f"{len(event.built_by)} cells are ready already: skipped")
+        self.context.log.info("%d cells are ready already: skipped", len(event.built_by))
+        ready = IntervalSet.of(event.built_by)
+        contents = self.store.content_at_pin(self.environment, self.model.name, ready)
         for cell, batch_id in event.built_by.items():
-            self._materialized(cell, {"skipped": True, "batch": batch_id}, tags={})
+            self._materialized(cell, contents.get(cell), {"skipped": True, "batch": batch_id})
 
-    def _stale(self, event: NeedsPlan) -> None:
-        why = f"{event.upstream} changed since; published history changes by a plan only"
-        self.context.log.warning(f"{self._ranges(event.cells)}: {why}")
-        for cell in self.model.cadence.cells(event.cells):
+    def _materialized(
+        self, cell: Interval, content: Content | None, said: dict[str, object]
+    ) -> None:
+        self.told |= IntervalSet.of([cell])
+        rows = {"dagster/partition_row_count": content.rows} if content else {}
+        self.context.log_event(
+            dg.AssetMaterialization(
+                asset_key(self.model.name),
+                partition=key_of(self.model.cadence, cell),
+                metadata={**rows, **said},
+                tags={"dagster/data_version": _data_version(content)} if content else {},
+            )
+        )
+
+    def _observed(self, cells: IntervalSet, why: str, said: dict[str, object]) -> None:
+        self.told |= cells
+        self.context.log.warning("%s: %s", self._ranges(cells), why)
+        for cell in self.model.cadence.cells(cells):
             self.context.log_event(
                 dg.AssetObservation(
                     asset_key(self.model.name),
                     partition=key_of(self.model.cadence, cell),
                     description=why,
-                    metadata={"stale": True, "changed_upstream": event.upstream},
+                    metadata=said,
                 )
             )
 
-    def _materialized(
-        self, cell: Interval, metadata: dict[str, object], tags: dict[str, str]
-    ) -> None:
-        self.context.log_event(
-            dg.AssetMaterialization(
-                asset_key(self.model.name),
-                partition=key_of(self.model.cadence, cell),
-                metadata=metadata,
-                tags=tags,
-            )
-        )
-
-    def _lacks(self, cells: str, why: str) -> None:
-        self.context.log.error(f"{cells}: {why}")
-        self.lacking.append(f"{cells}: {why}")
+    def _lacks(self, cells: IntervalSet, why: str) -> None:
+        self.told |= cells
+        self.lacking.append(f"{self._ranges(cells)}: {why}")
+        self.context.log.error(self.lacking[-1])
 
     def _named(self, interval: Interval) -> str:
         return self._ranges(IntervalSet.of([interval]))
@@ -134,21 +151,29 @@ class Reporter:
         return f"{self.model.name} {ranges_text(self.model.cadence, cells)}"
 
 
+def _data_version(content: Content) -> str:
+    """Name what a cell holds: equal content, equal name, whenever it was built."""
+    said = f"{content.rows}|{content.key}|{sorted(content.columns.items())}"
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
 def check_result(
     key: dg.AssetKey, name: str, results: Iterable[AuditResult]
 ) -> dg.AssetCheckResult:
     """Give one audit's results over several batches as one check result; the worst is shown."""
     found = list(results)
-    worst = next((one for one in found if not one.passed), None)
-    shown = worst or (found[0] if found else None)
+    failed = [one for one in found if not one.passed]
+    shown = next(iter(failed or found), None)
     warns = shown is not None and shown.severity is Severity.WARNING
     return dg.AssetCheckResult(
         asset_key=key,
         check_name=name,
-        passed=worst is None,
+        passed=not failed,
         severity=dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR,
-        description=f"found {shown.found}, allowed {shown.allowed}" if shown else "no batch ran",
-        metadata=_shown(found, shown),
+        description=f"found {shown.found}, allowed {shown.allowed}"
+        if shown
+        else "nothing to audit",
+        metadata=_shown(failed or found, shown),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 
 import dagster as dg
 from dagster_pyspark import LazyPySparkResource
@@ -25,15 +26,21 @@ class SparkResource(LazyPySparkResource):
     `spark_config` adds to those settings and wins over them.
     """
 
+    _starting: Lock = PrivateAttr(default_factory=Lock)
+
     @property
     def spark_session(self):  # noqa: ANN201 - only warehouse names Spark's types
-        """The session, started on first use."""
-        if self._spark_session is None:
-            self._spark_session = start_session(_spark_settings(self.spark_config))
-        return self._spark_session
+        """The session, started on first use; batches ask for it from several threads at once."""
+        with self._starting:
+            if self._spark_session is None:
+                self._spark_session = start_session(_spark_settings(self.spark_config))
+            return self._spark_session
 
     @contextmanager
-    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["SparkResource"]:
+    def yield_for_execution(
+        self,
+        context: dg.InitResourceContext,  # noqa: ARG002 - Dagster gives it
+    ) -> Iterator["SparkResource"]:
         """Lend the resource to a run and stop the session, if there is one, at its end."""
         try:
             yield self
@@ -82,7 +89,10 @@ class StateResource(dg.ConfigurableResource):
         return Settings().max_batches
 
     @contextmanager
-    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["StateResource"]:
+    def yield_for_execution(
+        self,
+        context: dg.InitResourceContext,  # noqa: ARG002 - Dagster gives it
+    ) -> Iterator["StateResource"]:
         """Lend the resource to a run and close the database at its end."""
         try:
             yield self

@@ -1,0 +1,128 @@
+"""The toy shop in this process: fill models through Dagster, and read back what it was told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from backfill_assets.orchestration.resources import SparkResource, StateResource
+from backfill_assets_tests.toy import land_rows, raw_sales
+from backfill_assets_tests.toy_definitions import defs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+
+class UnwantedSparkError(Exception):
+    """Spark was started where nothing needed it."""
+
+
+class NoSpark(SparkResource):
+    """For runs that must not start Spark."""
+
+    @property
+    def spark_session(self) -> SparkSession:
+        raise UnwantedSparkError
+
+
+def lent(session: SparkSession) -> SparkResource:
+    """The session of the tests as the run's own."""
+
+    class Lent(SparkResource):
+        @property
+        def spark_session(self) -> SparkSession:
+            return session
+
+    return Lent(spark_config={})
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A data folder with the toy's sources landed, and a Dagster instance that remembers nothing."""
+
+    spark: SparkSession
+    root: str
+    instance: dg.DagsterInstance = field(default_factory=dg.DagsterInstance.ephemeral)
+
+    def fill(
+        self, *models: str, cells: str = "", spark: SparkResource | None = None, **tags: str
+    ) -> dg.ExecuteInProcessResult:
+        """Materialize models; `cells` is a partition key, or two as `first...last`."""
+        first, _, last = cells.partition("...")
+        if last:
+            tags["dagster/asset_partition_range_start"] = first
+            tags["dagster/asset_partition_range_end"] = last
+        return dg.materialize(
+            [*(defs.assets or ()), *(defs.asset_checks or ())],
+            selection=[dg.AssetKey(name.split(".")) for name in models],
+            partition_key=first if first and not last else None,
+            resources=self.resources(spark),
+            instance=self.instance,
+            tags=tags,
+            raise_on_error=False,
+        )
+
+    def resources(self, spark: SparkResource | None = None) -> dict[str, Any]:
+        return {"spark": spark or lent(self.spark), "state": StateResource()}
+
+    def sell(self, day: str, shop: str, amount: float) -> None:
+        """A row comes late to the source of sales."""
+        land_rows(self.spark, self.root, raw_sales, f"(DATE'{day}', '{shop}', {amount})")
+
+    def correct(self, day: str) -> None:
+        """The rows of a day with a negative amount leave the source."""
+        path = f"{self.root}/{raw_sales.path}"
+        self.spark.sql(f"DELETE FROM delta.`{path}` WHERE ds = DATE'{day}' AND amount < 0")
+
+
+def told(result: dg.ExecuteInProcessResult, model: str) -> list[tuple[str | None, dict[str, Any]]]:
+    """Every materialization of a model: partition and metadata."""
+    return [_shown(event.materialization) for event in _of(result, model, "ASSET_MATERIALIZATION")]
+
+
+def keys(result: dg.ExecuteInProcessResult, model: str) -> list[str | None]:
+    """The partition of every materialization of a model, in order of time."""
+    return [key for key, _ in told(result, model)]
+
+
+def observed(
+    result: dg.ExecuteInProcessResult, model: str
+) -> list[tuple[str | None, dict[str, Any]]]:
+    """Every observation of a model: partition and metadata."""
+    return [
+        _shown(event.asset_observation_data.asset_observation)
+        for event in _of(result, model, "ASSET_OBSERVATION")
+    ]
+
+
+def checks(result: dg.ExecuteInProcessResult, model: str) -> dict[str, dg.AssetCheckEvaluation]:
+    """The evaluation of every check of a model; each must be there once."""
+    found: dict[str, dg.AssetCheckEvaluation] = {}
+    for one in result.get_asset_check_evaluations():
+        if one.asset_key.path == model.split("."):
+            assert one.check_name not in found
+            found[one.check_name] = one
+    return found
+
+
+def failure(result: dg.ExecuteInProcessResult) -> str:
+    """What the failed step says."""
+    for event in result.all_events:
+        if event.is_step_failure:
+            said = event.step_failure_data.user_failure_data
+            return (said.description if said else "") or str(event.step_failure_data.error)
+    return ""
+
+
+def _of(result: dg.ExecuteInProcessResult, model: str, kind: str) -> Iterator[dg.DagsterEvent]:
+    for event in result.all_events:
+        if event.event_type_value == kind and event.asset_key.path == model.split("."):
+            yield event
+
+
+def _shown(said: Any) -> tuple[str | None, dict[str, Any]]:  # noqa: ANN401
+    return said.partition, {key: entry.value for key, entry in said.metadata.items()}

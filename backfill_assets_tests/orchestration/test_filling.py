@@ -1,0 +1,168 @@
+"""A hand-launched run in this process: what it builds, and what it tells Dagster of every cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from backfill_assets import resolve
+from backfill_assets_tests.orchestration.shop import (
+    NoSpark,
+    checks,
+    failure,
+    keys,
+    observed,
+    told,
+)
+from backfill_assets_tests.toy import DAYS, EMPTY_DAY, MONTHS
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.orchestration.shop import Shop
+
+pytestmark = pytest.mark.spark
+
+ALL = f"{DAYS[0]}...{DAYS[-1]}"
+AUDITS = {
+    *("amount_is_usual", "amount_not_negative", "not_null_ds", "not_null_shop"),
+    "unique_grain",
+}
+
+
+def published(shop: Shop, model: str, *columns: str) -> list[tuple[object, ...]]:
+    path, version = resolve(model)
+    rows = shop.spark.read.format("delta").option("versionAsOf", version).load(path)
+    return sorted(tuple(row) for row in rows.selectExpr(*columns).collect())
+
+
+def test_a_single_partition_is_filled_audited_and_told_once(shop: Shop):
+    result = shop.fill("toy.sales", cells="2024-01-29")
+
+    assert result.success
+    [(key, said)] = told(result, "toy.sales")
+    assert key == "2024-01-29"
+    assert said["dagster/partition_row_count"] == 2
+    assert "skipped" not in said
+    found = checks(result, "toy.sales")
+    own = {name for name in found if not name.startswith("published_")}
+    assert all(one.passed for one in found.values())
+    assert {f"published_{name}" for name in own} == set(found) - own
+    assert own >= AUDITS - {"unique_grain"}
+
+
+def test_a_range_tells_every_cell_once_empty_ones_too_and_the_next_run_skips_them(shop: Shop):
+    first = shop.fill("toy.sales", cells=ALL)
+    again = shop.fill("toy.sales", cells=ALL, spark=NoSpark(spark_config={}))
+
+    assert first.success
+    assert again.success
+    rows = {key: said["dagster/partition_row_count"] for key, said in told(first, "toy.sales")}
+    assert sorted(keys(first, "toy.sales")) == list(DAYS)
+    assert rows == {day: 0 if day == EMPTY_DAY else 2 for day in DAYS}
+    built = {key: said["batch"] for key, said in told(first, "toy.sales")}
+    skipped = {key: said["batch"] for key, said in told(again, "toy.sales") if said["skipped"]}
+    assert skipped == built
+    assert len(told(again, "toy.sales")) == len(DAYS)
+    assert checks(again, "toy.sales").keys() == checks(first, "toy.sales").keys()
+
+
+def test_every_grain_is_filled_from_what_it_reads(shop: Shop):
+    assert shop.fill("toy.sales", "toy.sales_of_three_days", cells=ALL).success
+    months = shop.fill("toy.sales_monthly", cells="...".join(MONTHS))
+    hours = shop.fill("toy.clicks", cells="2024-01-28-00:00...2024-01-28-23:00")
+    clicked = shop.fill("toy.clicks_daily", cells="2024-01-28")
+    shops = shop.fill("toy.shops")
+
+    assert all(result.success for result in (months, hours, clicked, shops))
+    assert keys(months, "toy.sales_monthly") == list(MONTHS)
+    assert len(set(keys(hours, "toy.clicks"))) == len(keys(hours, "toy.clicks")) == 24
+    assert keys(clicked, "toy.clicks_daily") == ["2024-01-28"]
+    assert keys(shops, "toy.shops") == [None]
+    three = published(shop, "toy.sales_of_three_days", "string(ds)", "int(amount)")
+    sold = {day: 0 if day == EMPTY_DAY else 11 * n for n, day in enumerate(DAYS, start=1)}
+    assert three == [
+        (day, sum(sold[before] for before in DAYS[max(n - 2, 0) : n + 1]))
+        for n, day in enumerate(DAYS)
+    ]
+    monthly = ("string(month_start)", "int(amount)", "int(amount_before)")
+    january = sum(sold[day] for day in DAYS[:4])
+    assert published(shop, "toy.sales_monthly", *monthly) == [
+        ("2024-01-01", january, None),
+        ("2024-02-01", sum(sold[day] for day in DAYS[4:]), january),
+    ]
+    assert published(shop, "toy.clicks_daily", "clicks") == [(5,)]
+
+
+def test_a_failing_blocking_audit_keeps_the_good_batches_and_says_what_is_wrong(shop: Shop):
+    shop.sell("2024-02-01", "north", -1000)
+
+    result = shop.fill("toy.sales", "toy.sales_of_three_days", cells=ALL)
+
+    assert not result.success
+    assert sorted(keys(result, "toy.sales")) == ["2024-01-28", "2024-01-29", "2024-02-03"] or (
+        sorted(keys(result, "toy.sales")) == [*DAYS[:4], DAYS[6]]
+    )
+    for word in ("toy.sales", "2024-02-01", "amount_not_negative", "found 1 of", "allowed 0 rows"):
+        assert word in failure(result)
+    assert keys(result, "toy.sales_of_three_days") == []  # in one run, a failure stops what follows
+    found = checks(result, "toy.sales")
+    assert not found["amount_not_negative"].passed
+    assert found["amount_not_negative"].blocking
+    assert found["amount_is_usual"].passed
+
+    shop.correct("2024-02-01")
+    again = shop.fill("toy.sales", cells=ALL)
+
+    assert again.success
+    said = {key: "skipped" in metadata for key, metadata in told(again, "toy.sales")}
+    assert said == {day: day not in {"2024-02-01", "2024-02-02"} for day in DAYS}
+
+
+def test_a_failing_warning_is_shown_and_stops_nothing(shop: Shop):
+    shop.sell("2024-02-01", "east", 5000)
+
+    result = shop.fill("toy.sales", cells=ALL)
+
+    assert result.success
+    assert len(keys(result, "toy.sales")) == len(DAYS)
+    found = checks(result, "toy.sales")["amount_is_usual"]
+    assert not found.passed
+    assert found.severity is dg.AssetCheckSeverity.WARN
+    again = checks(shop.fill("toy.sales", cells=ALL), "toy.sales")["amount_is_usual"]
+    assert not again.passed  # a skipped cell is still told of
+
+
+def test_a_cell_whose_input_lacks_fails_with_the_name_of_what_it_waits_for(shop: Shop):
+    shop.fill("toy.sales", cells="2024-01-28")
+
+    result = shop.fill("toy.sales_of_three_days", cells="2024-01-28...2024-01-29")
+
+    assert not result.success
+    assert keys(result, "toy.sales_of_three_days") == ["2024-01-28"]
+    assert "2024-01-29: waits for toy.sales" in failure(result)
+
+
+def test_a_published_cell_that_was_overtaken_is_observed_and_not_rewritten(shop: Shop):
+    shop.fill("toy.sales_of_three_days", "toy.sales", cells=ALL)
+    before = published(shop, "toy.sales_of_three_days", "string(ds)", "int(amount)")
+    _overtake(shop, "2024-02-03")
+
+    result = shop.fill("toy.sales_of_three_days", cells=ALL, spark=NoSpark(spark_config={}))
+
+    assert result.success
+    [(key, said)] = observed(result, "toy.sales_of_three_days")
+    assert key == "2024-02-03"
+    assert said == {"stale": True, "changed_upstream": "toy.sales"}
+    assert sorted(keys(result, "toy.sales_of_three_days")) == list(DAYS[:-1])
+    assert published(shop, "toy.sales_of_three_days", "string(ds)", "int(amount)") == before
+
+
+def test_a_missing_source_fails_with_one_sentence(shop: Shop, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BACKFILL_DATA_DIR", f"{shop.root}/elsewhere")
+
+    result = shop.fill("toy.sales", cells=ALL)
+
+    assert not result.success
+    assert "toy.raw_sales" in failure(result)
+    assert keys(result, "toy.sales") == []

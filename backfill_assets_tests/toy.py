@@ -1,0 +1,223 @@
+"""A tiny shop: three sources of a few rows, six models of every grain; what the write path's tests fill.
+
+Everything lies in fixed days, so nothing depends on the clock: sales from 28 January to
+3 February 2024 (none on the 30th: that cell is empty), clicks in the first two days. A negative
+amount in `toy.raw_sales` fails a blocking audit of `toy.sales`, one above 1,000 only a warning.
+"""
+
+# ruff: noqa: S608 - the SQL is the tests' own
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets import (
+    Column,
+    Daily,
+    Full,
+    Hourly,
+    IncrementalByTimeRange,
+    Model,
+    Monthly,
+    Source,
+    SqlQuery,
+    TimeColumns,
+    Upstream,
+    Whole,
+    accepted_range,
+    own_cells,
+    row_rule,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+FIRST, LAST = "2024-01-28", "2024-02-03"
+DAYS = ("2024-01-28", "2024-01-29", "2024-01-30", "2024-01-31", "2024-02-01", "2024-02-02", LAST)
+EMPTY_DAY = "2024-01-30"
+MONTHS = ("2024-01-01", "2024-02-01")
+
+_SALES = Daily(start=FIRST, end=LAST)
+_SALE = (Column("ds", "date"), Column("shop", "string"), Column("amount", "decimal(18,2)"))
+
+raw_sales = Source(
+    name="toy.raw_sales",
+    path="sources/raw_sales",
+    cadence=Daily(start=FIRST),
+    columns=_SALE,
+    times=TimeColumns(event="ds"),
+    owner="team:toy",
+)
+raw_clicks = Source(
+    name="toy.raw_clicks",
+    path="sources/raw_clicks",
+    cadence=Hourly(start=FIRST),
+    columns=(Column("click_id", "bigint"), Column("clicked_at", "timestamp")),
+    times=TimeColumns(event="clicked_at"),
+    owner="team:toy",
+)
+raw_shops = Source(
+    name="toy.raw_shops",
+    path="sources/raw_shops",
+    cadence=Whole(),
+    columns=(Column("shop", "string"), Column("city", "string")),
+    owner="team:toy",
+)
+
+sales = Model(
+    name="toy.sales",
+    description="What each shop sold, per day.",
+    query=SqlQuery(
+        "SELECT ds, shop, CAST(SUM(amount) AS DECIMAL(18, 2)) AS amount FROM toy.raw_sales"
+        " WHERE ds >= :start_ds AND ds < :end_ds GROUP BY ds, shop"
+    ),
+    kind=IncrementalByTimeRange(time_column="ds"),
+    cadence=_SALES,
+    upstreams=["toy.raw_sales"],
+    grain="one row per day and shop",
+    unique_key=["ds", "shop"],
+    columns=_SALE,
+    audits=[
+        row_rule("amount_not_negative", "amount >= 0"),
+        row_rule("amount_is_usual", "amount <= 1000", warn=True),
+    ],
+    batch_size=2,
+    owner="team:toy",
+)
+sales_of_three_days = Model(
+    name="toy.sales_of_three_days",
+    description="What was sold on a day and the two before it.",
+    query=SqlQuery(
+        "WITH days AS (SELECT EXPLODE(SEQUENCE(:start_ds, DATE_SUB(:end_ds, 1))) AS ds)"
+        " SELECT days.ds, CAST(SUM(sold.amount) AS DECIMAL(18, 2)) AS amount FROM days"
+        " JOIN (SELECT ds, amount FROM toy.sales"
+        " WHERE ds >= DATE_SUB(:start_ds, 2) AND ds < :end_ds) AS sold"
+        " ON sold.ds BETWEEN DATE_SUB(days.ds, 2) AND days.ds GROUP BY days.ds"
+    ),
+    kind=IncrementalByTimeRange(time_column="ds"),
+    cadence=_SALES,
+    upstreams=[Upstream("toy.sales", lookback=2)],
+    grain="one row per day",
+    unique_key=["ds"],
+    columns=(Column("ds", "date"), Column("amount", "decimal(18,2)")),
+    audits=[accepted_range("amount", 0, None)],
+    batch_size=3,
+    batch_concurrency=2,
+    owner="team:toy",
+)
+sales_monthly = Model(
+    name="toy.sales_monthly",
+    description="What was sold in a month, beside the month before.",
+    query=SqlQuery(
+        "WITH months AS (SELECT CAST(DATE_TRUNC('MONTH', ds) AS DATE) AS month_start,"
+        " SUM(amount) AS amount FROM toy.sales"
+        " WHERE ds >= ADD_MONTHS(:start_ds, -1) AND ds < :end_ds GROUP BY 1)"
+        " SELECT now.month_start, CAST(now.amount AS DECIMAL(18, 2)) AS amount,"
+        " CAST(before.amount AS DECIMAL(18, 2)) AS amount_before FROM months AS now"
+        " LEFT JOIN months AS before ON before.month_start = ADD_MONTHS(now.month_start, -1)"
+        " WHERE now.month_start >= :start_ds AND now.month_start < :end_ds"
+    ),
+    kind=IncrementalByTimeRange(time_column="month_start"),
+    cadence=Monthly(start=FIRST, end=LAST),
+    upstreams=[Upstream("toy.sales", lookback=own_cells(1))],
+    grain="one row per month",
+    unique_key=["month_start"],
+    columns=(
+        Column("month_start", "date"),
+        Column("amount", "decimal(18,2)"),
+        Column("amount_before", "decimal(18,2)"),
+    ),
+    owner="team:toy",
+)
+clicks = Model(
+    name="toy.clicks",
+    description="Every click once.",
+    query=SqlQuery(
+        "SELECT click_id, clicked_at FROM toy.raw_clicks"
+        " WHERE clicked_at >= :start_ts AND clicked_at < :end_ts"
+    ),
+    kind=IncrementalByTimeRange(time_column="clicked_at"),
+    cadence=Hourly(start=FIRST, end="2024-01-28"),
+    upstreams=["toy.raw_clicks"],
+    grain="one row per click",
+    unique_key=["click_id"],
+    columns=raw_clicks.schema,
+    owner="team:toy",
+)
+clicks_daily = Model(
+    name="toy.clicks_daily",
+    description="How many clicks there were, per day.",
+    query=SqlQuery(
+        "SELECT CAST(clicked_at AS DATE) AS ds, COUNT(*) AS clicks FROM toy.clicks"
+        " WHERE clicked_at >= :start_ts AND clicked_at < :end_ts GROUP BY 1"
+    ),
+    kind=IncrementalByTimeRange(time_column="ds"),
+    cadence=Daily(start=FIRST, end="2024-01-28"),
+    upstreams=["toy.clicks"],
+    grain="one row per day",
+    unique_key=["ds"],
+    columns=(Column("ds", "date"), Column("clicks", "bigint")),
+    owner="team:toy",
+)
+shops = Model(
+    name="toy.shops",
+    description="Where each shop is.",
+    query=SqlQuery("SELECT shop, city FROM toy.raw_shops"),
+    kind=Full(),
+    cadence=Whole(),
+    upstreams=["toy.raw_shops"],
+    grain="one row per shop",
+    unique_key=["shop"],
+    columns=raw_shops.schema,
+    owner="team:toy",
+)
+
+MODELS = (sales, sales_of_three_days, sales_monthly, clicks, clicks_daily, shops)
+SOURCES = (raw_sales, raw_clicks, raw_shops)
+
+_ROWS = {
+    raw_sales: tuple(
+        f"(DATE'{day}', '{shop}', {amount})"
+        for number, day in enumerate(DAYS, start=1)
+        for shop, amount in (("north", number), ("south", 10 * number))
+        if day != EMPTY_DAY
+    ),
+    raw_clicks: tuple(
+        f"({number}, TIMESTAMP'{FIRST} {hour:02d}:30:00+00:00')"
+        for number, hour in enumerate((0, 0, 5, 12, 23))
+    ),
+    raw_shops: ("('north', 'Kiel')", "('south', 'Ulm')"),
+}
+
+
+def land_rows(
+    spark: SparkSession, data_root: str, source: Source, *rows: str, mode: str = "append"
+) -> None:
+    """Write rows, given as SQL values, into a source's table."""
+    names = ", ".join(column.name for column in source.schema)
+    typed = [f"CAST({one.name} AS {one.dtype}) AS {one.name}" for one in source.schema]
+    values = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS t({names})")
+    path = f"{data_root}/{source.path}"
+    values.selectExpr(*typed).coalesce(1).write.format("delta").mode(mode).save(path)
+
+
+def land(spark: SparkSession, data_root: str) -> None:
+    """Land every source afresh."""
+    for source, rows in _ROWS.items():
+        land_rows(spark, data_root, source, *rows, mode="overwrite")
+
+
+def _landing(source: Source) -> Callable[[SparkSession, str], bool]:
+    def landed(spark: SparkSession, data_root: str) -> bool:
+        land_rows(spark, data_root, source, *_ROWS[source], mode="overwrite")
+        return True
+
+    return landed
+
+
+LANDINGS: Mapping[str, Callable[[SparkSession, str], bool]] = {
+    source.name: _landing(source) for source in (raw_sales, raw_clicks)
+}
+"""`toy.raw_shops` has none: somebody else lands it."""
