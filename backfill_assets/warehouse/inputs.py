@@ -93,7 +93,8 @@ def compute(
     frames = {name: read_cells(session, one) for name, one in inputs.items()}
     if not isinstance(model.logic, SqlQuery):
         return model.logic.load()(frames, interval)
-    views = {name: name.replace(".", "__") for name in frames}
+    # A name that no author gives a CTE, which would hide the view.
+    views = {name: f"_upstream__{name.replace('.', '__')}" for name in frames}
     for name, frame in frames.items():
         frame.createOrReplaceTempView(views[name])
     zone = zone_of(model.cadence.tz)
