@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.settings import Settings
+from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.reading import read_pinned
@@ -50,7 +50,7 @@ def resolve(model: str, *, env: str = PROD, settings: Settings | None = None) ->
         NotPublishedError: there is none yet.
         UnknownEnvironmentError: there is no environment of that name.
     """
-    settings = settings or Settings()
+    settings = settings or read_settings()
     with Store.open(settings.state, clock=lambda: datetime.now(UTC)) as store:  # noqa: TID251 - for a lease that is never taken
         store.environment(env)
         pointers = store.pointers(env)
@@ -72,7 +72,7 @@ def read(
         spark: a session with Delta; None starts one with this project's settings.
         settings: where things lie; None reads the environment.
     """
-    settings = settings or Settings()
+    settings = settings or read_settings()
     found = resolve(model, env=env, settings=settings)
     session = spark or start_session(
         SparkSettings(jars_dir=settings.jars_dir, warehouse=f"{settings.data_root}/spark-warehouse")

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from backfill_assets.errors import BackfillAssetsError
+
+
+class InvalidSettingError(BackfillAssetsError):
+    """A setting can't be what the environment says."""
+
+    def __init__(self, setting: str, found: object, expected: str) -> None:
+        self.setting, self.found = setting, found
+        super().__init__(f"{setting} is {found!r}: {expected}; correct it in the environment")
 
 
 class Settings(BaseSettings):
@@ -30,8 +41,8 @@ class Settings(BaseSettings):
     jars_dir: Path = Path(".spark-jars")
     spark_master: str = "local[*]"
     spark_memory: str = "4g"
-    lease_seconds: float = 60.0
-    max_batches: int = 2
+    lease_seconds: float = Field(default=60.0, gt=0)
+    max_batches: int = Field(default=2, ge=1)
 
     @property
     def data_root(self) -> str:
@@ -40,5 +51,27 @@ class Settings(BaseSettings):
 
     @property
     def state(self) -> str:
-        """The URL of the state database."""
+        """The URL of the state database.
+
+        Raises:
+            InvalidSettingError: tables lie in an object store, and nobody said where the state does.
+        """
+        if not self.state_url and "://" in self.data_dir:
+            raise InvalidSettingError(
+                "BACKFILL_STATE_URL", "", f"a state can't lie in {self.data_dir}, name a database"
+            )
         return self.state_url or f"sqlite:///{self.data_root}/state.db"
+
+
+def read_settings() -> Settings:
+    """Read the settings from the environment.
+
+    Raises:
+        InvalidSettingError: one of them can't be what it says.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = f"BACKFILL_{'_'.join(str(part) for part in first['loc']).upper()}"
+        raise InvalidSettingError(name, first["input"], first["msg"]) from error

@@ -1,37 +1,73 @@
-"""The `backfill` command: one verb, one file."""
+"""The `backfill` command: one verb, one file.
+
+It ends with 0 when all went well; with 1 when a batch failed, cells still lack, a blocking audit
+failed, or something was asked that can't be; with 130 when somebody interrupted it.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import TYPE_CHECKING
 
 import typer
+from typer.exceptions import TyperException
 
 from backfill_assets.cli import audit, batches, run, state, status, why
-from backfill_assets.cli.output import err
+from backfill_assets.cli.output import err, say
 from backfill_assets.errors import BackfillAssetsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="backfill",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="Fill, check and explain the history of time-partitioned models.",
+    epilog="Every command has --help with examples, and --json, which leaves stdout to JSON alone.",
 )
-app.command()(run.run)
-app.command()(status.status)
-app.command()(why.why)
-app.command()(batches.batches)
-app.command()(audit.audit)
+for _verb in (run.run, status.status, why.why, batches.batches, audit.audit):
+    app.command()(_verb)
 app.add_typer(state.app, name="state")
 
 
-def main() -> None:
-    """Run a command; a mistake of the user's ends in one line, without a traceback."""
+def call(command: Callable[..., object], arguments: Sequence[str], name: str = "backfill") -> int:
+    """Run a command and give its exit code; a mistake of the user's ends in one line.
+
+    Args:
+        command: an application of typer's.
+        arguments: those of the command line.
+        name: of the command, for its help.
+    """
     try:
-        app()
+        ended = command(args=list(arguments), prog_name=name, standalone_mode=False)
     except BackfillAssetsError as error:
-        err.print(f"error: {error}", markup=False, soft_wrap=True)
-        sys.exit(error.exit_code)
+        return _told(str(error), error.exit_code)
+    except TyperException as error:
+        asked = getattr(getattr(error, "ctx", None), "command_path", name)
+        return _told(f"{error.format_message()} (see `{asked} --help`)", 1)
+    except BrokenPipeError:
+        # The reader has gone (`backfill status | head`); Python would say so once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    code = ended if isinstance(ended, int) else 0
+    if code == INTERRUPTED:
+        return _told("what was committed stays; the same command does the rest", code, "stopped")
+    return code
+
+
+def _told(message: str, code: int, sort: str = "error") -> int:
+    say(" ".join(f"{sort}: {message}".split()), to=err, style="red", indent=2)
+    return code
+
+
+def main() -> None:
+    """Run `backfill` for the process."""
+    sys.exit(call(app, sys.argv[1:] or ["--help"]))
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from backfill_assets.cli.output import err, out, print_json, print_table
+from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.selecting import selected
 from backfill_assets.execution.audit_run import audit_published
@@ -17,50 +18,63 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.audit_result import AuditResult
 
+_ROWS = 3
 
-def audit(
-    select: Annotated[str, typer.Option(help="models, comma separated; all by default")] = "",
-    env: Annotated[str, typer.Option(help="the environment")] = "prod",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON alone on stdout")] = False,
-) -> None:
+
+def audit(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> None:
     """Run every audit over published data, without rebuilding it.
 
-    Exit code 0 when no blocking audit fails, 1 otherwise.
+    Exit code: 0 when no blocking audit fails, 1 otherwise.
 
-    Example: backfill audit --select commerce.fact_orders
+    Example: backfill audit
+
+    Example: backfill audit --select commerce.fact_orders --json
     """
     results: dict[str, tuple[AuditResult, ...]] = {}
     with opened_run(env) as run:
         for name in selected(run.graph, select):
-            err.print(f"auditing {name}")
+            say(f"auditing {name}", to=err)
             results[name] = audit_published(run, name)
+    blocking = sum(one.blocks for found in results.values() for one in found)
     if as_json:
-        print_json({name: [asdict(one) for one in found] for name, found in results.items()})
+        models = {name: [asdict(one) for one in found] for name, found in results.items()}
+        print_json({"environment": env, "blocking": blocking, "models": models})
     else:
-        _print(results)
-    if any(one.blocks for found in results.values() for one in found):
+        _print(env, results, blocking)
+    if blocking:
         raise typer.Exit(1)
 
 
-def _print(results: Mapping[str, tuple[AuditResult, ...]]) -> None:
+_HEADINGS = (
+    Heading("model"),
+    Heading("audit"),
+    Heading("severity", spare=1),
+    Heading("failing rows", number=True, spare=2),
+)
+
+
+def _print(env: str, results: Mapping[str, tuple[AuditResult, ...]], blocking: int) -> None:
     every = [(name, one) for name, found in results.items() for one in found]
     failed = [(name, one) for name, one in every if not one.passed]
     if failed:
         print_table(
-            ("model", "audit", "severity", "found", "allowed", "cells"),
+            _HEADINGS,
             [
-                (name, one.audit, one.severity.value, one.found, one.allowed, ", ".join(one.cells))
+                (name, one.audit, one.severity.value, f"{one.failing_rows:,}")
                 for name, one in failed
             ],
         )
-        for name, one in failed:
-            for row in one.sample[:3]:
-                out.print(f"{name} {one.audit}: {row}", markup=False)
+    for name, one in failed:
+        where = f" in {', '.join(one.cells)}" if one.cells else ""
+        text = f"{name} {one.audit}: found {one.found}, allowed {one.allowed}{where}"
+        say(text, indent=2, style="red" if one.blocks else "yellow")
+        for row in one.sample[:_ROWS]:
+            say(f"  row {row}", indent=6)
     without = [name for name, found in results.items() if not found]
     if without:
-        out.print(f"Nothing is published yet of: {', '.join(without)}")
-    blocking = sum(one.blocks for _, one in failed)
-    out.print(
-        f"{len(every)} audits of {len(results)} models: {len(every) - len(failed)} passed, "
-        f"{blocking} blocking and {len(failed) - blocking} warning ones failed."
+        say(f"nothing is published yet of {', '.join(without)}", indent=2)
+    say(
+        f"{env}: {counted(len(every), 'audit')} of {counted(len(results), 'model')}: "
+        f"{len(every) - len(failed)} passed, {blocking} blocking and {len(failed) - blocking} "
+        "warning ones failed."
     )

@@ -1,64 +1,100 @@
-"""`backfill batches`: what every batch did."""
+"""`backfill batches`: what every batch did, and everything about one of them."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backfill_assets.cli.output import out, print_json, print_table
-from backfill_assets.cli.project import opened_run
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import (
+    Heading,
+    counted,
+    print_json,
+    print_table,
+    say,
+    size_text,
+)
+from backfill_assets.cli.project import load_graph, open_store
+from backfill_assets.cli.selecting import model_named
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.run_context import RunContext
+    from collections.abc import Mapping, Sequence
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.state.audits import AuditRow
     from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.store import Store
+
+FAILED = "failed"
+
+
+class UnclearBatchError(BackfillAssetsError):
+    """No batch, or more than one, has an id that begins like this."""
+
+    def __init__(self, begins: str, found: Sequence[str]) -> None:
+        self.begins, self.found = begins, tuple(found)
+        many = f"{len(found)} batches begin with '{begins}': {', '.join(found[:3])}"
+        super().__init__(
+            f"{many if found else f'no batch begins with {begins!r}'}; `backfill batches` lists them"
+        )
 
 
 def batches(
-    model: Annotated[str | None, typer.Option(help="only of this model")] = None,
-    limit: Annotated[int, typer.Option(help="how many, newest first")] = 30,
-    env: Annotated[str, typer.Option(help="the environment")] = "prod",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON alone on stdout")] = False,
+    batch: Annotated[
+        str | None,
+        typer.Argument(help="Everything about this one; the beginning of its id will do."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Only batches of this model.")
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Only batches that failed.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 30,
+    as_json: AsJson = False,
 ) -> None:
-    """List batches, newest first: range, rows, bytes, times, attempts, error, code, plan, run.
+    """List batches, or show one with its audits and failing rows.
+
+    The newest come first. JSON has every field: cells, rows, bytes, start, finish, attempt, error, code version, plan, run.
+
+    Example: backfill batches --failed
+
+    Example: backfill batches 55346c46
 
     Example: backfill batches --model commerce.orders --json
     """
-    with opened_run(env) as run:
-        if model is not None:
-            run.graph.model(model)
-        rows = [_row(run, row) for row in run.store.batches(model=model, limit=limit)]
+    settings = read_settings()
+    graph = load_graph(settings)
+    if model is not None:
+        model_named(graph, model)
+    with open_store(settings) as store:
+        if batch is not None:
+            _show(_found(store, graph, batch), as_json=as_json)
+            return
+        listed = [
+            row
+            for row in store.batches(model=model, limit=None if failed else limit)
+            if not failed or row.status == FAILED
+        ]
+    rows = [_row(graph, row) for row in listed[:limit]]
     if as_json:
         print_json(rows)
         return
-    print_table(
-        ("batch", "model", "cells", "status", "rows#", "bytes#", "s#", "try#", "run", "error"),
-        [
-            (
-                row["batch_id"],
-                row["model"],
-                row["cells"],
-                row["status"],
-                _number(row["rows"]),
-                _number(row["bytes"]),
-                _number(row["seconds"], ".1f"),
-                str(row["attempt"]),
-                row["run_id"],
-                row["error"] or "",
-            )
-            for row in rows
-        ],
-    )
-    out.print(f"{len(rows)} batches.")
+    _list(rows, failed=failed)
 
 
-def _row(run: RunContext, row: BatchRow) -> dict[str, Any]:
-    known = run.graph.models.get(row.model)
+def _row(graph: Graph, row: BatchRow) -> dict[str, Any]:
     finished = row.finished_at
+    known = graph.models.get(row.model)
+    span = IntervalSet.of([row.interval])
     return {
         "batch_id": row.batch_id,
         "model": row.model,
-        "cells": _cells(known, row),
+        "cells": ranges_text(known.cadence, span) if known else str(row.interval),
         "start": row.interval.start.isoformat(),
         "end": row.interval.end.isoformat(),
         "status": row.status,
@@ -73,17 +109,90 @@ def _row(run: RunContext, row: BatchRow) -> dict[str, Any]:
         "code_version": row.fingerprint,
         "plan_id": row.plan_id,
         "run_id": row.run_id,
+        "root_id": row.root_id,
+        "environment": row.environment,
+        "version": row.version,
+        "delta_version": row.delta_version,
     }
 
 
-def _cells(model: Any, row: BatchRow) -> str:  # noqa: ANN401
-    from backfill_assets.intervals.interval_set import IntervalSet  # noqa: PLC0415
-    from backfill_assets.intervals.text import ranges_text  # noqa: PLC0415
+_HEADINGS = (
+    Heading("batch"),
+    Heading("model"),
+    Heading("cells"),
+    Heading("status"),
+    Heading("rows", number=True, spare=1),
+    Heading("size", number=True, spare=4),
+    Heading("seconds", number=True, spare=2),
+    Heading("try", number=True, spare=3),
+    Heading("started (UTC)", spare=5),
+    Heading("run", spare=6),
+)
 
-    if model is None:
-        return str(row.interval)
-    return ranges_text(model.cadence, IntervalSet.of([row.interval]))
+
+def _list(rows: list[dict[str, Any]], *, failed: bool) -> None:
+    if rows:
+        print_table(_HEADINGS, [_cells(row) for row in rows])
+    errors = [row for row in rows if row["error"]]
+    for row in errors:
+        text = " ".join(row["error"].split())
+        say(f"{row['batch_id'][:8]} {row['model']} {row['cells']}: {text}", indent=2, style="red")
+    if errors:
+        say(f"Next: backfill batches {errors[0]['batch_id'][:8]}")
+    say(f"{counted(len(rows), 'batch', 'batches')}{' that failed' if failed else ''}.")
 
 
-def _number(value: float | None, form: str = ",") -> str:
-    return "" if value is None else format(value, form)
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        row["batch_id"][:8],
+        row["model"],
+        row["cells"],
+        row["status"],
+        "" if row["rows"] is None else f"{row['rows']:,}",
+        size_text(row["bytes"]),
+        "" if row["seconds"] is None else f"{row['seconds']:.1f}",
+        str(row["attempt"]),
+        row["started_at"][:19].replace("T", " "),
+        row["run_id"],
+    )
+
+
+def _found(store: Store, graph: Graph, begins: str) -> dict[str, Any]:
+    """Give everything about the one batch whose id begins like this.
+
+    Raises:
+        UnclearBatchError: there is none, or there are several.
+    """
+    found = [row for row in store.batches() if row.batch_id.startswith(begins)]
+    if len(found) != 1:
+        raise UnclearBatchError(begins, [row.batch_id for row in found])
+    audits = store.audit_results(batch_id=found[0].batch_id)
+    return {
+        **_row(graph, found[0]),
+        "inputs": [asdict(pin) for pin in found[0].inputs],
+        "audits": [_audit(row) for row in audits],
+    }
+
+
+def _audit(row: AuditRow) -> dict[str, Any]:
+    return {"attempt": row.audited.attempt, **asdict(row.result)}
+
+
+def _show(found: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    plain = {name: value for name, value in found.items() if name not in {"inputs", "audits"}}
+    width = max(map(len, plain))
+    for name, value in plain.items():
+        if value is not None:
+            say(f"{name:<{width}}  {value}", indent=width + 2)
+    for pin in found["inputs"]:
+        say(f"{'read':<{width}}  {pin['upstream']} at delta_version {pin['delta_version']}")
+    for one in found["audits"]:
+        word = "passed" if one["passed"] else f"FAILED ({one['severity']})"
+        said = f"{one['audit']}: {word}: found {one['found']}, allowed {one['allowed']}"
+        say(f"{'audit':<{width}}  {said}", indent=width + 2)
+        for row in one["sample"]:
+            say(f"{'row':<{width}}  {row}", indent=width + 2)
+    say(f"{counted(len(found['audits']), 'audit')}.")

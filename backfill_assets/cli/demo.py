@@ -5,39 +5,41 @@ from __future__ import annotations
 import sys
 import time
 import uuid
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from backfill_assets.cli.output import bar, err, out, print_table
+from backfill_assets.cli.app import call
+from backfill_assets.cli.output import Heading, bar, counted, err, print_table, say
 from backfill_assets.cli.progress import shown
-from backfill_assets.cli.project import LazySpark, load_graph, now
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.cli.project import LazySpark, load_graph, now, open_store
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.opening import open_run
-from backfill_assets.execution.run_context import RunContext
 from backfill_assets.intervals.required import required
-from backfill_assets.planning.needs_work import Work, needs_work
 from backfill_assets.pipelines.landing import EVENTS, land_all
-from backfill_assets.settings import Settings
-from backfill_assets.state.store import Store
+from backfill_assets.planning.needs_work import Work, needs_work
+from backfill_assets.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from backfill_assets.execution.run_context import RunContext
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
+@app.command()
 def demo(
-    events: Annotated[int, typer.Option(help="how many ad events to land")] = EVENTS,
+    events: Annotated[int, typer.Option(min=1, help="How many ad events to land.")] = EVENTS,
 ) -> None:
     """Land the sample data and fill every model's history; a second time finds nothing to do."""
     began = time.monotonic()
-    settings = Settings()
-    Path(settings.data_root).mkdir(parents=True, exist_ok=True)
-    spark = LazySpark(settings)
-    store = Store.open(settings.state, clock=now, lease_seconds=settings.lease_seconds)
+    settings = read_settings()
+    graph = load_graph(settings)
+    spark, store = LazySpark(settings), open_store(settings)
     try:
         run = open_run(
             store,
-            load_graph(settings),
+            graph,
             environment="prod",
             spark=spark,
             data_root=settings.data_root,
@@ -47,7 +49,7 @@ def demo(
         found = _work(run)
         if not any(work.gaps for work in found.values()):
             _summary(run, found)
-            out.print(f"Nothing to do: all {len(found)} models are ready. ({_since(began)})")
+            say(f"Nothing to do: all {counted(len(found), 'model')} are ready. ({_since(began)})")
             _next()
             return
         _land(spark, settings, events)
@@ -55,7 +57,7 @@ def demo(
         _fill(run, found, settings)
         found = _work(run)
         _summary(run, found)
-        out.print(f"Landed in {landed - began:.0f} s, filled in {_since(landed)}.")
+        say(f"Landed in {landed - began:.0f} s, filled in {_since(landed)}.")
         _next()
         if any(work.gaps for work in found.values()):
             raise typer.Exit(1)
@@ -80,7 +82,7 @@ def _land(spark: LazySpark, settings: Settings, events: int) -> None:
         def landed(name: str, done: int, total: int) -> None:
             progress.update(task, description=name, completed=done, total=total)
             if not err.is_terminal:
-                err.print(f"landed {name} ({done} of {total})")
+                say(f"landed {name} ({done} of {total})", to=err)
 
         land_all(spark(), settings.data_root, events=events, progress=landed)
 
@@ -98,7 +100,18 @@ def _fill(run: RunContext, found: dict[str, Work], settings: Settings) -> None:
 
 def _summary(run: RunContext, found: dict[str, Work]) -> None:
     rows = [(name, *_numbers(run, name, work)) for name, work in found.items()]
-    print_table(("model", "", "cells#", "required#", "rows#", "batches#", "s#"), rows)
+    print_table(_HEADINGS, rows)
+
+
+_HEADINGS = (
+    Heading("model"),
+    Heading("", spare=1),
+    Heading("cells", number=True),
+    Heading("required", number=True, spare=3),
+    Heading("rows", number=True),
+    Heading("batches", number=True, spare=2),
+    Heading("seconds", number=True),
+)
 
 
 def _numbers(run: RunContext, name: str, work: Work) -> tuple[str, ...]:
@@ -122,16 +135,15 @@ def _since(began: float) -> str:
 
 
 def _next() -> None:
-    out.print("Next: make ui, then open http://localhost:3000 | backfill status | backfill why")
+    say("Next: `make ui`, then open http://localhost:3000")
+    say(
+        "      `.venv/bin/backfill status`, `.venv/bin/backfill why commerce.fact_orders 2018-10-03`"
+    )
 
 
 def main() -> None:
-    """Run the demo; a mistake of the user's ends in one line."""
-    try:
-        typer.run(demo)
-    except BackfillAssetsError as error:
-        err.print(f"error: {error}", markup=False, soft_wrap=True)
-        sys.exit(error.exit_code)
+    """Run the demo for the process."""
+    sys.exit(call(app, sys.argv[1:], "demo"))
 
 
 if __name__ == "__main__":

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+_GAP = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """One column of a table.
+
+    Attributes:
+        name: what stands above it.
+        number: whether it is set flush right.
+        spare: whether it may be left out where the terminal is too narrow; the largest goes first.
+    """
+
+    name: str
+    number: bool = False
+    spare: int = 0
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
@@ -21,23 +38,83 @@ def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
     sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> None:
-    """Write rows under headings; numbers (headings that end in ``#``) are set flush right."""
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    for column in columns:
-        right = column.endswith("#")
-        table.add_column(
-            column.rstrip("#"),
-            justify="right" if right else "left",
-            no_wrap=right,
-            overflow="fold",
+def say(text: str, *, to: Console | None = None, style: str | None = None, indent: int = 0) -> None:
+    """Write one line: whole in a pipe, broken between words on a terminal.
+
+    Args:
+        text: the line.
+        to: the console; stdout by default.
+        style: a style of rich's, left out where there is no colour.
+        indent: how far the lines that follow a break are set in.
+    """
+    console = to or out
+    lines = [text]
+    if console.is_terminal:
+        lines = textwrap.wrap(
+            text,
+            console.width,
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
-    for row in rows:
-        table.add_row(*row)
-    out.print(table)
+    for line in lines or [""]:
+        console.print(line, style=style, markup=False, soft_wrap=True)
 
 
-def bar(done: int, total: int, width: int = 20) -> str:
-    """Draw how much of a total is done, without colour."""
-    filled = width if total == 0 else done * width // total
-    return "█" * filled + "░" * (width - filled)
+def print_table(headings: Sequence[Heading], rows: Iterable[Sequence[str]]) -> None:
+    """Write rows under headings, never folded: what is spare is left out of a narrow terminal."""
+    listed = [tuple(row) for row in rows]
+    widths = [
+        max(len(heading.name), *(len(row[at]) for row in listed), 0)
+        for at, heading in enumerate(headings)
+    ]
+    shown = _fitting(headings, widths, room=out.width if out.is_terminal else None)
+    for row in (tuple(heading.name for heading in headings), *listed):
+        cells = (_set(row[at], widths[at], number=headings[at].number) for at in shown)
+        out.print(_GAP.join(cells).rstrip(), markup=False, soft_wrap=True)
+
+
+def _fitting(headings: Sequence[Heading], widths: Sequence[int], room: int | None) -> list[int]:
+    shown = list(range(len(headings)))
+    while room is not None and sum(widths[at] + len(_GAP) for at in shown) - len(_GAP) > room:
+        widest = max(shown, key=lambda at: headings[at].spare)
+        if not headings[widest].spare:
+            break
+        shown.remove(widest)
+    return shown
+
+
+def _set(text: str, width: int, *, number: bool) -> str:
+    return text.rjust(width) if number else text.ljust(width)
+
+
+def bar(done: int, total: int, width: int = 10) -> str:
+    """Draw how much of a total is done, without colour; full only when all of it is."""
+    filled = width if done >= total else done * width // total
+    full, empty = _drawable("█░", "#.")
+    return full * filled + empty * (width - filled)
+
+
+def _drawable(signs: str, plain: str) -> str:
+    try:
+        signs.encode(out.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return plain
+    return signs
+
+
+def size_text(size: int | None) -> str:
+    """Write a number of bytes as people read it."""
+    if size is None:
+        return ""
+    number = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:  # noqa: PLR2004 - the unit's own step
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Write a count with its noun: ``1 batch``, ``2,000 batches``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

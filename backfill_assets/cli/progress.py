@@ -1,13 +1,17 @@
-"""Show a run's events while they happen: a bar on a terminal, a line each in a pipe."""
+"""Show a run's events while they happen: bars on a terminal, lines and a heartbeat in a pipe."""
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from backfill_assets.cli.output import err
+from backfill_assets.cli.output import err, say
 from backfill_assets.execution.events import (
     Committed,
     Failed,
@@ -20,45 +24,142 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from types import FrameType
 
     from backfill_assets.execution.events import Event, Listener
     from backfill_assets.models.graph import Graph
 
+HEARTBEAT = 30.0
+"""Seconds between two lines that say what a run is at, where nobody sees its bars."""
+
 
 @contextmanager
-def shown(graph: Graph, todo: Mapping[str, int]) -> Iterator[Listener]:
+def shown(
+    graph: Graph, todo: Mapping[str, int], *, heartbeat: float = HEARTBEAT
+) -> Iterator[Listener]:
     """Show progress on stderr.
 
     Args:
         graph: for the names of cells.
         todo: per model, how many cells are missing.
+        heartbeat: seconds between two lines where there is no terminal.
     """
-    bars = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("cells"),
-        TimeRemainingColumn(),
-        console=err,
-        disable=not err.is_terminal,
-    )
-    with bars:
-        tasks = {
-            name: bars.add_task(name, total=count) for name, count in todo.items() if count
-        }
+    tally = Tally(todo)
+    with _interrupts_announced(), _bars(tally) if err.is_terminal else _beats(tally, heartbeat):
 
         def listen(event: Event) -> None:
-            line = _line(graph, event)
+            tally.count(event)
+            line = event_line(graph, event)
             if line is not None:
-                bars.console.print(line)
-            if isinstance(event, Committed) and event.model in tasks:
-                bars.advance(tasks[event.model], len(event.contents))
+                say(line, to=err, style=_STYLES.get(type(event)), indent=2)
 
         yield listen
 
 
-def _line(graph: Graph, event: Event) -> str | None:
+@dataclass
+class Tally:
+    """What is done so far.
+
+    Attributes:
+        todo: per model, how many cells are missing.
+        done: per model, how many of them are filled.
+        at: the model at work.
+    """
+
+    todo: Mapping[str, int]
+    done: dict[str, int] = field(default_factory=dict[str, int])
+    at: str = ""
+
+    def count(self, event: Event) -> None:
+        """Take an event into account."""
+        self.at = event.model
+        if isinstance(event, Committed):
+            self.done[event.model] = self.done.get(event.model, 0) + len(event.contents)
+
+    def line(self, seconds: float) -> str:
+        """Say it in one line."""
+        minutes, rest = divmod(int(seconds), 60)
+        done, all_ = sum(self.done.values()), sum(self.todo.values())
+        own = f"{self.done.get(self.at, 0):,} of {self.todo.get(self.at, 0):,}"
+        at = f"{self.at} {own} cells; " if self.at else ""
+        return f"at work for {minutes}:{rest:02d}: {at}{done:,} of {all_:,} cells in all"
+
+
+@contextmanager
+def _bars(tally: Tally) -> Iterator[None]:
+    """Draw one bar for each model, moved on twice a second by what is counted."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=14),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, auto_refresh=False) as bars:
+        tasks = {
+            name: bars.add_task(name, total=count) for name, count in tally.todo.items() if count
+        }
+
+        def draw() -> None:
+            for name, task in tasks.items():
+                bars.update(task, completed=tally.done.get(name, 0))
+            bars.refresh()
+
+        with _every(0.5, draw):
+            yield
+        draw()
+
+
+@contextmanager
+def _beats(tally: Tally, seconds: float) -> Iterator[None]:
+    began = time.monotonic()
+    with _every(seconds, lambda: say(tally.line(time.monotonic() - began), to=err)):
+        yield
+
+
+@contextmanager
+def _every(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+    """Do something again and again from a thread of its own, until the block ends."""
+    ended = threading.Event()
+
+    def go_on() -> None:
+        while not ended.wait(seconds):
+            act()
+
+    thread = threading.Thread(target=go_on, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextmanager
+def _interrupts_announced() -> Iterator[None]:
+    """Say at once that Ctrl-C was heard: the batches in flight are still brought to their end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        say("stopping after the batches in flight", to=err)
+        signal.signal(signal.SIGINT, before)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+_STYLES: dict[type, str] = {Failed: "red", NeedsPlan: "yellow", Waiting: "yellow"}
+
+
+def event_line(graph: Graph, event: Event) -> str | None:
+    """Say what happened in one line; None for what need not be said."""
     cadence = graph.model(event.model).cadence
 
     def named(cells: IntervalSet) -> str:
@@ -70,19 +171,19 @@ def _line(graph: Graph, event: Event) -> str | None:
         case Committed():
             cells = named(IntervalSet.of([event.interval]))
             passed = sum(result.passed for result in event.audits)
-            seconds = event.timing.total
             return (
-                f"✔ {event.model} {cells}: {event.rows:,} rows, audits {passed}/"
-                f"{len(event.audits)}, {seconds:.1f} s"
+                f"done    {event.model} {cells}: {event.rows:,} rows, audits {passed}/"
+                f"{len(event.audits)}, {event.timing.total:.1f} s"
             )
         case Failed():
-            return f"✗ {event.model} {named(IntervalSet.of([event.interval]))}: {event.error}"
+            cells = named(IntervalSet.of([event.interval]))
+            return f"FAILED  {event.model} {cells}: {event.error}"
         case Waiting():
-            return f"… {event.model} {named(event.cells)}: waits for {event.upstream}"
+            return f"waits   {event.model} {named(event.cells)}: for {event.upstream}"
         case NeedsPlan():
             return (
-                f"! {event.model} {named(event.cells)}: {event.upstream} changed since; published "
-                "history changes by a plan only"
+                f"stale   {event.model} {named(event.cells)}: {event.upstream} changed since; "
+                "published history changes by a plan only"
             )
         case _:
             assert_never(event)

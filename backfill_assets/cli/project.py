@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import os
+import sys
+import traceback
 import uuid
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.opening import open_run
 from backfill_assets.models.graph import build_graph
-from backfill_assets.settings import Settings
+from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import SparkSettings, start_session
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
+
+_QUIET = Path(__file__).with_name("log4j2.properties")
 
 
 class CatalogError(BackfillAssetsError):
@@ -31,6 +35,17 @@ class CatalogError(BackfillAssetsError):
         super().__init__(
             f"catalog '{module}': {found}; name a module with MODELS and SOURCES in "
             "BACKFILL_CATALOG"
+        )
+
+
+class DataFolderError(BackfillAssetsError):
+    """The data folder can't be made."""
+
+    def __init__(self, folder: str, found: str) -> None:
+        self.folder = folder
+        super().__init__(
+            f"the data folder {folder} can't be used: {found}; name one that you may write to in "
+            "BACKFILL_DATA_DIR"
         )
 
 
@@ -54,12 +69,17 @@ class LazySpark:
 
 
 def spark_settings(settings: Settings) -> SparkSettings:
-    """Give Spark's part of the settings."""
+    """Give Spark's part of the settings; its log is left to people who debug Spark."""
     return SparkSettings(
         jars_dir=settings.jars_dir,
         warehouse=f"{settings.data_root}/spark-warehouse",
         master=settings.spark_master,
         driver_memory=settings.spark_memory,
+        extra={
+            "spark.log.level": "ERROR",
+            # The level above counts once Spark has started; this file counts from the first line.
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_QUIET}",
+        },
     )
 
 
@@ -69,36 +89,66 @@ def now() -> datetime:
 
 
 def load_graph(settings: Settings) -> Graph:
-    """Import the catalog and check it.
+    """Import the catalog, from the current folder too, and check it.
 
     Raises:
         CatalogError: it can't be imported or lacks MODELS or SOURCES.
+        BackfillAssetsError: a declaration in it is wrong.
     """
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
     try:
         module = importlib.import_module(settings.catalog)
-    except ImportError as error:
-        raise CatalogError(settings.catalog, f"can't be imported ({error})") from error
-    if not (hasattr(module, "MODELS") and hasattr(module, "SOURCES")):
-        raise CatalogError(settings.catalog, "has no MODELS and SOURCES")
+    except BackfillAssetsError:
+        raise
+    except Exception as error:
+        raise CatalogError(settings.catalog, _where(error)) from error
+    lacking = [name for name in ("MODELS", "SOURCES") if not hasattr(module, name)]
+    if lacking:
+        raise CatalogError(settings.catalog, f"has no {' and no '.join(lacking)}")
     return build_graph(module.MODELS, module.SOURCES)
 
 
+def _where(error: Exception) -> str:
+    """Say what an import stumbled over, and at which line of whose file."""
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, (ImportError, SyntaxError)):
+        return said
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{said} ({last.filename}, line {last.lineno})"
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the state, and make the data folder for it if there is none.
+
+    Raises:
+        DataFolderError: the folder can't be made.
+    """
+    if "://" not in settings.data_root:
+        try:
+            Path(settings.data_root).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataFolderError(settings.data_root, error.strerror or str(error)) from error
+    return Store.open(settings.state, clock=now, lease_seconds=settings.lease_seconds)
+
+
 @contextmanager
-def opened_run(environment: str, *, settings: Settings | None = None) -> Iterator[RunContext]:
+def opened_run(environment: str, *, run_id: str | None = None) -> Iterator[RunContext]:
     """Open a run of one environment, and close state and Spark after it."""
-    settings = settings or Settings()
-    os.makedirs(settings.data_root, exist_ok=True)  # noqa: PTH103 - may be a URI
-    store = Store.open(settings.state, clock=now, lease_seconds=settings.lease_seconds)
+    settings = read_settings()
+    graph = load_graph(settings)
+    store = open_store(settings)
     spark = LazySpark(settings)
     try:
         yield open_run(
             store,
-            load_graph(settings),
+            graph,
             environment=environment,
             spark=spark,
             data_root=settings.data_root,
             clock=now,
-            run_id=f"cli-{uuid.uuid4().hex[:12]}",
+            run_id=run_id or f"cli-{uuid.uuid4().hex[:12]}",
         )
     finally:
         spark.stop()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backfill_assets.cli.output import err, out, print_json, print_table
+from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.selecting import selected
@@ -15,11 +17,10 @@ from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
 from backfill_assets.intervals.required import required
 from backfill_assets.planning.needs_work import needs_work
-from backfill_assets.settings import Settings
+from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from backfill_assets.execution.events import Event
     from backfill_assets.execution.run_context import RunContext
@@ -29,33 +30,46 @@ if TYPE_CHECKING:
 
 
 def run(
-    select: Annotated[str, typer.Option(help="models, comma separated; all by default")] = "",
-    start: Annotated[str | None, typer.Option(help="first date or instant")] = None,
-    end: Annotated[
-        str | None, typer.Option(help="last date (included), or instant (excluded)")
+    select: Select = "",
+    start: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="First date, or instant with offset.")
     ] = None,
-    env: Annotated[str, typer.Option(help="the environment")] = "prod",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON alone on stdout")] = False,
+    end: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="Last date (included), or instant (excluded)."),
+    ] = None,
+    env: Env = "prod",
+    as_json: AsJson = False,
 ) -> None:
-    """Fill what is missing, upstream first, in audited batches. Ready cells are left alone.
+    """Fill what is missing, upstream first, in audited batches.
 
-    Exit code 0 when everything asked for is ready, 1 when a batch failed or cells still lack.
+    Ready cells are left alone, so the same command resumes a run that was stopped. Dates are local
+    to each model; a range is rounded outward to whole cells and clipped to the model's life.
 
-    Example: backfill run --select commerce.orders --start 2018-10-01 --end 2018-10-31
+    Exit code: 0 when every cell asked for is ready, 1 when a batch failed or cells still lack.
+
+    Example: backfill run
+
+    Example: backfill run --select web.events --start 2025-05-01 --end 2025-05-07
     """
-    settings = Settings()
-    with opened_run(env, settings=settings) as opened:
+    run_id = f"cli-{uuid.uuid4().hex[:12]}"
+    with opened_run(env, run_id=run_id) as opened:
         targets = _targets(opened, selected(opened.graph, select), start, end)
         todo = _missing(opened, targets)
-        if not any(todo.values()):
-            _nothing(env, len(targets), as_json=as_json)
-            return
-        err.print(f"run {opened.run_id}: resume with the same command at any time")
-        with shown(opened.graph, todo) as listener:
-            told = run_graph(opened, targets, listener, batches_at_once=settings.max_batches)
+        told: dict[str, tuple[Event, ...]] = {}
+        if any(todo.values()):
+            _announce(opened, todo)
+            at_once = read_settings().max_batches
+            with shown(opened.graph, todo) as listener:
+                told = run_graph(opened, targets, listener, batches_at_once=at_once)
         lacking = _missing(opened, targets)
-    _report(env, told, lacking, as_json=as_json)
-    if any(lacking.values()) or _failures(told):
+    rows = {name: _summary(events, lacking[name]) for name, events in told.items()}
+    if as_json:
+        missing = sum(lacking.values())
+        print_json({"environment": env, "run_id": run_id, "missing": missing, "models": rows})
+    else:
+        _report(env, len(targets), rows)
+    if any(lacking.values()) or any(row["failed"] for row in rows.values()):
         raise typer.Exit(1)
 
 
@@ -68,31 +82,38 @@ def _targets(
         OutsideLifeError: the range lies outside the life of every model asked for.
     """
     targets: dict[str, IntervalSet] = {}
-    outside: OutsideLifeError | None = None
+    outside: dict[str, OutsideLifeError] = {}
     for name in names:
         cadence = opened.graph.model(name).cadence
-        window = None
-        if (start or end) and cadence.start is not None:
-            try:
-                asked = parse_range(
-                    start or cadence.start, end or cadence.end or opened.clock(), cadence
-                )
-            except OutsideLifeError as error:
-                outside = error
-                err.print(f"{name}: left out: {error}")
-                continue
-            if asked.note:
-                err.print(f"{name}: {asked.note}")
-            window = asked.interval
-        targets[name] = _required(cadence, window, opened.clock())
-    if outside is not None and not targets:
-        raise outside
+        try:
+            window = _window(opened, name, cadence, start, end)
+        except OutsideLifeError as error:
+            outside[name] = error
+            continue
+        first, last = (window.start, window.end) if window else (None, None)
+        targets[name] = required(cadence, start=first, end=last, now=opened.clock())
+    if outside and not any(_cut(opened, name) for name in targets):
+        raise next(iter(outside.values()))
+    for name, error in outside.items():
+        say(f"{name}: left out: {error}", to=err, indent=2)
     return targets
 
 
-def _required(cadence: Cadence, window: Interval | None, now: datetime) -> IntervalSet:
-    start, end = (window.start, window.end) if window else (None, None)
-    return required(cadence, start=start, end=end, now=now)
+def _window(
+    opened: RunContext, name: str, cadence: Cadence, start: str | None, end: str | None
+) -> Interval | None:
+    if cadence.start is None or (start is None and end is None):
+        return None
+    last = cadence.end or opened.clock()
+    asked = parse_range(start or cadence.start, end or last, cadence)
+    if asked.note:
+        say(f"{name}: {asked.note}", to=err, indent=2)
+    return asked.interval
+
+
+def _cut(opened: RunContext, name: str) -> bool:
+    """Whether a model lives on a grid that a range can be cut on."""
+    return opened.graph.model(name).cadence.start is not None
 
 
 def _missing(opened: RunContext, targets: Mapping[str, IntervalSet]) -> dict[str, int]:
@@ -104,43 +125,48 @@ def _missing(opened: RunContext, targets: Mapping[str, IntervalSet]) -> dict[str
     }
 
 
-def _nothing(env: str, models: int, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"environment": env, "models": {}, "missing": 0})
-        return
-    out.print(f"{env}: nothing to do, every required cell of {models} models is ready.")
-
-
-def _failures(told: Mapping[str, tuple[Event, ...]]) -> list[Failed]:
-    return [one for events in told.values() for one in events if isinstance(one, Failed)]
-
-
-def _report(
-    env: str,
-    told: Mapping[str, tuple[Event, ...]],
-    lacking: Mapping[str, int],
-    *,
-    as_json: bool,
-) -> None:
-    rows = {name: _summary(events, lacking[name]) for name, events in told.items()}
-    if as_json:
-        print_json({"environment": env, "models": rows, "missing": sum(lacking.values())})
-        return
-    print_table(
-        ("model", "cells#", "batches#", "rows#", "failed#", "waiting#", "still missing#"),
-        [
-            (name, *(f"{row[key]:,}" for key in _COUNTS))
-            for name, row in rows.items()
-        ],
+def _announce(opened: RunContext, todo: Mapping[str, int]) -> None:
+    missing = counted(sum(todo.values()), "cell")
+    models = counted(sum(1 for count in todo.values() if count), "model")
+    say(
+        f"run {opened.run_id}: {missing} of {models} missing; stop it at any time, the same "
+        "command goes on from there",
+        to=err,
     )
-    failed, missing = len(_failures(told)), sum(lacking.values())
-    if missing:
-        out.print("Next: backfill status | backfill why MODEL CELL | backfill run")
-    filled = sum(row["cells"] for row in rows.values())
-    out.print(f"{env}: {filled:,} cells filled, {failed} batches failed, {missing:,} cells missing.")
 
 
-_COUNTS = ("cells", "batches", "rows", "failed", "waiting", "missing")
+_HEADINGS = (
+    Heading("model"),
+    Heading("cells", number=True),
+    Heading("batches", number=True, spare=2),
+    Heading("rows", number=True, spare=1),
+    Heading("failed", number=True),
+    Heading("missing", number=True),
+)
+
+
+def _report(env: str, models: int, rows: Mapping[str, Mapping[str, Any]]) -> None:
+    if not rows:
+        say(f"{env}: nothing to do, every required cell of {counted(models, 'model')} is ready.")
+        return
+    moved = {name: row for name, row in rows.items() if any(row[key] for key in _COUNTS)}
+    print_table(
+        _HEADINGS, [(name, *(f"{row[key]:,}" for key in _COUNTS)) for name, row in moved.items()]
+    )
+    filled, failed, missing = (
+        sum(row[key] for row in rows.values()) for key in ("cells", "failed", "missing")
+    )
+    if failed:
+        say("Next: backfill batches --failed")
+    elif missing:
+        say("Next: backfill status, then backfill why MODEL CELL for one that waits")
+    say(
+        f"{env}: {counted(filled, 'cell')} filled, {counted(failed, 'batch', 'batches')} failed, "
+        f"{counted(missing, 'cell')} missing."
+    )
+
+
+_COUNTS = ("cells", "batches", "rows", "failed", "missing")
 
 
 def _summary(events: tuple[Event, ...], missing: int) -> dict[str, Any]:

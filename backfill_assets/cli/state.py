@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from backfill_assets.cli.output import out, print_json
-from backfill_assets.cli.project import load_graph, now
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import Heading, counted, print_json, print_table, say
+from backfill_assets.cli.project import load_graph, open_store
 from backfill_assets.execution.state_rebuild import rebuild_state
-from backfill_assets.settings import Settings
-from backfill_assets.state.store import Store
+from backfill_assets.settings import read_settings
 
-app = typer.Typer(no_args_is_help=True, help="Look after the state database.")
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.callback()
@@ -21,24 +19,23 @@ def state() -> None:
 
 
 @app.command()
-def rebuild(
-    as_json: Annotated[bool, typer.Option("--json", help="JSON alone on stdout")] = False,
-) -> None:
+def rebuild(as_json: AsJson = False) -> None:
     """Recreate the ready records from the tables' own commits, into an empty state.
 
-    Move a damaged state file aside first; this never writes into one that holds something.
+    Move a damaged state file aside first: this never writes into a state that holds something.
 
     Example: mv data/state.db data/state.db.old && backfill state rebuild
     """
-    settings = Settings()
-    store = Store.open(settings.state, clock=now, lease_seconds=settings.lease_seconds)
-    try:
-        found = rebuild_state(store, load_graph(settings), data_root=settings.data_root)
-    finally:
-        store.close()
+    settings = read_settings()
+    graph = load_graph(settings)
+    with open_store(settings) as store:
+        found = rebuild_state(store, graph, data_root=settings.data_root)
     if as_json:
         print_json(found)
         return
-    for version, batches in found.items():
-        out.print(f"{version}: {batches} batches")
-    out.print(f"{sum(found.values())} batches of {len(found)} tables rebuilt.")
+    rows = [(version, f"{batches:,}") for version, batches in found.items()]
+    if rows:
+        print_table((Heading("version"), Heading("batches", number=True)), rows)
+    batches, tables = sum(found.values()), counted(len(found), "table")
+    say("Next: backfill status")
+    say(f"{counted(batches, 'batch', 'batches')} of {tables} rebuilt.")

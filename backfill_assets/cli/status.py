@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from backfill_assets.cli.output import bar, out, print_json, print_table
+from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import Heading, bar, counted, print_json, print_table, say
 from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.selecting import selected
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.needs_work import needs_work
 
@@ -18,31 +18,38 @@ if TYPE_CHECKING:
     from backfill_assets.planning.needs_work import Work
 
 
-def status(
-    select: Annotated[str, typer.Option(help="models, comma separated; all by default")] = "",
-    env: Annotated[str, typer.Option(help="the environment")] = "prod",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON alone on stdout")] = False,
-) -> None:
-    """Show per model what is required, ready, missing and stale, as ranges of cells.
+def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> None:
+    """Show per model what is required, ready, missing and stale.
 
-    Example: backfill status --select marketing.campaign_performance
+    Required are the cells of a model's life that are due; ready those that hold audited data; stale
+    those ready ones that something upstream has overtaken since. Nothing is computed.
+
+    Exit code: 0, also when cells are missing.
+
+    Example: backfill status
+
+    Example: backfill status --select marketing.campaign_performance --json
     """
     with opened_run(env) as run:
         view, now = run.view(), run.clock()
-        work = {
-            name: needs_work(
-                run.graph, view, run.graph.model(name), now=now, reads=run.reads.get(name)
+        rows = [
+            _row(
+                run,
+                name,
+                needs_work(
+                    run.graph, view, run.graph.model(name), now=now, reads=run.reads.get(name)
+                ),
+                view.claimed.get(name, IntervalSet.empty()),
             )
             for name in selected(run.graph, select)
-        }
-        rows = [_row(run, name, work[name]) for name in work]
+        ]
     if as_json:
         print_json({"environment": env, "models": rows})
         return
     _print(env, rows)
 
 
-def _row(run: RunContext, name: str, work: Work) -> dict[str, Any]:
+def _row(run: RunContext, name: str, work: Work, claimed: IntervalSet) -> dict[str, Any]:
     model = run.graph.model(name)
     count = model.cadence.count
     return {
@@ -51,6 +58,7 @@ def _row(run: RunContext, name: str, work: Work) -> dict[str, Any]:
         "ready": count(work.ready),
         "missing": count(work.gaps),
         "stale": count(work.stale_cells),
+        "running": count(claimed & work.gaps),
         "required_ranges": ranges_text(model.cadence, work.required),
         "missing_ranges": ranges_text(model.cadence, work.gaps),
         "stale_ranges": ranges_text(model.cadence, work.stale_cells),
@@ -69,39 +77,52 @@ def _watermark(run: RunContext, model: Model) -> str | None:
     return mark.isoformat() if mark else None
 
 
+_HEADINGS = (
+    Heading("model"),
+    Heading("", spare=1),
+    Heading("ready", number=True),
+    Heading("required", number=True),
+    Heading("missing", number=True),
+    Heading("stale", number=True),
+)
+
+
 def _print(env: str, rows: list[dict[str, Any]]) -> None:
+    counts = ("ready", "required", "missing", "stale")
     print_table(
-        ("model", "", "ready#", "required#", "missing#", "stale#", "missing / stale cells"),
+        _HEADINGS,
         [
-            (
-                row["model"],
-                bar(row["ready"], row["required"]),
-                f"{row['ready']:,}",
-                f"{row['required']:,}",
-                f"{row['missing']:,}",
-                f"{row['stale']:,}",
-                _remark(row),
-            )
+            (row["model"], bar(row["ready"], row["required"]), *(f"{row[key]:,}" for key in counts))
             for row in rows
         ],
     )
     for row in rows:
-        if row["changed"]:
-            out.print(
-                f"~ {row['model']}: the loaded logic is not what {env} runs; {env} goes on with its "
-                "own snapshot until a plan promotes the new one"
-            )
-    missing, stale = (sum(row[key] for row in rows) for key in ("missing", "stale"))
+        for line in _remarks(env, row):
+            say(line, indent=2)
+    missing, stale, running = (
+        sum(row[key] for row in rows) for key in ("missing", "stale", "running")
+    )
     if missing:
-        out.print("Next: backfill run")
-    out.print(f"{env}: {len(rows)} models, {missing:,} cells missing, {stale:,} stale.")
+        say("Next: backfill run")
+    tail = f", {running:,} of them at work" if running else ""
+    say(
+        f"{env}: {counted(len(rows), 'model')}, {counted(missing, 'cell')} missing{tail}, "
+        f"{stale:,} stale."
+    )
 
 
-def _remark(row: dict[str, Any]) -> str:
-    parts: list[str] = []
+def _remarks(env: str, row: dict[str, Any]) -> list[str]:
+    name, remarks = row["model"], []
     if row["missing"]:
-        parts.append(row["missing_ranges"])
+        remarks.append(f"missing  {name}: {row['missing_ranges']}")
     if row["stale"]:
-        because = ", ".join(row["stale_because"])
-        parts.append(f"stale: {row['stale_ranges']} ({because} changed; needs a plan)")
-    return "; ".join(parts)
+        because = ", ".join(
+            f"{up} changed in {cells}" for up, cells in row["stale_because"].items()
+        )
+        remarks.append(f"stale    {name}: {row['stale_ranges']}; {because}; needs a plan")
+    if row["changed"]:
+        remarks.append(
+            f"changed  {name}: the loaded logic is not what {env} runs, which goes on with its own "
+            "snapshot until a plan promotes the new one"
+        )
+    return remarks

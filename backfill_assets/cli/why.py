@@ -3,41 +3,72 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backfill_assets.cli.output import out, print_json
+from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.project import opened_run
+from backfill_assets.cli.selecting import model_named
+from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.parse_range import parse_interval
+from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.planning.explain import why as explain
+
+if TYPE_CHECKING:
+    from backfill_assets.intervals.cadence import Cadence
 
 
 def why(
-    model: Annotated[str, typer.Argument(help="for example marketing.campaign_performance")],
+    model: Annotated[str, typer.Argument(help="Such as marketing.campaign_performance.")],
     interval: Annotated[
-        str, typer.Argument(help="a partition key, or START..END (dates, both included)")
+        str, typer.Argument(help="A partition key, or FIRST..LAST: keys or dates, both included.")
     ],
-    env: Annotated[str, typer.Option(help="the environment")] = "prod",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON alone on stdout")] = False,
+    env: Env = "prod",
+    as_json: AsJson = False,
 ) -> None:
-    """Tell which branch of the rule fired for a cell, and follow it upstream.
+    """Tell why cells are, or are not, in the next work.
+
+    The reason is followed upstream. The word after the cells is the branch of the rule: gap, waits, running, upstream changed,
+    ready, not required.
 
     Example: backfill why commerce.fact_orders 2018-10-03
+
+    Example: backfill why web.sessions 2025-05-01..2025-05-31
     """
     with opened_run(env) as run:
-        cadence = run.graph.model(model).cadence
-        if ".." in interval:
-            start, _, end = interval.partition("..")
-            asked = parse_interval(start, end, cadence)
-        else:
-            asked = cadence.cell(interval)
-        reasons = explain(
-            run.graph, run.view(), model, asked, now=run.clock(), reads=run.reads
-        )
+        cadence = model_named(run.graph, model).cadence
+        asked = cells_asked(cadence, interval)
+        reasons = explain(run.graph, run.view(), model, asked, now=run.clock(), reads=run.reads)
     if as_json:
         print_json([asdict(reason) for reason in reasons])
         return
     for reason in reasons:
         indent = "  " * reason.depth
-        out.print(f"{indent}{reason.model} {reason.cells}: {reason.branch}: {reason.text}")
+        line = f"{indent}{reason.model} {reason.cells}: {reason.branch}: {reason.text}"
+        say(line, indent=len(indent) + 4)
+    gaps = sorted({reason.model for reason in reasons if reason.branch == "gap"})
+    if gaps:
+        say(f"Next: backfill run --select {','.join(gaps)}")
+
+
+def cells_asked(cadence: Cadence, text: str) -> Interval:
+    """Read a partition key, or two keys or dates with `..` between them, as whole cells.
+
+    Raises:
+        PartitionKeyError: a single text is not the key of a cell.
+        InstantFormatError: one of two texts is neither a key nor a date.
+        ReversedRangeError: the second one is before the first.
+    """
+    first, dots, last = text.partition("..")
+    if not dots:
+        return cadence.cell(text)
+    try:
+        span = (cadence.cell(first).start, cadence.cell(last).end)
+    except PartitionKeyError:
+        asked = parse_interval(first, last, cadence)
+        return Interval(cadence.floor(asked.start), cadence.ceil(asked.end))
+    if span[1] <= span[0]:
+        return parse_interval(span[0], span[1], cadence)
+    return Interval(*span)

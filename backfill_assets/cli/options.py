@@ -1,0 +1,11 @@
+"""The options that several commands share, so that one word means one thing in all of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Select = Annotated[str, typer.Option(metavar="MODEL,...", help="These models; all unless given.")]
+Env = Annotated[str, typer.Option(metavar="NAME", help="The environment.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, alone, on stdout.")]
