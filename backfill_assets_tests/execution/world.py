@@ -1,0 +1,219 @@
+"""A small world for tests of execution: tables that others land, a state, a clock, and runs.
+
+Sources are landed and tables are read back by another Delta library than the product's, so that
+what a test sees does not depend on the code that it tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+
+from backfill_assets.execution.events import Committed, Event, Failed, NeedsPlan, Skipped, Waiting
+from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.opening import open_run
+from backfill_assets.execution.run_context import Published
+from backfill_assets.intervals import Interval, IntervalSet
+from backfill_assets.intervals.required import required
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.state.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.source import Source
+
+NOW = datetime(2024, 1, 11, tzinfo=UTC)
+LEASE = timedelta(seconds=600)
+_ARROW = {
+    "date": pa.date32(),
+    "bigint": pa.int64(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "decimal(18,2)": pa.decimal128(18, 2),
+}
+
+
+@dataclass
+class Clock:
+    """A clock that stands still until a test moves it."""
+
+    now: datetime = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_lease(self) -> None:
+        """Let every claim and lock of a silent process lapse."""
+        self.now += LEASE + timedelta(seconds=1)
+
+
+@dataclass
+class World:
+    """One data folder with its state."""
+
+    spark: SparkSession
+    root: Path
+    store: Store
+    clock: Clock
+    runs: int = 0
+    environment: str = PROD
+    heard: list[Event] = field(default_factory=list)
+
+    def land(self, source: Source, *rows: tuple[Any, ...], mode: str = "overwrite") -> None:
+        """Write rows of a source, as somebody else would."""
+        land(self.root, source, rows, mode=mode)
+
+    def open(
+        self, graph: Graph, *, published: Published = Published.KEPT, root_id: str | None = None
+    ) -> RunContext:
+        """Open a run, as each entrance does."""
+        self.runs += 1
+        return open_run(
+            self.store,
+            graph,
+            environment=self.environment,
+            spark=lambda: self.spark,
+            data_root=str(self.root),
+            clock=self.clock,
+            run_id=f"run-{self.runs}",
+            root_id=root_id,
+            published=published,
+        )
+
+    def fill(
+        self,
+        graph: Graph,
+        *names: str,
+        cells: IntervalSet | None = None,
+        **how: Any,  # noqa: ANN401
+    ) -> dict[str, tuple[Event, ...]]:
+        """Run some models (all, unless named) over cells (all that are required)."""
+        run = self.open(graph, **how)
+        return self.go(run, *names, cells=cells)
+
+    def go(
+        self, run: RunContext, *names: str, cells: IntervalSet | None = None
+    ) -> dict[str, tuple[Event, ...]]:
+        targets = {
+            name: run_targets(run, name) if cells is None else cells
+            for name in names or run.graph.order
+        }
+        return run_graph(run, targets, self.heard.append, batches_at_once=2)
+
+    def ready(self, graph: Graph, name: str) -> str:
+        """Which cells are ready, as text."""
+        view = self.store.view(self.environment)
+        return ranges_text(graph.model(name).cadence, view.ready(name))
+
+    def path(self, name: str) -> str:
+        """Where the table of a model lies."""
+        return self.store.version_path(self.pointer(name).version)
+
+    def pointer(self, name: str) -> Any:  # noqa: ANN401
+        return self.store.pointers(self.environment)[name]
+
+    def head(self, name: str) -> int:
+        """Delta's newest version of a model's table; -1 for none."""
+        path = self.path(name)
+        return DeltaTable(path).version() if DeltaTable.is_deltatable(path) else -1
+
+    def rows(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
+        """What readers of the environment see: the rows at the pin."""
+        pin = self.pointer(name).delta_version
+        if pin < 0:
+            return []
+        return read(self.path(name), columns or ("ds", "id", "cost"), pin)
+
+    def scribble(self, name: str, *rows: tuple[Any, ...]) -> None:
+        """Append rows to a model's own table by hand, with its cell."""
+        columns = {"ds": "date", "id": "bigint", "cost": "decimal(18,2)", "_cell": "date"}
+        full = [(*row, row[0]) for row in rows]
+        write_deltalake(self.path(name), arrow(columns, full), mode="append")
+
+
+def run_targets(run: RunContext, name: str) -> IntervalSet:
+    return required(run.graph.model(name).cadence, start=None, end=None, now=run.clock())
+
+
+def land(
+    root: Path, source: Source, rows: Iterable[tuple[Any, ...]], *, mode: str = "overwrite"
+) -> None:
+    columns = {column.name: column.dtype for column in source.schema}
+    write_deltalake(
+        str(root / source.path), arrow(columns, rows), mode=mode, schema_mode=_schema(mode)
+    )
+
+
+def _schema(mode: str) -> Any:  # noqa: ANN401
+    return "overwrite" if mode == "overwrite" else None
+
+
+def arrow(columns: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> pa.Table:
+    listed = [dict(zip(columns, map(_value, row), strict=True)) for row in rows]
+    schema = pa.schema([(name, _ARROW[dtype]) for name, dtype in columns.items()])
+    return pa.Table.from_pylist(listed, schema)
+
+
+def _value(value: Any) -> Any:  # noqa: ANN401
+    return Decimal(str(value)).quantize(Decimal("0.01")) if isinstance(value, float) else value
+
+
+def read(path: str, columns: Iterable[str], version: int | None = None) -> list[tuple[Any, ...]]:
+    """Read a table with another library than the product's, in order."""
+    table = DeltaTable(path, version=version).to_pyarrow_table(columns=list(columns))
+    rows = [tuple(row[name] for name in columns) for row in table.to_pylist()]
+    return sorted(rows, key=_order)
+
+
+def _order(row: tuple[Any, ...]) -> tuple[tuple[bool, str], ...]:
+    return tuple((value is None, str(value)) for value in row)
+
+
+def on(number: int) -> date:
+    """A date of January 2024."""
+    return date(2024, 1, number)
+
+
+def row(number: int, id_: int = 1, cost: float = 1.0) -> tuple[date, int, float]:
+    """One event."""
+    return (on(number), id_, cost)
+
+
+def kept(*rows: tuple[date, int, float]) -> list[tuple[date, int, Decimal]]:
+    """The same as a table holds them."""
+    return sorted(((ds, id_, _value(cost)) for ds, id_, cost in rows), key=_order)
+
+
+def ended(events: Iterable[Event], kind: type[Event]) -> list[Any]:
+    """The events of one kind."""
+    return [one for one in events if isinstance(one, kind)]
+
+
+def told(events: Iterable[Event]) -> list[str]:
+    """What happened, one word per event, in no order of threads."""
+    words = {Committed: "committed", Failed: "failed", Skipped: "skipped"}
+    words |= {Waiting: "waiting", NeedsPlan: "needs plan"}
+    return sorted(words[type(one)] for one in events if type(one) in words)
+
+
+def text(graph: Graph, name: str, cells: IntervalSet | Interval | Iterable[Interval]) -> str:
+    """Cells as ranges."""
+    found = [cells] if isinstance(cells, Interval) else cells
+    return ranges_text(graph.model(name).cadence, IntervalSet.of(found))
+
+
+def moved(run: RunContext, **changes: Any) -> RunContext:  # noqa: ANN401
+    return replace(run, **changes)
