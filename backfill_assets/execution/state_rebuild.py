@@ -89,3 +89,25 @@ def _batches(version: str, path: str, known: list[Logged]) -> list[LoggedCommit]
         for logged in known
         if (commit := BatchCommit.from_json(logged.metadata)) is not None
     ]
+
+
+def _save_creator(store: Store, path: str, batches: list[LoggedCommit]) -> None:
+    """Store the model that a table was made for, under every fingerprint that its batches ran.
+
+    One that is loaded is stored by now, with its own words, and stays.
+    """
+    definition = next(
+        (found for one in logged_commits(path, -1) if (found := created_by(one.metadata))), None
+    )
+    if definition is None:
+        return
+    for fingerprint, commit in {one.commit.fingerprint: one.commit for one in batches}.items():
+        store.save_snapshot(
+            fingerprint_id=fingerprint,
+            model=commit.model,
+            version=commit.version,
+            definition=definition,
+            logic="",
+            upstream="",
+            metadata="",
+        )
