@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.settings import Settings, read_settings
@@ -16,7 +16,7 @@ from backfill_assets.warehouse.reading import read_pinned
 from backfill_assets.warehouse.session import SparkSettings, start_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class NotPublishedError(BackfillAssetsError):
@@ -62,7 +62,11 @@ def resolve(model: str, *, env: str = PROD, settings: Settings | None = None) ->
 
 
 def read(
-    model: str, *, env: str = PROD, spark: Any = None, settings: Settings | None = None
+    model: str,
+    *,
+    env: str = PROD,
+    spark: SparkSession | None = None,
+    settings: Settings | None = None,
 ) -> DataFrame:
     """Read a model as an environment has published it.
 

@@ -73,6 +73,8 @@ def _row(run: RunContext, name: str, work: Work, claimed: IntervalSet) -> dict[s
 
 
 def _watermark(run: RunContext, model: Model) -> str | None:
+    if model.time_column is None:
+        return None
     mark = run.store.watermark(run.pointer(model).version)
     return mark.isoformat() if mark else None
 

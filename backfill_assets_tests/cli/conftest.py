@@ -1,0 +1,62 @@
+"""The toy shop as a project in a folder of its own, and the `backfill` command in this process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backfill_assets.cli.app import app, call
+from backfill_assets_tests.cli.prepared import Prepared
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - any JSON
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """Calls `backfill` with arguments."""
+
+    captured: pytest.CaptureFixture[str]
+
+    def __call__(self, *arguments: str) -> Ended:
+        self.captured.readouterr()
+        code = call(app, arguments)
+        said = self.captured.readouterr()
+        return Ended(code, said.out, said.err)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+    """A project with nothing in it yet but the toy shop's declarations."""
+    for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "BACKFILL_STATE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy")
+    return Prepared(tmp_path / "data")
+
+
+@pytest.fixture
+def backfill(shop: Prepared, capsys: pytest.CaptureFixture[str]) -> Backfill:
+    """The command, in the project of `shop`."""
+    del shop
+    return Backfill(capsys)

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import typer
+
+from backfill_assets.cli.app import INTERRUPTED, call
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets_tests.cli.conftest import Backfill
+
+WRONG = {
+    ("status", "--select", "toy.sale"): "there is no model or source 'toy.sale'; did you mean",
+    ("status", "--select", "toy.raw_sales"): "'toy.raw_sales' is a source: somebody else writes",
+    ("status", "--env", "staging"): "staging",
+    ("status", "--nope"): "No such option: --nope (see `backfill status --help`)",
+    ("fly",): "No such command 'fly'",
+    ("why", "toy.sales"): "Missing argument 'interval'",
+    ("why", "toy.sales", "2024-1-1"): "'2024-1-1' is not the key of a cell of one day in UTC.",
+    ("why", "toy.sales", "2024-01-31..2024-01-29"): "it ends where it starts, or before",
+    ("run", "--start", "2024-01-31", "--end", "2024-01-29"): "it ends where it starts, or before",
+    ("run", "--start", "soon"): "'soon' is neither a date nor an instant.",
+    ("run", "--start", "2030-01-01", "--end", "2030-01-31"): "lies wholly outside the model's life",
+    ("batches", "--model", "toy.sale"): "did you mean 'toy.sales'?",
+    ("batches", "--limit", "none"): "Invalid value for '--limit'",
+    ("audit", "--select", "toy.sale"): "did you mean 'toy.sales'?",
+}
+
+
+@pytest.mark.parametrize(("asked", "said"), WRONG.items())
+def test_what_cannot_be_done_is_one_line_on_stderr_and_exit_code_1(
+    backfill: Backfill, asked: tuple[str, ...], said: str
+):
+    ended = backfill(*asked)
+
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("error: ")
+    assert ended.err.count("\n") == 1
+    assert said in ended.err
+
+
+SETTINGS = {
+    "BACKFILL_MAX_BATCHES": ("many", "BACKFILL_MAX_BATCHES is 'many': Input should be a valid"),
+    "BACKFILL_LEASE_SECONDS": ("0", "BACKFILL_LEASE_SECONDS is '0': Input should be greater than"),
+    "BACKFILL_CATALOG": ("no_such_package.catalog", "catalog 'no_such_package.catalog': "),
+    "BACKFILL_DATA_DIR": ("s3://bucket/data", "BACKFILL_STATE_URL is '': a state can't lie in"),
+    "BACKFILL_STATE_URL": ("mysql://localhost/state", "mysql"),
+}
+
+
+@pytest.mark.parametrize(("setting", "value", "said"), [(k, *v) for k, v in SETTINGS.items()])
+def test_a_setting_that_cannot_be_is_named(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, setting: str, value: str, said: str
+):
+    monkeypatch.setenv(setting, value)
+
+    ended = backfill("status")
+
+    assert (ended.code, ended.out) == (1, "")
+    assert said in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_data_folder_that_cannot_be_made_is_named(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path / "file" / "data"))
+
+    ended = backfill("status")
+
+    assert ended.code == 1
+    assert ended.err.startswith(f"error: the data folder {tmp_path}/file/data can't be used: ")
+
+
+CATALOGS = {
+    "MODELS = [": "SyntaxError: '[' was never closed (broken.py, line 1)",
+    "MODELS = SOURCES = undefined": "NameError: name 'undefined' is not defined (",
+    "MODELS = ()": "has no SOURCES",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), CATALOGS.items())
+def test_a_catalog_that_cannot_be_used_is_named_with_the_place(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, said: str
+):
+    (tmp_path / "broken.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    monkeypatch.setenv("BACKFILL_CATALOG", "broken")
+
+    ended = backfill("status")
+
+    assert ended.code == 1
+    assert ended.err.startswith(f"error: catalog 'broken': {said}")
+
+
+def test_the_catalog_is_found_in_the_current_folder(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "catalog_of_here.py").write_text("from backfill_assets_tests.toy import *\n")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("BACKFILL_CATALOG", "catalog_of_here")
+    monkeypatch.chdir(tmp_path)
+
+    assert backfill("status").code == 0
+
+
+def test_an_interrupt_ends_with_130_and_says_what_to_do(capsys: pytest.CaptureFixture[str]):
+    app = typer.Typer()
+
+    @app.command()
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    assert call(app, []) == INTERRUPTED
+    assert capsys.readouterr().err == (
+        "stopped: what was committed stays; the same command does the rest\n"
+    )
+
+
+def test_a_defect_keeps_its_traceback():
+    app = typer.Typer()
+
+    @app.command()
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        call(app, [])

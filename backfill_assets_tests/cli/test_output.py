@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from backfill_assets.cli import output
+from backfill_assets.cli.output import Heading, bar, counted, print_table, say, size_text
+from backfill_assets.cli.progress import Tally
+from backfill_assets.execution.events import Committed, Started, Timing
+from backfill_assets.intervals.cadence import Daily
+from backfill_assets.models.content import Content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HEADINGS = (
+    Heading("model"),
+    Heading("rows", number=True, spare=1),
+    Heading("run", spare=2),
+    Heading("missing", number=True),
+)
+LONG = "word " * 99 + "end"
+NOTHING = Content(0, 0, {})
+ROWS = [("marketing.campaign_trends_monthly", "12", "cli-0123456789ab", "7")]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], io.StringIO]:
+    """Put a terminal of some width in stdout's place."""
+
+    def of(width: int) -> io.StringIO:
+        written = io.StringIO()
+        console = Console(
+            file=written, width=width, force_terminal=True, color_system=None, highlight=False
+        )
+        monkeypatch.setattr(output, "out", console)
+        return written
+
+    return of
+
+
+def test_a_narrow_terminal_is_spared_the_least_needed_columns(
+    terminal: Callable[[int], io.StringIO],
+):
+    written = terminal(60)
+
+    print_table(HEADINGS, ROWS)
+
+    assert written.getvalue().splitlines() == [
+        "model                              rows  missing",
+        "marketing.campaign_trends_monthly    12        7",
+    ]
+
+
+def test_a_model_is_named_whole_on_any_terminal(terminal: Callable[[int], io.StringIO]):
+    written = terminal(20)
+
+    print_table(HEADINGS, ROWS)
+
+    assert "marketing.campaign_trends_monthly        7" in written.getvalue()
+
+
+def test_a_pipe_gets_every_column_and_whole_lines(capsys: pytest.CaptureFixture[str]):
+    print_table(HEADINGS, ROWS)
+    say(LONG)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["model", "rows", "run", "missing"]
+    assert lines[2] == LONG
+
+
+def test_long_lines_break_between_words_on_a_terminal(terminal: Callable[[int], io.StringIO]):
+    written = terminal(20)
+
+    say("commerce.fact_orders 2018-10-03: ready", indent=4)
+
+    assert written.getvalue().splitlines() == [
+        "commerce.fact_orders",
+        "    2018-10-03:",
+        "    ready",
+    ]
+
+
+def test_a_bar_is_full_only_when_all_is_done():
+    assert (bar(0, 10, 4), bar(9, 10, 4), bar(10, 10, 4), bar(0, 0, 4)) == (
+        "░░░░",
+        "███░",
+        "████",
+        "████",
+    )
+
+
+def test_a_bar_is_plain_where_its_signs_cannot_be_written(monkeypatch: pytest.MonkeyPatch):
+    ascii_only = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(output, "out", Console(file=ascii_only))
+
+    assert bar(1, 2, 4) == "##.."
+
+
+def test_counts_agree_with_their_nouns():
+    assert counted(1, "batch", "batches") == "1 batch"
+    assert counted(2000, "batch", "batches") == "2,000 batches"
+    assert counted(0, "cell") == "0 cells"
+
+
+def test_sizes_are_written_as_people_read_them():
+    assert [size_text(size) for size in (None, 0, 999, 89_042, 2_500_000_000)] == [
+        "",
+        "0 B",
+        "999 B",
+        "89.0 kB",
+        "2.5 GB",
+    ]
+
+
+def test_a_heartbeat_says_what_is_at_work_and_how_far_all_is():
+    days = Daily(start="2024-01-01", end="2024-01-03")
+    cells = [days.cell(key) for key in ("2024-01-01", "2024-01-02", "2024-01-03")]
+    tally = Tally({"toy.sales": 7, "toy.clicks": 24})
+
+    tally.count(Started("toy.sales", "b1", cells[0], 1))
+    tally.count(
+        Committed("toy.sales", "b1", cells[0], 0, dict.fromkeys(cells, NOTHING), (), 0, Timing())
+    )
+
+    assert tally.line(125.0) == "at work for 2:05: toy.sales 3 of 7 cells; 3 of 31 cells in all"

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.cli.conftest import Backfill
+    from backfill_assets_tests.cli.prepared import Prepared
+
+
+def test_a_run_says_its_id_before_it_starts_and_how_to_go_on(backfill: Backfill):
+    first = backfill("run", "--select", "toy.sales").err.splitlines()[0]
+
+    assert first.startswith("run cli-")
+    assert first.endswith(
+        ": 7 cells of 1 model missing; stop it at any time, the same command goes on from there"
+    )
+
+
+def test_a_source_that_was_never_landed_is_named_and_fails_its_readers_alone(backfill: Backfill):
+    ended = backfill("run", "--select", "toy.sales,toy.shops")
+
+    assert ended.code == 1
+    assert "FAILED  toy.sales 2024-01-28..2024-02-03 (7): 'toy.raw_sales' has no Delta table" in (
+        ended.err
+    )
+    assert "FAILED  toy.shops whole: 'toy.raw_shops' has no Delta table" in ended.err
+    assert ended.lines[-1] == "prod: 0 cells filled, 2 batches failed, 8 cells missing."
+
+
+def test_cells_that_wait_leave_the_exit_code_1(backfill: Backfill):
+    ended = backfill("run", "--select", "toy.sales_monthly", "--json")
+
+    assert (ended.code, ended.json["missing"]) == (1, 2)
+    assert ended.json["models"]["toy.sales_monthly"]["waiting"] == 1
+    assert "waits   toy.sales_monthly 2024-01-01..2024-02-01 (2): for toy.sales" in ended.err
+
+
+def test_a_run_with_nothing_to_do_says_so_and_ends_with_0(shop: Prepared, backfill: Backfill):
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+
+    ended = backfill("run", "--select", "toy.sales")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == "prod: nothing to do, every required cell of 1 model is ready.\n"
+
+
+def test_json_has_the_same_shape_when_there_is_nothing_to_do(shop: Prepared, backfill: Backfill):
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+
+    done = backfill("run", "--select", "toy.sales", "--json").json
+
+    assert done.keys() == {"environment", "run_id", "missing", "models"}
+
+
+def test_a_range_is_clipped_to_the_life_of_each_model_with_a_note(
+    shop: Prepared, backfill: Backfill
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-31")
+
+    ended = backfill("run", "--select", "toy.sales", "--start", "2024-01-01", "--end", "2024-01-31")
+
+    assert ended.code == 0
+    assert ended.err.startswith("toy.sales: clipped to the model's life: 2024-01-28T00:00Z to ")
+
+
+def test_a_model_whose_life_a_range_misses_is_left_out_with_a_note(
+    shop: Prepared, backfill: Backfill
+):
+    shop.fill("toy.sales", "2024-02-01", "2024-02-03")
+
+    ended = backfill(
+        "run", "--select", "toy.sales,toy.clicks", "--start", "2024-02-01", "--end", "2024-02-03"
+    )
+
+    assert ended.code == 0
+    assert ended.err.startswith("toy.clicks: left out: The range ")
+
+
+def test_an_audit_of_nothing_passes_and_says_what_is_not_published(backfill: Backfill):
+    ended = backfill("audit", "--select", "toy.sales")
+
+    assert ended.code == 0
+    assert ended.lines == [
+        "nothing is published yet of toy.sales",
+        "prod: 0 audits of 1 model: 0 passed, 0 blocking and 0 warning ones failed.",
+    ]
+
+
+def test_a_rebuild_refuses_a_state_that_holds_something(shop: Prepared, backfill: Backfill):
+    shop.fill("toy.sales", "2024-02-01", "2024-02-03")
+
+    ended = backfill("state", "rebuild")
+
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("error: ")
+
+
+def test_a_rebuild_of_nothing_tells_so(backfill: Backfill):
+    assert backfill("state", "rebuild").lines[-1] == "0 batches of 0 tables rebuilt."

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.cli.conftest import Backfill
+    from backfill_assets_tests.cli.prepared import Prepared
+
+
+def test_what_is_missing_is_shown_as_ranges_and_the_count_comes_last(
+    shop: Prepared, backfill: Backfill
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-30")
+
+    ended = backfill("status", "--select", "toy.sales")
+
+    assert ended.code == 0
+    assert ended.lines == [
+        "model                  ready  required  missing  stale",
+        "toy.sales  ████░░░░░░      3         7        4      0",
+        "missing  toy.sales: 2024-01-31..2024-02-03 (4)",
+        "Next: backfill run",
+        "prod: 1 model, 4 cells missing, 0 stale.",
+    ]
+
+
+def test_models_are_listed_upstream_first_and_sources_not_at_all(backfill: Backfill):
+    models = [row["model"] for row in backfill("status", "--json").json["models"]]
+
+    assert models.index("toy.sales") < models.index("toy.sales_of_three_days")
+    assert "toy.raw_sales" not in models
+
+
+def test_a_cell_is_stale_once_what_it_read_has_changed(shop: Prepared, backfill: Backfill):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-31")
+    shop.fill("toy.sales_of_three_days", "2024-01-30", "2024-01-31")
+    shop.change("toy.sales", "2024-01-29", "2024-01-29")
+
+    ended = backfill("status", "--select", "toy.sales_of_three_days", "--json")
+
+    (row,) = ended.json["models"]
+    assert (row["ready"], row["stale"]) == (2, 2)
+    assert row["stale_ranges"] == "2024-01-30..2024-01-31 (2)"
+    assert row["stale_because"] == {"toy.sales": "2024-01-29"}
+
+
+def test_what_is_stale_is_said_with_what_changed(shop: Prepared, backfill: Backfill):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-31")
+    shop.fill("toy.sales_of_three_days", "2024-01-30", "2024-01-31")
+    shop.change("toy.sales", "2024-01-29", "2024-01-29")
+
+    said = backfill("status", "--select", "toy.sales_of_three_days").out
+
+    assert (
+        "stale    toy.sales_of_three_days: 2024-01-30..2024-01-31 (2); "
+        "toy.sales changed in 2024-01-29; needs a plan\n" in said
+    )
+
+
+def test_the_watermark_is_the_end_of_the_last_ready_cell(shop: Prepared, backfill: Backfill):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-30")
+
+    marks = {row["model"]: row["watermark"] for row in backfill("status", "--json").json["models"]}
+
+    assert marks["toy.sales"] == "2024-01-31T00:00:00+00:00"
+    assert marks["toy.sales_monthly"] is None
+
+
+def test_cells_of_a_live_batch_are_said_to_be_at_work(shop: Prepared, backfill: Backfill):
+    shop.claim("toy.sales", "2024-01-28", "2024-01-29")
+
+    said = backfill("status", "--select", "toy.sales").lines[-1]
+
+    assert said == "prod: 1 model, 7 cells missing, 2 of them at work, 0 stale."

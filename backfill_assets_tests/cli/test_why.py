@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.cli.conftest import Backfill
+    from backfill_assets_tests.cli.prepared import Prepared
+
+
+def test_a_gap_is_followed_upstream_to_the_model_that_can_be_filled(backfill: Backfill):
+    ended = backfill("why", "toy.sales_of_three_days", "2024-01-30")
+
+    assert ended.code == 0
+    asked, upstream, hint = ended.lines
+    assert asked.startswith("toy.sales_of_three_days 2024-01-30: waits: ")
+    assert upstream.startswith("  toy.sales 2024-01-28..2024-01-30 (3): gap: ")
+    assert hint == "Next: backfill run --select toy.sales"
+
+
+def test_a_ready_cell_names_the_batch_that_built_it(shop: Prepared, backfill: Backfill):
+    batch = shop.fill("toy.sales", "2024-01-28", "2024-01-30")
+
+    (reason,) = backfill("why", "toy.sales", "2024-01-29", "--json").json
+
+    assert (reason["branch"], reason["cells"]) == ("ready", "2024-01-29")
+    assert batch in reason["text"]
+
+
+def test_a_range_of_hours_is_asked_for_by_its_keys(backfill: Backfill):
+    reasons = backfill("why", "toy.clicks", "2024-01-28-03:00..2024-01-28-05:00", "--json").json
+
+    assert [reason["cells"] for reason in reasons] == ["2024-01-28-03:00..2024-01-28-05:00 (3)"]
+
+
+def test_dates_inside_months_mean_the_whole_months(backfill: Backfill):
+    reasons = backfill("why", "toy.sales_monthly", "2024-01-30..2024-02-02", "--json").json
+
+    assert reasons[0]["cells"] == "2024-01-01..2024-02-01 (2)"
+
+
+def test_a_cell_outside_the_life_of_its_model_is_not_required(backfill: Backfill):
+    said = backfill("why", "toy.sales", "2030-01-01").out
+
+    assert said.startswith("toy.sales 2030-01-01: not required: outside what is required: from ")
+
+
+def test_the_one_cell_of_a_full_model_is_called_whole(backfill: Backfill):
+    (reason,) = backfill("why", "toy.shops", "whole", "--json").json
+
+    assert reason["branch"] == "gap"
