@@ -83,7 +83,7 @@ sales = Model(
         row_rule("amount_not_negative", "amount >= 0"),
         row_rule("amount_is_usual", "amount <= 1000", warn=True),
     ],
-    batch_size=2,
+    batch_size=4,
     owner="team:toy",
 )
 sales_of_three_days = Model(
@@ -103,7 +103,7 @@ sales_of_three_days = Model(
     unique_key=["ds"],
     columns=(Column("ds", "date"), Column("amount", "decimal(18,2)")),
     audits=[accepted_range("amount", 0, None)],
-    batch_size=3,
+    batch_size=4,
     batch_concurrency=2,
     owner="team:toy",
 )
@@ -144,6 +144,7 @@ clicks = Model(
     grain="one row per click",
     unique_key=["click_id"],
     columns=raw_clicks.schema,
+    batch_size=4,
     owner="team:toy",
 )
 clicks_daily = Model(

@@ -9,6 +9,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.range_run import run_range
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.required import required
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
@@ -100,7 +101,8 @@ def fill(
         run_range(run, name, target, reporter.listen, batches_at_once=state.batches_at_once)
     except BackfillAssetsError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
-    reporter.untouched(target)
+    due = required(model.cadence, start=None, end=None, now=run.clock())
+    reporter.untouched(target, due)
     yield from reporter.check_results()
     if reporter.lacking:
         raise dg.Failure(description="; ".join(reporter.lacking), allow_retries=False)

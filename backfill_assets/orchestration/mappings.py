@@ -15,8 +15,10 @@ from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.upstream import OwnCells, Upstream
 
-_LONGEST_HOURS = {Unit.HOUR: 1, Unit.DAY: 25, Unit.WEEK: 7 * 24 + 1, Unit.MONTH: 31 * 24 + 1}
-_SHORTEST_HOURS = {Unit.HOUR: 1, Unit.DAY: 23, Unit.WEEK: 7 * 24 - 1, Unit.MONTH: 28 * 24 - 1}
+_HOURS = {Unit.HOUR: 1, Unit.DAY: 24, Unit.WEEK: 7 * 24}
+_LONGEST_MONTH, _SHORTEST_MONTH = 31 * 24, 28 * 24
+_CLOCK_CHANGE = 1
+"""Hours by which a local day may be longer or shorter than a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +36,30 @@ class CompiledLookback:
 
 def compile_lookback(own: Cadence, upstream: Upstream, theirs: Cadence) -> CompiledLookback:
     """Count a lookback in the reader's cells, rounded up where it doesn't divide."""
-    if isinstance(upstream.lookback, OwnCells):
-        return CompiledLookback(-upstream.lookback.count, exact=True)
-    if upstream.lookback == 0:
-        return CompiledLookback(0, exact=True)
-    if own.unit is theirs.unit:
-        return CompiledLookback(-upstream.lookback, exact=True)
-    hours = upstream.lookback * _LONGEST_HOURS[theirs.unit]
-    return CompiledLookback(-math.ceil(hours / _SHORTEST_HOURS[own.unit]), exact=False)
+    lookback = upstream.lookback
+    if isinstance(lookback, OwnCells):
+        return CompiledLookback(-lookback.count, exact=True)
+    if lookback == 0 or own.unit is theirs.unit:
+        return CompiledLookback(-lookback, exact=True)
+    if own.tz == "UTC" and own.unit in _HOURS and theirs.unit in _HOURS:
+        hours, left = divmod(lookback * _HOURS[theirs.unit], _HOURS[own.unit])
+        return CompiledLookback(-hours - bool(left), exact=not left)
+    hours = lookback * _longest(theirs)
+    return CompiledLookback(-math.ceil(hours / _shortest(own)), exact=False)
+
+
+def _longest(cadence: Cadence) -> int:
+    hours = _HOURS.get(cadence.unit, _LONGEST_MONTH)
+    return hours + (_CLOCK_CHANGE if _moves(cadence) else 0)
+
+
+def _shortest(cadence: Cadence) -> int:
+    hours = _HOURS.get(cadence.unit, _SHORTEST_MONTH)
+    return hours - (_CLOCK_CHANGE if _moves(cadence) else 0)
+
+
+def _moves(cadence: Cadence) -> bool:
+    return cadence.tz != "UTC" and cadence.unit is not Unit.HOUR
 
 
 def dependency(own: Cadence, upstream: Upstream, theirs: Cadence, key: dg.AssetKey) -> dg.AssetDep:

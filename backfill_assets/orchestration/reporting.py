@@ -74,10 +74,13 @@ class Reporter:
                 said = {"stale": True, "changed_upstream": event.upstream}
                 self._observed(event.cells - self.told, why, said)
 
-    def untouched(self, target: IntervalSet) -> None:
-        """Report the targeted cells that nothing was told of: they aren't required, or not yet."""
-        if cells := target - self.told:
-            self._observed(cells, "not required, or not due yet; nothing was done", {})
+    def untouched(self, cells: IntervalSet, required: IntervalSet) -> None:
+        """Report those of the targeted cells that nothing was told of."""
+        left = cells - self.told
+        if left & required:
+            self._lacks(left & required, "left by another run that was at work here; run again")
+        if left - required:
+            self._observed(left - required, "not required, or not due yet: nothing was done", {})
 
     def check_results(self) -> Iterator[dg.AssetCheckResult]:
         """Give one result per audit over everything that this run was about.

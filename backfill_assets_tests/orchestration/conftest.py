@@ -3,12 +3,14 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+import dagster as dg
 import pytest
 
 from backfill_assets_tests.orchestration.shop import Shop
 from backfill_assets_tests.toy import land
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -25,8 +27,9 @@ def landed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.fixture
 def shop(
     spark: SparkSession, landed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Shop:
+) -> Iterator[Shop]:
     root = tmp_path / "data"
     shutil.copytree(landed, root)
     monkeypatch.setenv("BACKFILL_DATA_DIR", str(root))
-    return Shop(spark, str(root))
+    with dg.DagsterInstance.ephemeral(str(tmp_path)) as instance:
+        yield Shop(spark, str(root), instance)

@@ -1,14 +1,23 @@
 """The toy shop in this process: fill models through Dagster, and read back what it was told."""
 
+# ruff: noqa: S608 - the SQL is the tests' own
+
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from backfill_assets.orchestration.resources import SparkResource, StateResource
-from backfill_assets_tests.toy import land_rows, raw_sales
+from backfill_assets.execution.batch_run import run_batch
+from backfill_assets.execution.events import Committed
+from backfill_assets.execution.opening import open_run
+from backfill_assets.execution.requests import batch_request
+from backfill_assets.models.graph import build_graph
+from backfill_assets.orchestration.building import AUDITS_JOB
+from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets_tests.toy import MODELS, SOURCES, land_rows, raw_sales
 from backfill_assets_tests.toy_definitions import defs
 
 if TYPE_CHECKING:
@@ -46,7 +55,7 @@ class Shop:
 
     spark: SparkSession
     root: str
-    instance: dg.DagsterInstance = field(default_factory=dg.DagsterInstance.ephemeral)
+    instance: dg.DagsterInstance
 
     def fill(
         self, *models: str, cells: str = "", spark: SparkResource | None = None, **tags: str
@@ -66,12 +75,36 @@ class Shop:
             raise_on_error=False,
         )
 
+    def audit(self) -> dg.ExecuteInProcessResult:
+        """Run the job that audits what is published."""
+        job = defs.resolve_job_def(AUDITS_JOB)
+        return job.execute_in_process(
+            resources=self.resources(), instance=self.instance, raise_on_error=False
+        )
+
     def resources(self, spark: SparkResource | None = None) -> dict[str, Any]:
         return {"spark": spark or lent(self.spark), "state": StateResource()}
 
     def sell(self, day: str, shop: str, amount: float) -> None:
         """A row comes late to the source of sales."""
         land_rows(self.spark, self.root, raw_sales, f"(DATE'{day}', '{shop}', {amount})")
+
+    def refresh(self, model: str, key: str) -> None:
+        """Rewrite a published cell, as a refresh or plan may do."""
+        state = StateResource()
+        run = open_run(
+            state.store,
+            build_graph(MODELS, SOURCES),
+            environment=PROD,
+            spark=lambda: self.spark,
+            data_root=state.data_root,
+            clock=now,
+            run_id="refresh",
+        )
+        declared = run.graph.model(model)
+        request = batch_request(run, declared, declared.cadence.cell(key), reason="refresh")
+        assert isinstance([*run_batch(run, request)][-1], Committed)
+        state.store.close()
 
     def correct(self, day: str) -> None:
         """The rows of a day with a negative amount leave the source."""

@@ -25,8 +25,7 @@ pytestmark = pytest.mark.spark
 
 ALL = f"{DAYS[0]}...{DAYS[-1]}"
 AUDITS = {
-    *("amount_is_usual", "amount_not_negative", "not_null_ds", "not_null_shop"),
-    "unique_grain",
+    *("unique_grain", "amount_not_negative", "amount_is_usual", "not_null_ds", "not_null_shop"),
 }
 
 
@@ -45,10 +44,8 @@ def test_a_single_partition_is_filled_audited_and_told_once(shop: Shop):
     assert said["dagster/partition_row_count"] == 2
     assert "skipped" not in said
     found = checks(result, "toy.sales")
-    own = {name for name in found if not name.startswith("published_")}
     assert all(one.passed for one in found.values())
-    assert {f"published_{name}" for name in own} == set(found) - own
-    assert own >= AUDITS - {"unique_grain"}
+    assert found.keys() == AUDITS | {f"published_{name}" for name in AUDITS}
 
 
 def test_a_range_tells_every_cell_once_empty_ones_too_and_the_next_run_skips_them(shop: Shop):
@@ -100,9 +97,7 @@ def test_a_failing_blocking_audit_keeps_the_good_batches_and_says_what_is_wrong(
     result = shop.fill("toy.sales", "toy.sales_of_three_days", cells=ALL)
 
     assert not result.success
-    assert sorted(keys(result, "toy.sales")) == ["2024-01-28", "2024-01-29", "2024-02-03"] or (
-        sorted(keys(result, "toy.sales")) == [*DAYS[:4], DAYS[6]]
-    )
+    assert sorted(keys(result, "toy.sales")) == list(DAYS[:4])
     for word in ("toy.sales", "2024-02-01", "amount_not_negative", "found 1 of", "allowed 0 rows"):
         assert word in failure(result)
     assert keys(result, "toy.sales_of_three_days") == []  # in one run, a failure stops what follows
@@ -116,7 +111,7 @@ def test_a_failing_blocking_audit_keeps_the_good_batches_and_says_what_is_wrong(
 
     assert again.success
     said = {key: "skipped" in metadata for key, metadata in told(again, "toy.sales")}
-    assert said == {day: day not in {"2024-02-01", "2024-02-02"} for day in DAYS}
+    assert said == {day: day in DAYS[:4] for day in DAYS}
 
 
 def test_a_failing_warning_is_shown_and_stops_nothing(shop: Shop):
@@ -146,11 +141,12 @@ def test_a_cell_whose_input_lacks_fails_with_the_name_of_what_it_waits_for(shop:
 def test_a_published_cell_that_was_overtaken_is_observed_and_not_rewritten(shop: Shop):
     shop.fill("toy.sales_of_three_days", "toy.sales", cells=ALL)
     before = published(shop, "toy.sales_of_three_days", "string(ds)", "int(amount)")
-    _overtake(shop, "2024-02-03")
+    shop.sell("2024-02-03", "north", 5)
+    shop.refresh("toy.sales", "2024-02-03")
 
     result = shop.fill("toy.sales_of_three_days", cells=ALL, spark=NoSpark(spark_config={}))
 
-    assert result.success
+    assert result.success, failure(result)
     [(key, said)] = observed(result, "toy.sales_of_three_days")
     assert key == "2024-02-03"
     assert said == {"stale": True, "changed_upstream": "toy.sales"}

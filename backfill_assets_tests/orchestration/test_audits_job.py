@@ -1,0 +1,55 @@
+"""The job `audits`: every audit once more over what is published, without rebuilding anything."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from deltalake import DeltaTable
+
+from backfill_assets import resolve
+from backfill_assets_tests.orchestration.shop import checks
+from backfill_assets_tests.toy import MODELS
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.orchestration.shop import Shop
+
+pytestmark = pytest.mark.spark
+
+
+def publish_head(shop: Shop, model: str) -> None:
+    """Point prod at whatever the table holds now: what no batch of ours can do."""
+    path, _ = resolve(model)
+    version = DeltaTable(path).version()
+    with closing(sqlite3.connect(f"{shop.root}/state.db")) as state, state:
+        state.execute("UPDATE pointers SET delta_version = ? WHERE model = ?", (version, model))
+
+
+def test_published_data_passes_and_a_planted_failure_fails_the_job(shop: Shop):
+    shop.fill("toy.sales", cells="2024-01-28...2024-01-31")
+
+    passing = shop.audit()
+
+    assert passing.success
+    assert len(passing.get_asset_check_evaluations()) == sum(
+        len(checks(passing, model.name)) for model in MODELS
+    )
+    sold = checks(passing, "toy.sales")["published_amount_not_negative"]
+    assert sold.passed
+    assert sold.metadata["batches"].value == 1
+    assert checks(passing, "toy.shops")["published_unique_grain"].description == "nothing to audit"
+
+    path, _ = resolve("toy.sales")
+    shop.spark.sql(f"UPDATE delta.`{path}` SET amount = -1 WHERE ds = DATE'2024-01-29'")  # noqa: S608
+    assert shop.audit().success  # what is not published is nobody's concern
+
+    publish_head(shop, "toy.sales")
+    failing = shop.audit()
+
+    assert not failing.success
+    found = checks(failing, "toy.sales")["published_amount_not_negative"]
+    assert not found.passed
+    assert "found 2 of" in (found.description or "")
+    assert found.metadata["cells"].value == "2024-01-29"
