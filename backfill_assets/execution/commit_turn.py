@@ -18,7 +18,12 @@ from backfill_assets.snapshots.batch import GAP, BatchCommit
 from backfill_assets.state.locks import TableLockedError
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.warehouse.commit import fence, is_ours, restore
-from backfill_assets.warehouse.tables import head, last_token, logged_commits
+from backfill_assets.warehouse.tables import (
+    CorruptTableError,
+    head,
+    last_token,
+    logged_commits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +84,7 @@ def settle(run: RunContext, model: Model) -> None:
     Raises:
         TableLockedError: a live batch holds the table and did not give it back in time.
         ForeignTableError: something else lies where the version's table belongs.
-        CorruptTableError: the table's log is damaged.
+        CorruptTableError: the table's log is damaged, or lacks commits that the state knows.
     """
     version = run.pointer(model).version
     if head(run.table(model)) != run.store.known_head(version):
@@ -138,8 +143,11 @@ def _refuse_ready(run: RunContext, request: BatchRequest) -> None:
 
 def _reconcile(run: RunContext, path: str, lock: CommitLock) -> bool:
     """Adopt or take back every commit that the state does not know, oldest first."""
-    adopted = False
-    for logged in logged_commits(path, run.store.known_head(lock.version)):
+    adopted, known, newest = False, run.store.known_head(lock.version), head(path)
+    if newest < known:
+        found = f"it ends at commit {newest}, though commit {known} is recorded"
+        raise CorruptTableError(path=path, found=found)
+    for logged in logged_commits(path, known):
         commit = BatchCommit.from_json(logged.metadata)
         if commit is not None and commit.version == lock.version:
             run.store.record(

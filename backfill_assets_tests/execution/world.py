@@ -6,7 +6,7 @@ what a test sees does not depend on the code that it tests.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -72,9 +72,11 @@ class World:
     environment: str = PROD
     heard: list[Event] = field(default_factory=list)
 
-    def land(self, source: Source, *rows: tuple[Any, ...], mode: str = "overwrite") -> None:
-        """Write rows of a source, as somebody else would."""
-        land(self.root, source, rows, mode=mode)
+    def land(self, source: Source, *rows: tuple[Any, ...]) -> None:
+        """Let a source hold these rows, as somebody else would."""
+        columns = {column.name: column.dtype for column in source.schema}
+        path = str(self.root / source.path)
+        write_deltalake(path, arrow(columns, rows), mode="overwrite", schema_mode="overwrite")
 
     def open(
         self, graph: Graph, *, published: Published = Published.KEPT, root_id: str | None = None
@@ -148,19 +150,6 @@ def run_targets(run: RunContext, name: str) -> IntervalSet:
     return required(run.graph.model(name).cadence, start=None, end=None, now=run.clock())
 
 
-def land(
-    root: Path, source: Source, rows: Iterable[tuple[Any, ...]], *, mode: str = "overwrite"
-) -> None:
-    columns = {column.name: column.dtype for column in source.schema}
-    write_deltalake(
-        str(root / source.path), arrow(columns, rows), mode=mode, schema_mode=_schema(mode)
-    )
-
-
-def _schema(mode: str) -> Any:  # noqa: ANN401
-    return "overwrite" if mode == "overwrite" else None
-
-
 def arrow(columns: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> pa.Table:
     listed = [dict(zip(columns, map(_value, row), strict=True)) for row in rows]
     schema = pa.schema([(name, _ARROW[dtype]) for name, dtype in columns.items()])
@@ -213,7 +202,3 @@ def text(graph: Graph, name: str, cells: IntervalSet | Interval | Iterable[Inter
     """Cells as ranges."""
     found = [cells] if isinstance(cells, Interval) else cells
     return ranges_text(graph.model(name).cadence, IntervalSet.of(found))
-
-
-def moved(run: RunContext, **changes: Any) -> RunContext:  # noqa: ANN401
-    return replace(run, **changes)
