@@ -1,8 +1,8 @@
-"""A tiny shop: three sources of a few rows, six models of every grain; what the write path's tests fill.
+"""A tiny shop: a few rows in four sources, and models of every grain; what the write path fills.
 
-Everything lies in fixed days, so nothing depends on the clock: sales from 28 January to
-3 February 2024 (none on the 30th: that cell is empty), clicks in the first two days. A negative
-amount in `toy.raw_sales` fails a blocking audit of `toy.sales`, one above 1,000 only a warning.
+Everything lies in fixed days, so nothing depends on the clock: sales and returns from 28 January to
+3 February 2024 (none on the 30th: that cell is empty), clicks on the first day. A negative amount in
+a source fails a blocking audit of the model that reads it, one above 1,000 only a warning.
 """
 
 # ruff: noqa: S608 - the SQL is the tests' own
@@ -50,6 +50,14 @@ raw_sales = Source(
     times=TimeColumns(event="ds"),
     owner="team:toy",
 )
+raw_returns = Source(
+    name="toy.raw_returns",
+    path="sources/raw_returns",
+    cadence=Daily(start=FIRST),
+    columns=_SALE,
+    times=TimeColumns(event="ds"),
+    owner="team:toy",
+)
 raw_clicks = Source(
     name="toy.raw_clicks",
     path="sources/raw_clicks",
@@ -66,6 +74,11 @@ raw_shops = Source(
     owner="team:toy",
 )
 
+_AUDITS = (
+    row_rule("amount_not_negative", "amount >= 0"),
+    row_rule("amount_is_usual", "amount <= 1000", warn=True),
+)
+
 sales = Model(
     name="toy.sales",
     description="What each shop sold, per day.",
@@ -79,10 +92,7 @@ sales = Model(
     grain="one row per day and shop",
     unique_key=["ds", "shop"],
     columns=_SALE,
-    audits=[
-        row_rule("amount_not_negative", "amount >= 0"),
-        row_rule("amount_is_usual", "amount <= 1000", warn=True),
-    ],
+    audits=_AUDITS,
     batch_size=4,
     owner="team:toy",
 )
@@ -131,6 +141,38 @@ sales_monthly = Model(
     ),
     owner="team:toy",
 )
+returns = Model(
+    name="toy.returns",
+    description="What was brought back to each shop, per day.",
+    query=SqlQuery(
+        "SELECT ds, shop, CAST(SUM(amount) AS DECIMAL(18, 2)) AS amount FROM toy.raw_returns"
+        " WHERE ds >= :start_ds AND ds < :end_ds GROUP BY ds, shop"
+    ),
+    kind=IncrementalByTimeRange(time_column="ds"),
+    cadence=_SALES,
+    upstreams=["toy.raw_returns"],
+    grain="one row per day and shop",
+    unique_key=["ds", "shop"],
+    columns=_SALE,
+    audits=_AUDITS,
+    batch_size=2,
+    owner="team:toy",
+)
+returns_daily = Model(
+    name="toy.returns_daily",
+    description="What was brought back, per day.",
+    query=SqlQuery(
+        "SELECT ds, CAST(SUM(amount) AS DECIMAL(18, 2)) AS amount FROM toy.returns"
+        " WHERE ds >= :start_ds AND ds < :end_ds GROUP BY ds"
+    ),
+    kind=IncrementalByTimeRange(time_column="ds"),
+    cadence=_SALES,
+    upstreams=["toy.returns"],
+    grain="one row per day",
+    unique_key=["ds"],
+    columns=(Column("ds", "date"), Column("amount", "decimal(18,2)")),
+    owner="team:toy",
+)
 clicks = Model(
     name="toy.clicks",
     description="Every click once.",
@@ -175,16 +217,21 @@ shops = Model(
     owner="team:toy",
 )
 
-MODELS = (sales, sales_of_three_days, sales_monthly, clicks, clicks_daily, shops)
-SOURCES = (raw_sales, raw_clicks, raw_shops)
+MODELS = (
+    *(sales, sales_of_three_days, sales_monthly, returns, returns_daily),
+    *(clicks, clicks_daily, shops),
+)
+SOURCES = (raw_sales, raw_returns, raw_clicks, raw_shops)
 
+_AMOUNTS = tuple(
+    f"(DATE'{day}', '{shop}', {amount})"
+    for number, day in enumerate(DAYS, start=1)
+    for shop, amount in (("north", number), ("south", 10 * number))
+    if day != EMPTY_DAY
+)
 _ROWS = {
-    raw_sales: tuple(
-        f"(DATE'{day}', '{shop}', {amount})"
-        for number, day in enumerate(DAYS, start=1)
-        for shop, amount in (("north", number), ("south", 10 * number))
-        if day != EMPTY_DAY
-    ),
+    raw_sales: _AMOUNTS,
+    raw_returns: _AMOUNTS,
     raw_clicks: tuple(
         f"({number}, TIMESTAMP'{FIRST} {hour:02d}:30:00+00:00')"
         for number, hour in enumerate((0, 0, 5, 12, 23))
@@ -219,6 +266,6 @@ def _landing(source: Source) -> Callable[[SparkSession, str], bool]:
 
 
 LANDINGS: Mapping[str, Callable[[SparkSession, str], bool]] = {
-    source.name: _landing(source) for source in (raw_sales, raw_clicks)
+    source.name: _landing(source) for source in (raw_sales, raw_returns, raw_clicks)
 }
 """`toy.raw_shops` has none: somebody else lands it."""

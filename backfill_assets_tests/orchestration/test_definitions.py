@@ -1,0 +1,54 @@
+"""Everything that Dagster shows of this project, compared with what is stored.
+
+After a change that is meant: `UPDATE_STORED=1 pytest ...test_definitions.py`, and read the diff.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import dagster as dg
+
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.orchestration.building import AUDITS_JOB
+from backfill_assets.orchestration.definitions import defs
+from backfill_assets.pipelines.catalog import MODELS, SOURCES
+from backfill_assets_tests.orchestration.rendering import rendered
+
+STORED = Path(__file__).with_name("definitions.txt")
+
+
+def test_what_dagster_shows_is_what_is_stored():
+    shown = rendered(defs)
+    if os.environ.get("UPDATE_STORED"):
+        STORED.write_text(shown)
+
+    assert shown.splitlines() == STORED.read_text().splitlines()
+
+
+def test_dagster_can_load_everything():
+    dg.Definitions.validate_loadable(defs)
+
+
+def test_every_model_and_source_is_an_asset_and_the_audits_are_a_job():
+    graph = defs.resolve_asset_graph()
+    audits = {(model.name, audit.name) for model in MODELS for audit in audits_of(model)}
+    twins = {(name, f"published_{audit}") for name, audit in audits}
+
+    names = {".".join(key.path) for key in graph.get_all_asset_keys()}
+    checks = {(".".join(key.asset_key.path), key.name) for key in graph.asset_check_keys}
+    job = defs.resolve_job_def(AUDITS_JOB).asset_layer.asset_graph.asset_check_keys
+
+    assert names == {one.name for one in (*MODELS, *SOURCES)}
+    assert checks == audits | twins
+    assert {(".".join(key.asset_key.path), key.name) for key in job} >= twins
+
+
+def test_loading_tells_nobody_about_beta_parameters():
+    from backfill_assets.orchestration.building import build_definitions  # noqa: PLC0415
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dg.BetaWarning)
+        build_definitions(models=MODELS, sources=SOURCES)
