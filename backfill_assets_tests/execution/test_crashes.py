@@ -1,0 +1,364 @@
+"""Crashes and contention: same content, nothing twice, nothing lost, nobody else's rows."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from deltalake import DeltaTable
+
+from backfill_assets.execution import batch_pool, batch_run
+from backfill_assets.execution.events import Committed, Failed, Skipped
+from backfill_assets.execution.requests import batch_request
+from backfill_assets.execution.state_rebuild import rebuild_state
+from backfill_assets.intervals import Daily, IntervalSet
+from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.snapshots.batch import BatchCommit
+from backfill_assets.state.claims import CellsClaimedError
+from backfill_assets.state.store import Store
+from backfill_assets.warehouse.computed import ComputedBatch
+from backfill_assets_tests.builders import a_graph, a_model, a_source, day, days
+from backfill_assets_tests.execution.committer import GRAPH, LOOP
+from backfill_assets_tests.execution.dying import STEPS, Killed, before, die_after, mortal
+from backfill_assets_tests.execution.world import Clock, World, ended, kept, read, row, text, told
+
+if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.kind import Kind
+
+pytestmark = pytest.mark.spark
+VISITS = "web.visits"
+FOUR_DAYS = Daily(start="2024-01-07")
+ROWS = [row(n, id_, float(n * id_)) for n in range(7, 11) for id_ in (1, 2)]
+MERGED = IncrementalByUniqueKey("ds")
+
+
+def visits(**declared: Any) -> Graph:  # noqa: ANN401
+    return a_graph(a_model(cadence=FOUR_DAYS, **declared))
+
+
+def batches_in_log(world: World, name: str = VISITS) -> list[str]:
+    """The cells of every batch that the table's log holds, oldest first."""
+    history = sorted(DeltaTable(world.path(name)).history(), key=lambda one: one["version"])
+    found = [BatchCommit.from_json(one.get("userMetadata")) for one in history]
+    return [str(one.interval) for one in found if one is not None]
+
+
+@pytest.mark.parametrize("step", [*STEPS, "record"])
+def test_a_process_that_dies_after_any_step_leaves_only_the_rest_to_do(
+    world: World, monkeypatch: pytest.MonkeyPatch, step: str
+):
+    graph = visits(batch_size=2)
+    world.land(a_source(), *ROWS)
+    with mortal(world) as store, monkeypatch.context() as patch:
+        doomed = World(world.spark, world.root, store, world.clock, runs=100)
+        run = doomed.open(graph)
+        die_after(step, store, patch)
+        with pytest.raises(Killed):
+            doomed.go(run)
+    committed = step in ("commit", "record")
+    assert world.rows(VISITS) == (kept(*ROWS[:4]) if step == "record" else [])
+    world.clock.pass_lease()
+    events = world.fill(graph)[VISITS]
+    assert told(events) == (["committed", "skipped"] if committed else ["committed"] * 2)
+    assert world.rows(VISITS) == kept(*ROWS)
+    assert len(batches_in_log(world)) == len(set(batches_in_log(world))) == 2
+    statuses = sorted(one.status for one in world.store.batches())
+    assert statuses == ["abandoned"] * (not committed) + ["committed"] * 2
+    assert told(world.fill(graph)[VISITS]) == ["skipped"]
+
+
+def test_an_interrupt_reaches_the_run_and_gives_the_cells_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    graph = visits()
+    world.land(a_source(), *ROWS)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batch_run, "audited", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            world.fill(graph)
+    (stopped,) = world.store.batches()
+    assert (stopped.status, stopped.error) == ("failed", "the run was interrupted")
+    assert told(world.fill(graph)[VISITS]) == ["committed"]
+
+
+def test_a_commit_whose_process_dies_is_adopted_by_a_run_that_waited_for_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    graph = visits(batch_size=2)
+    world.land(a_source(), *ROWS)
+
+    def another_run_dies() -> None:
+        with mortal(world) as store, monkeypatch.context() as patch:
+            doomed = World(world.spark, world.root, store, world.clock, runs=100)
+            run = doomed.open(graph)
+            die_after("commit", store, patch)
+            with pytest.raises(Killed):
+                doomed.go(run, cells=days(7, 8))
+        world.clock.pass_lease()
+
+    before(batch_pool, "batch_request", another_run_dies, monkeypatch)
+    events = world.fill(graph)[VISITS]
+    assert told(events) == ["committed", "skipped"]
+    assert len(batches_in_log(world)) == 2
+    assert world.rows(VISITS) == kept(*ROWS)
+
+
+def test_what_a_stranger_appends_is_never_in_a_pin_and_is_taken_back(world: World):
+    graph = visits()
+    world.land(a_source(), *ROWS, row(11))
+    world.fill(graph)
+    world.scribble(VISITS, row(8, 99), row(11, 99))
+    assert world.rows(VISITS) == kept(*ROWS)
+    world.clock.now = day(12).start
+    assert told(world.fill(graph)[VISITS]) == ["committed", "skipped"]
+    assert world.rows(VISITS) == kept(*ROWS, row(11))
+    assert read(world.path(VISITS), ("ds", "id", "cost")) == kept(*ROWS, row(11))
+
+
+def test_a_stranger_who_slips_in_right_before_a_commit_is_taken_back_with_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    graph = visits()
+    world.land(a_source(), *ROWS)
+    world.fill(graph, cells=days(7, 8))
+    before(ComputedBatch, "commit", lambda: world.scribble(VISITS, row(8, 99)), monkeypatch)
+    (failed,) = ended(world.fill(graph)[VISITS], Failed)
+    assert "somebody committed" in failed.error
+    assert world.rows(VISITS) == kept(*ROWS[:4])
+    assert told(world.fill(graph)[VISITS]) == ["committed", "skipped"]
+    assert world.rows(VISITS) == kept(*ROWS)
+
+
+def test_a_table_that_is_not_ours_is_left_alone(world: World):
+    graph = visits()
+    world.land(a_source(), *ROWS)
+    world.open(graph)
+    world.scribble(VISITS, row(8, 99))
+    (failed,) = ended(world.fill(graph)[VISITS], Failed)
+    assert "no batch of ours began" in failed.error
+    assert read(world.path(VISITS), ("ds", "id", "cost")) == kept(row(8, 99))
+
+
+@pytest.mark.parametrize("kind", [None, MERGED], ids=["replaced", "merged"])
+@pytest.mark.parametrize("filled", [(), (7,)], ids=["new_table", "old_table"])
+def test_a_holder_that_wakes_after_a_takeover_commits_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch, filled: tuple[int, ...], kind: Kind | None
+):
+    graph = visits(**({} if kind is None else {"kind": kind, "unique_key": ["id", "ds"]}))
+    world.land(a_source(), *ROWS)
+    if filled:
+        world.fill(graph, cells=days(*filled))
+
+    def sleep_through_a_takeover() -> None:
+        world.clock.pass_lease()
+        assert told(world.fill(graph)[VISITS])[0] == "committed"
+
+    before(ComputedBatch, "commit", sleep_through_a_takeover, monkeypatch)
+    (failed,) = ended(world.fill(graph)[VISITS], Failed)
+    assert "run again" in failed.error
+    assert world.store.batch(failed.batch_id).status in ("failed", "abandoned")
+    assert world.rows(VISITS) == read(world.path(VISITS), ("ds", "id", "cost")) == kept(*ROWS)
+    assert len(batches_in_log(world)) == 1 + bool(filled)
+
+
+def test_a_second_run_waits_for_the_cells_of_a_first(world: World, monkeypatch: pytest.MonkeyPatch):
+    graph = visits()
+    world.land(a_source(), *ROWS)
+    first, second = world.open(graph), world.open(graph)
+    computing, refused = threading.Event(), threading.Event()
+    open_batch, inputs = Store.open_batch, batch_run.batch_inputs
+
+    def opened(store: Store, request: Any) -> Any:  # noqa: ANN401
+        try:
+            return open_batch(store, request)
+        except CellsClaimedError:
+            refused.set()
+            raise
+
+    def slow(run: Any, *rest: Any) -> Any:  # noqa: ANN401
+        computing.set()
+        assert refused.wait(120)
+        return inputs(run, *rest)
+
+    monkeypatch.setattr(Store, "open_batch", opened)
+    monkeypatch.setattr(batch_run, "batch_inputs", slow)
+    thread = threading.Thread(target=world.go, args=(first,))
+    thread.start()
+    assert computing.wait(120)
+    events = world.go(second)[VISITS]
+    thread.join()
+    assert told(events) == ["skipped"]
+    assert len(batches_in_log(world)) == 1
+
+
+def test_a_run_that_waited_in_vain_says_who_holds_the_cells(world: World, clock: Clock):
+    graph = visits()
+    world.land(a_source(), *ROWS)
+    holder = world.open(graph)
+    url = f"sqlite:///{world.root / 'state.db'}"
+    world.store.open_batch(batch_request(holder, graph.model(VISITS), day(8)))
+    with Store.open(url, clock=clock, lease_seconds=0.5) as impatient:
+        other = World(world.spark, world.root, impatient, clock, runs=50)
+        (failed,) = ended(other.fill(graph)[VISITS], Failed)
+    assert f"being built by run {holder.run_id}" in failed.error
+
+
+def test_a_computation_longer_than_the_lease_keeps_its_cells_by_its_heartbeat(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    graph = visits()
+    world.land(a_source(), *ROWS)
+    beat, heartbeat = threading.Event(), Store.heartbeat
+
+    def beating(store: Store, run_id: str) -> None:
+        heartbeat(store, run_id)
+        beat.set()
+
+    url = f"sqlite:///{world.root / 'state.db'}"
+    with Store.open(url, clock=world.clock, lease_seconds=1) as store:
+        patient = World(world.spark, world.root, store, world.clock, runs=50)
+
+        def compute_long() -> None:
+            world.clock.pass_lease()
+            monkeypatch.setattr(Store, "heartbeat", beating)
+            assert beat.wait(120)
+            held = store.view(world.environment).claimed[VISITS]
+            assert text(graph, VISITS, held) == "2024-01-07..2024-01-10 (4)"
+
+        before(batch_run, "audited", compute_long, monkeypatch)
+        assert told(patient.fill(graph)[VISITS]) == ["committed"]
+
+
+def test_a_table_that_lost_commits_is_not_written(world: World):
+    graph = visits()
+    world.land(a_source(), *ROWS)
+    world.fill(graph, cells=days(7, 8))
+    newest = max(Path(world.path(VISITS), "_delta_log").glob("*.json"))
+    whole = newest.read_bytes()
+    newest.unlink()
+    failures = ended(world.fill(graph)[VISITS], Failed)
+    assert "it ends at commit 0, though commit 1 is recorded" in failures[0].error
+    newest.write_bytes(whole)
+    assert told(world.fill(graph)[VISITS]) == ["committed", "skipped"]
+
+
+def test_a_batch_fills_the_rest_where_another_run_has_filled_some_of_its_cells(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    graph = visits()
+    world.land(a_source(), *ROWS)
+    before(batch_pool, "batch_request", lambda: world.fill(graph, cells=days(8)), monkeypatch)
+    events = world.fill(graph)[VISITS]
+    (skipped,) = ended(events, Skipped)
+    assert list(skipped.built_by) == [day(8)]
+    done = IntervalSet.of(one.interval for one in ended(events, Committed))
+    assert text(graph, VISITS, done) == "2024-01-07, 2024-01-09..2024-01-10 (2)"
+    assert world.rows(VISITS) == kept(*ROWS)
+
+
+def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    from backfill_assets.execution.run_context import Published  # noqa: PLC0415
+    from backfill_assets.snapshots.environment import Environment  # noqa: PLC0415
+
+    world.store.save_environment(Environment("dev", protected=False))
+    world.environment = "dev"
+    child = a_model("web.child", upstreams=[VISITS], cadence=FOUR_DAYS)
+    graph = a_graph(a_model(cadence=FOUR_DAYS), child)
+    world.land(a_source(), *ROWS)
+    world.fill(graph, VISITS)
+
+    def upstream_moves() -> None:
+        world.land(a_source(), *ROWS, row(9, 3))
+        world.fill(graph, VISITS, published=Published.REBUILT)
+
+    before(batch_run, "computed_batch", upstream_moves, monkeypatch)
+    (done,) = ended(world.fill(graph, "web.child")["web.child"], Committed)
+    assert world.rows("web.child") == kept(*ROWS)
+    (pin,) = world.store.batch(done.batch_id).inputs
+    assert pin.delta_version < world.pointer(VISITS).delta_version
+    assert told(world.fill(graph)["web.child"]) == ["needs plan", "skipped"]
+
+
+def test_a_rebuilt_state_gives_the_same_answers_after_fences_and_strangers(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    child = a_model("web.child", upstreams=[VISITS], cadence=FOUR_DAYS)
+    graph = a_graph(a_model(cadence=FOUR_DAYS), child)
+    world.land(a_source(), *ROWS)
+    with mortal(world) as store, monkeypatch.context() as patch:
+        doomed = World(world.spark, world.root, store, world.clock, runs=100)
+        run = doomed.open(graph)
+        die_after("commit", store, patch)
+        with pytest.raises(Killed):
+            doomed.go(run, VISITS, cells=days(7))
+    world.clock.pass_lease()
+    world.fill(graph, cells=days(7, 8))
+    # A stranger, and a batch that came right behind it: both were taken back.
+    before(ComputedBatch, "commit", lambda: world.scribble(VISITS, row(7, 99)), monkeypatch)
+    assert told(world.fill(graph, VISITS, cells=days(9))[VISITS]) == ["failed"]
+    world.fill(graph, VISITS, cells=days(10))
+    world.scribble(VISITS, row(9, 99))  # nobody has taken this one back yet
+    asked = ("web.child", VISITS)
+    ready = [world.ready(graph, name) for name in asked]
+    rows = [world.rows(name) for name in asked]
+    url = f"sqlite:///{world.root / 'again.db'}"
+    with Store.open(url, clock=world.clock, lease_seconds=600) as rebuilt:
+        rebuild_state(rebuilt, graph, data_root=str(world.root))
+        again = World(world.spark, world.root, rebuilt, world.clock, runs=200)
+        assert [again.ready(graph, name) for name in asked] == ready
+        assert [again.rows(name) for name in asked] == rows
+        assert ready[1] == "2024-01-07..2024-01-08 (2), 2024-01-10"
+        assert told(
+            again.fill(
+                graph,
+                cells=days(7, 8, 10),
+            )[VISITS]
+        ) == ["skipped"]
+        again.fill(graph)
+        assert [again.rows(name) for name in asked] == [kept(*ROWS)] * 2
+        assert read(again.path(VISITS), ("ds", "id", "cost")) == kept(*ROWS)
+
+
+def loop(world: World, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "backfill_assets_tests.execution.committer"]
+    checkout = Path(__file__).parents[2]
+    return subprocess.Popen([*command, str(world.root), *arguments], cwd=checkout)
+
+
+def test_two_processes_that_commit_to_one_table_lose_nothing(world: World, clock: Clock):
+    clock.now = GRAPH.now
+    rows = [row(n, id_) for n in range(1, 21) for id_ in (1, 2)]
+    world.land(a_source(), *rows)
+    world.open(GRAPH.graph)
+    other = loop(world, "odd")
+    for number in range(2, 21, 2):
+        (one,) = ended(world.fill(GRAPH.graph, cells=days(number))[LOOP], Committed)
+        assert one.interval == day(number)
+    assert other.wait(300) == 0
+    assert world.rows(LOOP) == read(world.path(LOOP), ("ds", "id", "cost")) == kept(*rows)
+    assert len(batches_in_log(world, LOOP)) == 20
+    assert len(set(batches_in_log(world, LOOP))) == 20
+
+
+def test_a_killed_process_loses_nothing_and_its_commit_is_adopted(world: World, clock: Clock):
+    clock.now = GRAPH.now
+    rows = [row(n) for n in range(1, 21)]
+    world.land(a_source(), *rows)
+    assert loop(world, "killed").wait(300) == -signal.SIGKILL
+    clock.pass_lease()
+    events = world.fill(GRAPH.graph)[LOOP]
+    assert told(events) == ["committed", "skipped"]
+    assert world.rows(LOOP) == kept(*rows)
+    assert len(batches_in_log(world, LOOP)) == 2
