@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 from typer.exceptions import TyperException
 
-from backfill_assets.cli import audit, batches, run, state, status, why
+from backfill_assets.cli import audit, batches, report, run, state, status, why
 from backfill_assets.cli.output import err, say
 from backfill_assets.errors import BackfillAssetsError
 
@@ -30,7 +30,7 @@ app = typer.Typer(
     help="Fill, check and explain the history of time-partitioned models.",
     epilog="Every command has --help with examples, and --json, which leaves stdout to JSON alone.",
 )
-for _verb in (run.run, status.status, why.why, batches.batches, audit.audit):
+for _verb in (run.run, status.status, why.why, batches.batches, audit.audit, report.report):
     app.command()(_verb)
 app.add_typer(state.app, name="state")
 

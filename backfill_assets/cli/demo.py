@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import uuid
@@ -14,6 +15,7 @@ from backfill_assets.cli.app import call
 from backfill_assets.cli.output import Heading, bar, counted, err, print_table, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import LazySpark, load_graph, now, open_store
+from backfill_assets.cli.report import tell_dagster
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.opening import open_run
 from backfill_assets.intervals.required import required
@@ -58,6 +60,8 @@ def demo(
         found = _work(run)
         _summary(run, found)
         say(f"Landed in {landed - began:.0f} s, filled in {_since(landed)}.")
+        if "DAGSTER_HOME" in os.environ:
+            say(f"Told Dagster's UI of {counted(tell_dagster(run), 'cell')}.")
         _next()
         if any(work.gaps for work in found.values()):
             raise typer.Exit(1)

@@ -1,0 +1,71 @@
+"""`backfill report`: tell Dagster's event log what is ready, so that its UI agrees."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from backfill_assets.cli.output import counted, err, print_json, say
+from backfill_assets.cli.project import opened_run
+from backfill_assets.errors import BackfillAssetsError
+
+if TYPE_CHECKING:
+    from backfill_assets.execution.run_context import RunContext
+
+
+class NoDagsterHomeError(BackfillAssetsError):
+    """Nobody said where Dagster keeps its event log."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "DAGSTER_HOME is not set, so there is no event log to report to; set it to the folder "
+            "that holds dagster.yaml, as `make ui` does"
+        )
+
+
+def report(
+    env: Annotated[str, typer.Option(help="The environment.")] = "prod",
+    as_json: Annotated[bool, typer.Option("--json", help="JSON alone on stdout.")] = False,
+) -> None:
+    """Tell Dagster which cells are ready that were filled without it (by `backfill run`).
+
+    Only cells that Dagster has no materialization of are reported; nothing is computed.
+
+    Example: DAGSTER_HOME=$PWD backfill report
+    """
+    with opened_run(env) as run:
+        told = tell_dagster(run)
+    if as_json:
+        print_json({"environment": env, "reported": told})
+        return
+    say(f"{env}: {counted(told, 'cell')} reported to Dagster.")
+
+
+def tell_dagster(run: RunContext) -> int:
+    """Report to the instance that DAGSTER_HOME names, with a bar on a terminal.
+
+    Raises:
+        NoDagsterHomeError: it is not set.
+    """
+    if "DAGSTER_HOME" not in os.environ:
+        raise NoDagsterHomeError
+    import dagster as dg  # noqa: PLC0415 - two seconds that other verbs must not pay
+
+    from backfill_assets.orchestration.catching_up import report_ready  # noqa: PLC0415
+
+    columns = (TextColumn("telling Dagster: {task.description}"), BarColumn(), MofNCompleteColumn())
+    with (
+        dg.DagsterInstance.get() as instance,
+        Progress(*columns, console=err, disable=not err.is_terminal) as progress,
+    ):
+        task = progress.add_task("", total=None)
+        return report_ready(
+            instance,
+            run,
+            lambda name, done, total: progress.update(
+                task, description=name, completed=done, total=total
+            ),
+        )
