@@ -49,7 +49,8 @@ def bench(
     for name, scenario in scenarios.items():
         outcomes[name] = scenario()
         load.append(os.getloadavg()[0])
-        err.print(f"{name}: {outcomes[name].wall:.1f} s (load {load[-1]:.1f})")
+        one = outcomes[name]
+        err.print(f"{name}: {one.wall:.1f} s, {one.work:.1f} of work (load {load[-1]:.1f})")
     report = {
         "at": began.isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "system": platform.platform(), "load": load},
