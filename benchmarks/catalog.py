@@ -13,8 +13,14 @@ from backfill_assets.pipelines.marketing.models import campaign_performance
 from backfill_assets.pipelines.marketing.sources import ad_events
 
 _ASKED = os.environ  # noqa: TID251 - a catalog takes no arguments
-_DAYS = int(_ASKED.get("BENCHMARK_BATCH_DAYS") or campaign_performance.batch_size)
-_AT_ONCE = int(_ASKED.get("BENCHMARK_AT_ONCE") or campaign_performance.batch_concurrency)
+_SIZES = {
+    field: int(_ASKED[name])
+    for field, name in (
+        ("batch_size", "BENCHMARK_BATCH_DAYS"),
+        ("batch_concurrency", "BENCHMARK_AT_ONCE"),
+    )
+    if name in _ASKED
+}
 
-MODELS = (replace(campaign_performance, batch_size=_DAYS, batch_concurrency=_AT_ONCE),)
+MODELS = (replace(campaign_performance, **_SIZES),)
 SOURCES = (ad_events,)
