@@ -139,7 +139,7 @@ def _since(began: float) -> str:
 
 
 def _next() -> None:
-    say("Next: `make ui`, then open http://localhost:3000")
+    say("Next: make ui, then open http://localhost:3000")
     say(
         "      `.venv/bin/backfill status`, `.venv/bin/backfill why commerce.fact_orders 2018-10-03`"
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import counted, err, print_json, say
 from backfill_assets.cli.project import opened_run
 from backfill_assets.errors import BackfillAssetsError
@@ -27,12 +27,13 @@ class NoDagsterHomeError(BackfillAssetsError):
 
 
 def report(
-    env: Annotated[str, typer.Option(help="The environment.")] = "prod",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON alone on stdout.")] = False,
+    env: Env = "prod",
+    as_json: AsJson = False,
 ) -> None:
-    """Tell Dagster which cells are ready that were filled without it (by `backfill run`).
+    """Tell Dagster which cells are ready that were filled without it.
 
-    Only cells that Dagster has no materialization of are reported; nothing is computed.
+    `backfill run` is not seen by Dagster, so its UI shows such cells as missing. Only cells that
+    Dagster has no materialization of are reported; nothing is computed.
 
     Example: DAGSTER_HOME=$PWD backfill report
     """

@@ -119,9 +119,10 @@ def _cut(opened: RunContext, name: str) -> bool:
 def _missing(opened: RunContext, targets: Mapping[str, IntervalSet]) -> dict[str, int]:
     view, now = opened.view(), opened.clock()
     return {
-        name: model.cadence.count(needs_work(opened.graph, view, model, now=now).gaps & target)
+        name: model.cadence.count(work.todo & target)
         for name, target in targets.items()
         for model in (opened.graph.model(name),)
+        for work in (needs_work(opened.graph, view, model, now=now, reads=opened.reads.get(name)),)
     }
 
 

@@ -13,7 +13,7 @@ from backfill_assets.execution.batch_pool import Piece, run_pieces
 from backfill_assets.execution.commit_turn import settle
 from backfill_assets.execution.events import Failed, NeedsPlan, Skipped, Waiting
 from backfill_assets.execution.heartbeat import beating
-from backfill_assets.execution.requests import RERUN
+from backfill_assets.execution.requests import REFRESH, RERUN
 from backfill_assets.execution.sources import cells_held
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -22,7 +22,7 @@ from backfill_assets.planning.needs_work import Work, needs_work
 from backfill_assets.snapshots.batch import GAP
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterator, Mapping
 
     from backfill_assets.execution.events import Event, Listener
     from backfill_assets.execution.run_context import RunContext
@@ -35,8 +35,9 @@ def run_range(
 ) -> tuple[Event, ...]:
     """Fill the target's cells of one model and tell the listener of each thing that happens.
 
-    Cells that are ready stay as they are; stale ones of a protected environment are reported, for
-    rewriting published history takes a plan. A batch that fails leaves the others alone. An
+    Cells that are ready stay as they are. Stale ones are refreshed inside the late window of a model
+    that nobody reads; others of a protected environment are reported, for rewriting published
+    history takes a plan. A batch that fails leaves the others alone. An
     interrupt is raised after the batches in flight have ended.
 
     Args:
@@ -74,13 +75,15 @@ def _filled(
     reads = run.reads.get(model.name)
     work = needs_work(run.graph, view, model, now=run.until, reads=reads)
     again = _asked_again(run, model, work) & target
-    yield from _at_rest(view, model, work, target - again)
-    todo = (work.runnable & target) | again
+    refresh = (work.refresh & target) - again
+    yield from _at_rest(view, model, work, target - again - refresh)
+    todo = (work.runnable & target) | again | refresh
     for event, cells in _held_up(run, model, work, todo):
         yield event
         todo -= cells
     at_once = 1 if model.in_order else min(model.batch_concurrency, batches_at_once)
-    yield from run_pieces(run, model, _pieces(model, todo - again, todo & again), at_once)
+    reasons = {GAP: todo - again - refresh, RERUN: todo & again, REFRESH: todo & refresh}
+    yield from run_pieces(run, model, _pieces(model, reasons), at_once)
 
 
 def _asked_again(run: RunContext, model: Model, work: Work) -> IntervalSet:
@@ -116,11 +119,11 @@ def _behind_a_gap(work: Work, todo: IntervalSet) -> IntervalSet:
     return todo & IntervalSet.of([Interval(left.start, ahead.end)])
 
 
-def _pieces(model: Model, gaps: IntervalSet, again: IntervalSet) -> list[Piece]:
+def _pieces(model: Model, reasons: Mapping[str, IntervalSet]) -> list[Piece]:
     size = 1 if model.in_order else model.batch_size
     found = [
         Piece(interval, reason)
-        for cells, reason in ((gaps, GAP), (again, RERUN))
+        for reason, cells in reasons.items()
         for interval in batches(model.cadence, cells, size)
     ]
     return sorted(found, key=lambda piece: piece.interval.start)

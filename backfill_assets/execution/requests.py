@@ -15,6 +15,9 @@ from backfill_assets.warehouse.tables import head
 RERUN = "rerun"
 """The reason of a batch that builds published cells again, because a person asked for them."""
 
+REFRESH = "refresh"
+"""The reason of a batch that builds stale cells of the late window again, of a model nobody reads."""
+
 if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.interval import Interval

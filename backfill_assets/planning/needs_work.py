@@ -47,7 +47,10 @@ class Work:
         ready: those that do, stale ones included.
         gaps: those that do not.
         stale: ready cells that an upstream's change has overtaken, by upstream.
-        blocked: per upstream model, the gaps that wait because cells they read are not ready.
+        blocked: per upstream model, the cells that wait because cells they read are not ready.
+        refresh: stale cells that are rebuilt without a plan: those inside the late window of a
+            model that nobody reads. Where others read it, several models would have to move at
+            once, which takes a plan.
     """
 
     required: IntervalSet
@@ -55,6 +58,7 @@ class Work:
     gaps: IntervalSet
     stale: tuple[Stale, ...] = ()
     blocked: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    refresh: IntervalSet = field(default_factory=IntervalSet.empty)
 
     @property
     def stale_cells(self) -> IntervalSet:
@@ -65,6 +69,11 @@ class Work:
     def runnable(self) -> IntervalSet:
         """The gaps whose inputs are all ready."""
         return self.gaps - IntervalSet.union_all(self.blocked.values())
+
+    @property
+    def todo(self) -> IntervalSet:
+        """What is done without a plan: every gap, those that still wait included, and refreshes."""
+        return self.gaps | self.refresh
 
 
 def needs_work(
@@ -94,12 +103,19 @@ def needs_work(
     )
     ready = view.ready(model.name) & needed
     gaps = missing(model.cadence, needed, ready)
+    stale = tuple(_stale(graph, view, model, needed, reads or {}))
+    overtaken = IntervalSet.union_all(one.cells for one in stale)
+    refresh = IntervalSet.empty()
+    if not graph.readers(model.name):
+        refresh = overtaken & last_cells(model, ready, model.late_window)
+    blocked = _blocked(graph, view, model, gaps | refresh, now)
     return Work(
         required=needed,
         ready=ready,
         gaps=gaps,
-        stale=tuple(_stale(graph, view, model, needed, reads or {})),
-        blocked=_blocked(graph, view, model, gaps, now),
+        stale=stale,
+        blocked=blocked,
+        refresh=refresh - IntervalSet.union_all(blocked.values()),
     )
 
 

@@ -247,3 +247,37 @@ def test_ten_years_of_single_days_on_both_sides_are_paired_day_by_day():
 
     assert work.stale_cells == work.required == work.ready
     assert work.stale[0].upstream_cells == work.required
+
+
+LATE = a_model("web.reader", late_window=2, upstreams=["web.first"])
+OVERTAKEN = {
+    "web.first": [a_run(day(1, 5), 1, changed=20)],
+    "web.reader": [a_run(day(1, 5), 10)],
+}
+
+
+def test_a_stale_cell_of_the_late_window_is_refreshed_where_nobody_reads_it():
+    work = needs_work(a_graph(FIRST_MODEL, LATE), a_view(OVERTAKEN), LATE, now=NOW)
+
+    assert work.stale_cells == days(1, 2, 3, 4, 5)
+    assert work.refresh == work.todo == days(4, 5)
+
+
+def test_a_stale_cell_that_others_read_takes_a_plan():
+    graph = a_graph(FIRST_MODEL, LATE, a_model("web.last", upstreams=["web.reader"]))
+
+    work = needs_work(graph, a_view(OVERTAKEN), LATE, now=NOW)
+
+    assert work.stale_cells == days(1, 2, 3, 4, 5)
+    assert work.refresh == NOTHING
+
+
+def test_a_whole_table_is_refreshed_once_what_it_reads_is_ready():
+    whole = a_whole("web.whole", late_window=1, upstreams=["web.first"])
+    graph = a_graph(FIRST_MODEL, whole)
+    built = [a_run(WHOLE_CELL, 10)]
+    grown = a_view({"web.first": [a_run(day(1, 5), 1, changed=20)], "web.whole": built})
+    growing = a_view({"web.first": [a_run(day(1, 4), 1, changed=20)], "web.whole": built})
+
+    assert needs_work(graph, grown, whole, now=NOW).refresh == IntervalSet.of([WHOLE_CELL])
+    assert needs_work(graph, growing, whole, now=NOW).refresh == NOTHING
