@@ -11,6 +11,8 @@ model=$1 start=$2 end=$3
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${BACKFILL_BIN:-$root/.venv/bin}
+# Models of your own: name their catalog in BACKFILL_CATALOG, and the module with `defs` here.
+definitions=${BACKFILL_DEFINITIONS:-backfill_assets.orchestration.definitions}
 export DAGSTER_HOME=${DAGSTER_HOME:-$root}
 cd "$root"
 [[ -x $bin/dagster ]] || die "Found no dagster in $bin; run \`make env\` first."
@@ -42,5 +44,5 @@ end_shape=$(shape_of "$end") || die "END is '$end'; $expected"
 "$bin/backfill" status --select "$model" --json >/dev/null \
   || die "Model '$model' can't be filled (see above). Nothing was run."
 
-exec "$bin/dagster" asset materialize -m backfill_assets.orchestration.definitions \
+exec "$bin/dagster" asset materialize -m "$definitions" \
   --select "${model//.//}" --partition-range "$start...$end"

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from deltalake import DeltaTable
 
-from backfill_assets import resolve
 from backfill_assets_tests.orchestration.shop import checks
+from backfill_assets_tests.planting import plant, publish_head
 from backfill_assets_tests.toy import MODELS
 
 if TYPE_CHECKING:
     from backfill_assets_tests.orchestration.shop import Shop
 
 pytestmark = pytest.mark.spark
-
-
-def publish_head(shop: Shop, model: str) -> None:
-    """Point prod at whatever the table holds now: what no batch of ours can do."""
-    path, _ = resolve(model)
-    version = DeltaTable(path).version()
-    with closing(sqlite3.connect(f"{shop.root}/state.db")) as state, state:
-        state.execute("UPDATE pointers SET delta_version = ? WHERE model = ?", (version, model))
 
 
 def test_published_data_passes_and_a_planted_failure_fails_the_job(shop: Shop):
@@ -41,11 +30,10 @@ def test_published_data_passes_and_a_planted_failure_fails_the_job(shop: Shop):
     assert sold.metadata["batches"].value == 1
     assert checks(passing, "toy.shops")["published_unique_grain"].description == "nothing to audit"
 
-    path, _ = resolve("toy.sales")
-    shop.spark.sql(f"UPDATE delta.`{path}` SET amount = -1 WHERE ds = DATE'2024-01-29'")  # noqa: S608
+    plant(shop.root, "toy.sales", "2024-01-29")
     assert shop.audit().success  # what is not published is nobody's concern
 
-    publish_head(shop, "toy.sales")
+    publish_head(shop.root, "toy.sales")
     failing = shop.audit()
 
     assert not failing.success

@@ -1,0 +1,142 @@
+"""Dagster's GraphQL API, by the calls that the UI's buttons make."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+
+from backfill_assets_tests.e2e.polling import until
+
+_LONGEST = 420
+
+_LAUNCH = """
+mutation($params: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $params) {
+  __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }"""
+_BACKFILL = """
+query($id: String!) { partitionBackfillOrError(backfillId: $id) {
+  ... on PartitionBackfill { status error { message } } } }"""
+_RUNS = """
+query($filter: RunsFilter!) { runsOrError(filter: $filter) {
+  ... on Runs { results { runId status tags { key value } } } } }"""
+_EVENTS = """
+query($id: ID!) { logsForRun(runId: $id, limit: 1000) { ... on EventConnection { events {
+  __typename ... on MessageEvent { message }
+  ... on ExecutionStepFailureEvent { stepKey error { message causes { message } } failureMetadata { description } } } } } }"""
+_REEXECUTE = """
+mutation($id: String!) { launchRunReexecution(
+  reexecutionParams: {parentRunId: $id, strategy: FROM_FAILURE}) {
+  __typename ... on LaunchRunSuccess { run { id } } ... on PythonError { message } } }"""
+_MATERIALIZED = """
+query($key: AssetKeyInput!) { assetOrError(assetKey: $key) { ... on Asset {
+  assetMaterializations(limit: 500) { partition runId metadataEntries { label } } } } }"""
+_READY = """
+{ workspaceOrError { ... on Workspace { locationEntries { loadStatus locationOrLoadError {
+  __typename ... on RepositoryLocation { name } ... on PythonError { message } } } } }
+  instance { daemonHealth { daemonStatus(daemonType: "BACKFILL") { healthy } } } }"""
+
+
+@dataclass(frozen=True)
+class Materialized:
+    """One materialization: of which partition, by which run, and whether it was a skipped cell."""
+
+    partition: str | None
+    run_id: str
+    skipped: bool
+
+
+@dataclass(frozen=True)
+class Client:
+    """The API of one webserver."""
+
+    url: str
+
+    def ask(self, query: str, **variables: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Give the data of an answer."""
+        body = json.dumps({"query": query, "variables": variables}).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.url, body, headers)  # noqa: S310 - our own server
+        with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310
+            answer = json.load(response)
+        assert "errors" not in answer, answer["errors"]
+        return answer["data"]
+
+    def is_ready(self) -> bool:
+        """Say whether the code location is loaded and the backfill daemon is alive."""
+        try:
+            answer = self.ask(_READY)
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return False
+        locations = answer["workspaceOrError"].get("locationEntries", [])
+        daemon = answer["instance"]["daemonHealth"]["daemonStatus"]
+        return bool(daemon["healthy"]) and [one["loadStatus"] for one in locations] == ["LOADED"]
+
+    def launch(self, *models: str, **chosen: Any) -> str:  # noqa: ANN401
+        """Launch a backfill as the UI does: `partitionNames=[...]` or `allPartitions=True`."""
+        selected = [{"path": name.split(".")} for name in models]
+        params = {"assetSelection": selected, **chosen}
+        answer = self.ask(_LAUNCH, params=params)["launchPartitionBackfill"]
+        assert answer["__typename"] == "LaunchBackfillSuccess", answer
+        return answer["backfillId"]
+
+    def ended(self, backfill: str) -> str:
+        """Wait for the end of a backfill and give its status."""
+
+        def status() -> str | None:
+            found = self.ask(_BACKFILL, id=backfill)["partitionBackfillOrError"]
+            return None if found["status"] in {"REQUESTED", "CANCELING"} else found["status"]
+
+        return until(status, seconds=_LONGEST, what=f"backfill {backfill} has ended")
+
+    def runs_of(self, backfill: str) -> dict[str, str]:
+        """Give the status of each run of a backfill."""
+        tags = [{"key": "dagster/backfill", "value": backfill}]
+        found = self.ask(_RUNS, filter={"tags": tags})["runsOrError"]["results"]
+        return {run["runId"]: run["status"] for run in found}
+
+    def run_ended(self, run_id: str) -> str:
+        """Wait for the end of a run and give its status."""
+
+        def status() -> str | None:
+            [run] = self.ask(_RUNS, filter={"runIds": [run_id]})["runsOrError"]["results"]
+            return run["status"] if run["status"] in {"SUCCESS", "FAILURE", "CANCELED"} else None
+
+        return until(status, seconds=_LONGEST, what=f"run {run_id} has ended")
+
+    def events(self, run_id: str) -> list[dict[str, Any]]:
+        """Give the events of a run."""
+        return self.ask(_EVENTS, id=run_id)["logsForRun"]["events"]
+
+    def failures(self, run_id: str) -> dict[str, str]:
+        """Give what each failed step of a run says."""
+        return {
+            event["stepKey"]: str(event)
+            for event in self.events(run_id)
+            if event["__typename"] == "ExecutionStepFailureEvent"
+        }
+
+    def pid_of(self, run_id: str) -> int:
+        """Find the process that executes a run."""
+        said = (re.search(r"\(pid: (\d+)\)", event["message"]) for event in self.events(run_id))
+        return next(int(match[1]) for match in said if match)
+
+    def reexecute(self, run_id: str) -> str:
+        """Re-execute a failed run from its failure and give the new run."""
+        answer = self.ask(_REEXECUTE, id=run_id)["launchRunReexecution"]
+        assert answer["__typename"] == "LaunchRunSuccess", answer
+        return answer["run"]["id"]
+
+    def materialized(self, model: str) -> list[Materialized]:
+        """Give every materialization of a model, newest first."""
+        found = self.ask(_MATERIALIZED, key={"path": model.split(".")})["assetOrError"]
+        return [
+            Materialized(
+                one["partition"],
+                one["runId"],
+                any(entry["label"] == "skipped" for entry in one["metadataEntries"]),
+            )
+            for one in found.get("assetMaterializations", [])
+        ]

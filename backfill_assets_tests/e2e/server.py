@@ -1,0 +1,125 @@
+"""A real webserver and daemon over the toy shop: `dagster dev` as somebody would start it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill_assets_tests.e2e.graphql import Client
+from backfill_assets_tests.e2e.polling import until
+from backfill_assets_tests.spark import jars_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+DEFINITIONS = "backfill_assets_tests.toy_definitions"
+BIN = Path(sys.executable).parent
+
+_BOOT = 240
+_STOP = 30
+_WORKSPACE = f"""
+load_from:
+  - python_module:
+      module_name: {DEFINITIONS}
+      attribute: defs
+      location_name: toy
+"""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A data folder and a Dagster home of their own, and the commands of this checkout."""
+
+    folder: Path
+
+    @property
+    def data_root(self) -> str:
+        return str(self.folder / "data")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "BACKFILL_CATALOG": "backfill_assets_tests.toy",
+            "BACKFILL_DEFINITIONS": DEFINITIONS,
+            "BACKFILL_BIN": str(BIN),
+            "BACKFILL_DATA_DIR": self.data_root,
+            "BACKFILL_JARS_DIR": str(jars_dir().resolve()),
+            "BACKFILL_LEASE_SECONDS": "10",
+            "BACKFILL_SPARK_MEMORY": "1g",
+            "DAGSTER_HOME": str(self.folder / "home"),
+            "DAGSTER_DISABLE_TELEMETRY": "1",
+        }
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, in the checkout."""
+        return subprocess.run(
+            words,
+            cwd=CHECKOUT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def backfill(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run our own command."""
+        return self.run(str(BIN / "backfill"), *words)
+
+
+def new_project(folder: Path, landed: Path) -> Project:
+    """Lay out a project: the toy's landed sources, and the instance as this checkout has it."""
+    shutil.copytree(landed, folder / "data")
+    (folder / "home").mkdir()
+    shutil.copy(CHECKOUT / "dagster.yaml", folder / "home")
+    (folder / "workspace.yaml").write_text(_WORKSPACE)
+    return Project(folder)
+
+
+@contextmanager
+def serving(project: Project) -> Iterator[Client]:
+    """Start `dagster dev` in a session of its own, and end it with everything that it started."""
+    port = _free_port()
+    command = [str(BIN / "dagster"), "dev", "-w", str(project.folder / "workspace.yaml")]
+    log = (project.folder / "server.log").open("w")
+    process = subprocess.Popen(
+        [*command, "-h", "127.0.0.1", "-p", str(port)],
+        cwd=CHECKOUT,
+        env=project.environment,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        client = Client(f"http://127.0.0.1:{port}/graphql")
+        until(client.is_ready, seconds=_BOOT, what="the webserver answers and the daemon is up")
+        yield client
+    finally:
+        _stop(process)
+        log.close()
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGINT)
+    timer = threading.Timer(_STOP, os.killpg, (process.pid, signal.SIGKILL))
+    timer.start()
+    process.wait()
+    timer.cancel()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # what outlived its parent
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
