@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cron import cron_of, unit_of_cron
-from backfill_assets.intervals.grid import Grid, Unit, grid_of
+from backfill_assets.intervals.grid import Grid, Unit, boundary_from, grid_of
 from backfill_assets.intervals.instants import When, end_at, start_at
-from backfill_assets.intervals.interval import Interval, epoch_of, in_utc, instant_of
+from backfill_assets.intervals.interval import (
+    Interval,
+    epoch_of,
+    in_utc,
+    inner_pair,
+    instant_of,
+    outer_pair,
+)
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.partition_keys import key_at, start_of_key
 from backfill_assets.intervals.zones import zone_of
@@ -24,8 +31,6 @@ if TYPE_CHECKING:
 
 WHOLE_CELL = Interval(datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
 """The one cell of a model that is rebuilt as a whole."""
-
-_ALMOST_A_SECOND = timedelta(microseconds=999_999)
 
 
 class LifeError(BackfillAssetsError):
@@ -166,9 +171,9 @@ class Cadence:
     def snap_in(self, span: IntervalSet | Interval) -> IntervalSet:
         """Rounded inward: only the cells that lie wholly in the span."""
         grid = self.grid
-        pairs = span.pairs() if isinstance(span, IntervalSet) else _inner(span)
+        pairs = span.pairs() if isinstance(span, IntervalSet) else inner_pair(span)
         return IntervalSet.of_pairs(
-            (_up(grid, start), grid.boundary(grid.index(end))) for start, end in pairs
+            (boundary_from(grid, start), grid.boundary(grid.index(end))) for start, end in pairs
         )
 
     def key(self, cell: Interval) -> str:
@@ -206,27 +211,13 @@ class Cadence:
     def _numbers(self, span: IntervalSet | Interval) -> Iterator[tuple[int, int]]:
         """Half-open runs of cell numbers that overlap the span, no number twice."""
         index, seen = self.grid.index, None
-        for start, end in span.pairs() if isinstance(span, IntervalSet) else _outer(span):
+        for start, end in span.pairs() if isinstance(span, IntervalSet) else outer_pair(span):
             first, last = index(start), index(end - 1) + 1
             if seen is not None and first < seen:
                 first = seen
             if first < last:
                 yield first, last
                 seen = last
-
-
-def _outer(span: Interval) -> tuple[tuple[int, int], ...]:
-    return ((epoch_of(span.start), epoch_of(span.end + _ALMOST_A_SECOND)),)
-
-
-def _inner(span: Interval) -> tuple[tuple[int, int], ...]:
-    return ((epoch_of(span.start + _ALMOST_A_SECOND), epoch_of(span.end)),)
-
-
-def _up(grid: Grid, epoch: int) -> int:
-    number = grid.index(epoch)
-    boundary = grid.boundary(number)
-    return boundary if boundary == epoch else grid.boundary(number + 1)
 
 
 def Hourly(  # noqa: N802 - reads as the value it makes, in a model's declaration

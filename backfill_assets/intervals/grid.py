@@ -185,3 +185,10 @@ def grid_of(unit: Unit, zone: str) -> Grid:
     else:
         grid = DayGrid(zone, unit.shortest // DAY)
     return grid
+
+
+def boundary_from(grid: Grid, epoch: int) -> int:
+    """The first boundary at or after an instant."""
+    number = grid.index(epoch)
+    boundary = grid.boundary(number)
+    return boundary if boundary == epoch else grid.boundary(number + 1)

@@ -9,6 +9,7 @@ from backfill_assets.errors import BackfillAssetsError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
+_ALMOST_A_SECOND = timedelta(microseconds=999_999)
 
 
 class NaiveInstantError(BackfillAssetsError):
@@ -99,3 +100,13 @@ class Interval:
         """What the two share, or None."""
         start, end = max(self.start, other.start), min(self.end, other.end)
         return Interval(start, end) if start < end else None
+
+
+def outer_pair(span: Interval) -> tuple[tuple[int, int], ...]:
+    """The whole seconds that touch a span, as one pair of epoch seconds."""
+    return ((epoch_of(span.start), epoch_of(span.end + _ALMOST_A_SECOND)),)
+
+
+def inner_pair(span: Interval) -> tuple[tuple[int, int], ...]:
+    """The whole seconds that lie in a span, as one pair of epoch seconds."""
+    return ((epoch_of(span.start + _ALMOST_A_SECOND), epoch_of(span.end)),)

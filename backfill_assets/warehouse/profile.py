@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Reconciles, References, RowRule, Unique
@@ -25,12 +24,12 @@ from backfill_assets.warehouse.cells import (
     cell_expression,
     cell_number,
     number_expression,
-    number_text,
     time_predicate,
 )
 from backfill_assets.warehouse.checksum import joined, key_hash, sums, value_hash
 from backfill_assets.warehouse.inputs import Input, read_whole
 from backfill_assets.warehouse.moves import rows_elsewhere
+from backfill_assets.warehouse.outside_rows import refuse_outside
 from backfill_assets.warehouse.spark_errors import explaining
 
 if TYPE_CHECKING:
@@ -43,34 +42,6 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.tables import Table
 
 _MAIN = ""
-
-
-class RowsOutsideBatchError(BackfillAssetsError):
-    """A query gave rows that belong to none of the batch's cells."""
-
-    def __init__(self, *, model: str, rows: int, first: str, last: str, example: str) -> None:
-        self.model, self.rows, self.example = model, rows, example
-        self.first, self.last = first, last
-        super().__init__(
-            f"the query of '{model}' gave {rows} rows outside the batch's cells "
-            f"(cells {first} to {last}), for example {example}; expected rows of the batch's "
-            "cells only. Bound the query on the time column by its interval parameters"
-        )
-
-
-class NoTimeError(RowsOutsideBatchError):
-    """A query gave rows whose time column is NULL, so that they have no cell."""
-
-    def __init__(self, *, model: str, column: str, rows: int, example: str) -> None:
-        super().__init__(model=model, rows=rows, first="NULL", last="NULL", example=example)
-        self.column = column
-
-    def __str__(self) -> str:
-        return (
-            f"the query of '{self.model}' gave {self.rows} rows whose time column "
-            f"'{self.column}' is NULL, for example {self.example}; expected a value in every row, "
-            "for it names the row's cell. Filter them out in the query, or correct the source"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +92,9 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
     answers = _Answers(defaultdict(dict))
     for row in collected:
         answers.parts[row["part"]][row["cell"]] = row["answers"]
-    _refuse_outside(rows, subject, answers, list(wanted))
+    counted = list(wanted).index("rows")
+    counts = {cell: int(found[counted]) for cell, found in answers.parts[_MAIN].items()}
+    refuse_outside(rows, subject.model, subject.cells, counts)
     return tuple(
         _cell_profile(subject.model, cell, answers, list(wanted)) for cell in subject.cells
     )
@@ -249,42 +222,6 @@ def _exact_sum(column: str, dtype: str) -> str:
     elif not dtype.startswith("decimal"):
         exact = f"CAST(`{column}` AS DECIMAL(38,0))"
     return f"CAST(coalesce(sum({exact}), 0) AS STRING)"
-
-
-def _refuse_outside(
-    rows: DataFrame, subject: Subject, answers: _Answers, wanted: Sequence[str]
-) -> None:
-    model, main = subject.model, answers.parts[_MAIN]
-    cadence, at = model.cadence, wanted.index("rows")
-    inside = {cell_number(cadence, cell) for cell in subject.cells}
-    if None in main:
-        raise NoTimeError(
-            model=model.name,
-            column=model.time_column or "",
-            rows=int(main[None][at]),
-            example=_example(rows, f"{CELL_COLUMN} IS NULL"),
-        )
-    outside = sorted(cell for cell in main if cell is not None and cell not in inside)
-    if outside:
-        raise RowsOutsideBatchError(
-            model=model.name,
-            rows=sum(int(main[cell][at]) for cell in outside),
-            first=number_text(cadence, outside[0]),
-            last=number_text(cadence, outside[-1]),
-            example=_example(rows, f"{number_expression(cadence)} = {outside[0]}"),
-        )
-
-
-def _example(rows: DataFrame, where: str) -> str:
-    found = as_json(rows.where(where), 1)
-    return found[0] if found else "(none)"
-
-
-def as_json(rows: DataFrame, limit: int) -> tuple[str, ...]:
-    """Give some rows as JSON objects, `_cell` left out."""
-    plain = rows.drop(CELL_COLUMN)
-    text = plain.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("row"))
-    return tuple(row["row"] for row in text.limit(limit).collect())
 
 
 def _cell_profile(

@@ -9,8 +9,8 @@ from pyspark.sql import Window, functions as F
 from backfill_assets.models.audit import Audit, References, RowRule, Unique
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.inputs import read_whole
+from backfill_assets.warehouse.json_rows import as_json
 from backfill_assets.warehouse.moves import rows_elsewhere
-from backfill_assets.warehouse.profile import as_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

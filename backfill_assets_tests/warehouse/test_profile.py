@@ -13,12 +13,8 @@ from backfill_assets.models.source import Source, TimeColumns
 from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.conform import contract
 from backfill_assets.warehouse.inputs import Input
-from backfill_assets.warehouse.profile import (
-    NoTimeError,
-    RowsOutsideBatchError,
-    Subject,
-    profile,
-)
+from backfill_assets.warehouse.outside_rows import NoTimeError, RowsOutsideBatchError
+from backfill_assets.warehouse.profile import Subject, profile
 from backfill_assets.warehouse.samples import failing_rows
 from backfill_assets.warehouse.tables import ABSENT, Table, table_now
 from backfill_assets_tests.warehouse.shop import (

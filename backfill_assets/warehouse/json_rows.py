@@ -1,0 +1,19 @@
+"""Rows as JSON: a few of them, for messages and evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from backfill_assets.models.model import CELL_COLUMN
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def as_json(rows: DataFrame, limit: int) -> tuple[str, ...]:
+    """Give some rows as JSON objects, `_cell` left out."""
+    plain = rows.drop(CELL_COLUMN)
+    text = plain.select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("row"))
+    return tuple(row["row"] for row in text.limit(limit).collect())
