@@ -1,0 +1,163 @@
+"""The shape of the code: sizes, rooms, words."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.state.tables import METADATA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "backfill_assets"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+LONGEST_MODULE = 300
+LONGEST_FUNCTION = 50
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def _lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many lines a function's code has; what its docstring takes is no burden."""
+    first = function.body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    docstring = (first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0
+    return (function.end_lineno or function.lineno) - function.lineno + 1 - docstring
+
+
+def test_no_module_is_longer_than_a_head_can_hold():
+    lengths = {str(one.relative_to(ROOT)): len(one.read_text().splitlines()) for one in MODULES}
+
+    assert {name: found for name, found in lengths.items() if found > LONGEST_MODULE} == {}
+
+
+def test_no_function_is_longer_than_a_screen():
+    lengths = {
+        f"{one.relative_to(ROOT)}:{function.name}": _lines_of(function)
+        for one in MODULES
+        for function in _functions(_tree(one))
+    }
+
+    assert {name: found for name, found in lengths.items() if found > LONGEST_FUNCTION} == {}
+
+
+@pytest.mark.parametrize("room", ["orchestration"])
+def test_dagster_reads_real_annotations(room: str):
+    deferred = [one.name for one in (PACKAGE / room).rglob("*.py") if _defers(one)]
+
+    assert deferred == []
+
+
+def test_annotations_are_deferred_everywhere_else():
+    others = [
+        one for one in MODULES if "orchestration" not in one.parts and one.read_text().strip()
+    ]
+
+    assert [str(one.relative_to(ROOT)) for one in others if not _defers(one)] == []
+
+
+def _defers(module: Path) -> bool:
+    return any(
+        isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        for node in _tree(module).body
+    )
+
+
+def test_every_module_opens_with_its_concept():
+    silent = [
+        one for one in MODULES if one.read_text().strip() and not ast.get_docstring(_tree(one))
+    ]
+
+    assert silent == []
+
+
+def _table(page: str, columns: int) -> list[list[str]]:
+    rows = re.findall(
+        r"^\|(.+)\|$", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.MULTILINE
+    )
+    cells = [[cell.strip() for cell in row.split("|")] for row in rows]
+    return [row for row in cells if len(row) == columns and not set(row[0]) <= {"-"}]
+
+
+def test_every_word_of_the_glossary_is_a_name_in_the_code():
+    words = {word: name for row in _table("glossary.md", 3)[1:] for word, name in _names(row)}
+    defined = {name for one in MODULES for name in _defined(_tree(one))}
+
+    assert len(words) > 20
+    assert {word: name for word, name in words.items() if name not in defined} == {}
+
+
+def _names(row: list[str]) -> Iterator[tuple[str, str]]:
+    word, _, names = row
+    for name in re.findall(r"`(\w+)`", names):
+        yield f"{word}: {name}", name
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case _:
+                continue
+
+
+def test_the_architecture_names_every_room():
+    rooms = {
+        one.stem
+        for one in PACKAGE.iterdir()
+        if one.suffix == ".py" or (one.is_dir() and (one / "__init__.py").exists())
+    } - {"__init__"}
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+    assert {
+        room for room in rooms if not re.search(rf"^    .*\b{room}\b", text, re.MULTILINE)
+    } == set()
+
+
+def test_the_linter_knows_every_room():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = (one["layers"] for one in contracts["contracts"] if one["type"] == "layers")
+    known = {room.strip() for layer in layers for room in layer.split("|")}
+    rooms = {one.stem for one in PACKAGE.iterdir() if one.suffix == ".py" or one.is_dir()}
+
+    assert rooms - {"__init__", "__pycache__"} == known
+
+
+def test_the_architecture_lists_the_tables_of_the_state():
+    listed = {row[0].strip("`") for row in _table("architecture.md", 2)}
+
+    assert set(METADATA.tables) <= listed
+
+
+def test_the_four_files_that_tell_the_story_are_read_in_minutes():
+    story = ("pipelines/catalog.py", "planning/needs_work.py", "execution/batch_run.py",
+             "orchestration/definitions.py")  # fmt: skip
+
+    assert sum(len((PACKAGE / one).read_text().splitlines()) for one in story) < 450
+
+
+def test_only_the_edges_read_clock_and_environment():
+    edges = {"cli", "orchestration"}
+    reading = re.compile(r"datetime\.now|os\.environ|getenv|uuid4|time\.time\(")
+    inner = [one for one in MODULES if not edges & {*one.relative_to(PACKAGE).parts}]
+
+    found = {str(one.relative_to(PACKAGE)) for one in inner if reading.search(one.read_text())}
+    assert found <= {"reading.py", "models/volatile.py", "pipelines/commerce/jaffle_shop.py"}
