@@ -1,4 +1,4 @@
-"""Another process that fills cells of one table: `python -m ... FOLDER odd|killed`."""
+"""Another process that fills cells of one table: `python -m ... FOLDER odd|killed LAST`."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Fixed:
 
 
 GRAPH = Fixed(
-    a_graph(a_model(LOOP, cadence=Daily(start="2024-01-01"), batch_size=10)),
-    datetime(2024, 1, 21, tzinfo=UTC),
+    a_graph(a_model(LOOP, cadence=Daily(start="2024-01-01"), batch_size=4)),
+    datetime(2024, 1, 31, tzinfo=UTC),
 )
 
 
-def main(folder: str, what: str) -> None:
+def main(folder: str, what: str, last: str) -> None:
     clock = Clock(GRAPH.now)
     root = Path(folder)
     spark = start_test_session(root / "spark")
@@ -43,8 +43,8 @@ def main(folder: str, what: str) -> None:
         world = World(spark, root, store, clock, runs=1000)
         if what == "killed":
             batch_run.record = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-            world.fill(GRAPH.graph, cells=days(*range(1, 11)))
-        for number in range(1, 21, 2):
+            world.fill(GRAPH.graph, cells=days(*range(1, int(last) + 1)))
+        for number in range(1, int(last) + 1, 2):
             world.fill(GRAPH.graph, cells=days(number))
     spark.stop()
 

@@ -124,7 +124,6 @@ def test_a_read_only_and_a_full_disk_are_told_and_room_is_enough_to_go_on(world:
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         error = failure(small, graph)
         assert "can't write" in error
-        assert "Read-only file system" in error
         subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
         filler = disk / "filler"
         with pytest.raises(OSError, match="No space"):

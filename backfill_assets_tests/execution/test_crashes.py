@@ -337,28 +337,28 @@ def loop(world: World, *arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*command, str(world.root), *arguments], cwd=checkout)
 
 
-def test_two_processes_that_commit_to_one_table_lose_nothing(world: World, clock: Clock):
+@pytest.mark.parametrize("last", [8, pytest.param(30, marks=pytest.mark.slow)])
+def test_two_processes_that_commit_to_one_table_lose_nothing(world: World, clock: Clock, last: int):
     clock.now = GRAPH.now
-    rows = [row(n, id_) for n in range(1, 21) for id_ in (1, 2)]
+    rows = [row(n, id_) for n in range(1, last + 1) for id_ in (1, 2)]
     world.land(a_source(), *rows)
     world.open(GRAPH.graph)
-    other = loop(world, "odd")
-    for number in range(2, 21, 2):
+    other = loop(world, "odd", str(last))
+    for number in range(2, last + 1, 2):
         (one,) = ended(world.fill(GRAPH.graph, cells=days(number))[LOOP], Committed)
         assert one.interval == day(number)
-    assert other.wait(300) == 0
+    assert other.wait(600) == 0
     assert world.rows(LOOP) == read(world.path(LOOP), ("ds", "id", "cost")) == kept(*rows)
-    assert len(batches_in_log(world, LOOP)) == 20
-    assert len(set(batches_in_log(world, LOOP))) == 20
+    assert len(batches_in_log(world, LOOP)) == len(set(batches_in_log(world, LOOP))) == last
 
 
 def test_a_killed_process_loses_nothing_and_its_commit_is_adopted(world: World, clock: Clock):
     clock.now = GRAPH.now
-    rows = [row(n) for n in range(1, 21)]
+    rows = [row(n) for n in range(1, 9)]
     world.land(a_source(), *rows)
-    assert loop(world, "killed").wait(300) == -signal.SIGKILL
+    assert loop(world, "killed", "4").wait(600) == -signal.SIGKILL
     clock.pass_lease()
-    events = world.fill(GRAPH.graph)[LOOP]
-    assert told(events) == ["committed", "skipped"]
+    events = world.fill(GRAPH.graph, cells=days(*range(1, 9)))
+    assert told(events[LOOP]) == ["committed", "skipped"]
     assert world.rows(LOOP) == kept(*rows)
     assert len(batches_in_log(world, LOOP)) == 2
