@@ -39,7 +39,8 @@ orders = Model(
         row_count_within(0.02, warn=True),
     ],
     late_window=3,
-    batch_size=90,
+    batch_size=183,
+    batch_concurrency=2,
     owner=_OWNER,
     tags={"domain": "sales"},
 )
@@ -61,7 +62,8 @@ fact_order_items = Model(
         row_count_within(0.01, warn=True),
     ],
     late_window=3,
-    batch_size=90,
+    batch_size=183,
+    batch_concurrency=2,
     owner=_OWNER,
     tags={"domain": "sales"},
 )
@@ -104,7 +106,8 @@ fact_orders = Model(
         Reconciles("items_add_up", "revenue", "commerce.fact_order_items", "amount"),
     ],
     late_window=3,
-    batch_size=90,
+    batch_size=183,
+    batch_concurrency=2,
     owner=_OWNER,
     tags={"domain": "margin"},
 )
@@ -127,7 +130,8 @@ gross_margin_daily = Model(
         reconciles("cost", "commerce.fact_orders"),
     ],
     late_window=3,
-    batch_size=90,
+    batch_size=183,
+    batch_concurrency=2,
     owner=_OWNER,
     tags={"domain": "margin"},
 )

@@ -32,7 +32,8 @@ events = Model(
         row_count_within(0.02, warn=True),
     ],
     late_window=24,
-    batch_size=15 * 24,
+    batch_size=23 * 24,
+    batch_concurrency=2,
     owner=_OWNER,
     tags={"domain": "behaviour"},
 )
@@ -53,7 +54,8 @@ sessions = Model(
         row_rule("shorter_than_two_days", "closed_at - started_at <= INTERVAL 48 HOURS"),
     ],
     late_window=2,
-    batch_size=15,
+    batch_size=23,
+    batch_concurrency=2,
     owner=_OWNER,
     tags={"domain": "behaviour"},
 )
