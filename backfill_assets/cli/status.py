@@ -58,7 +58,8 @@ def _row(run: RunContext, name: str, work: Work, claimed: IntervalSet) -> dict[s
         "ready": count(work.ready),
         "missing": count(work.gaps),
         "stale": count(work.stale_cells),
-        "running": count(claimed & work.gaps),
+        "refresh": count(work.refresh),
+        "running": count(claimed & work.todo),
         "required_ranges": ranges_text(model.cadence, work.required),
         "missing_ranges": ranges_text(model.cadence, work.gaps),
         "stale_ranges": ranges_text(model.cadence, work.stale_cells),
@@ -104,7 +105,7 @@ def _print(env: str, rows: list[dict[str, Any]]) -> None:
     missing, stale, running = (
         sum(row[key] for row in rows) for key in ("missing", "stale", "running")
     )
-    if missing:
+    if missing or any(row["refresh"] for row in rows):
         say("Next: backfill run")
     tail = f", {running:,} of them at work" if running else ""
     say(
@@ -121,10 +122,18 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
         because = ", ".join(
             f"{up} changed in {cells}" for up, cells in row["stale_because"].items()
         )
-        remarks.append(f"stale    {name}: {row['stale_ranges']}; {because}; needs a plan")
+        remedy = _remedy(row["stale"], row["refresh"])
+        remarks.append(f"stale    {name}: {row['stale_ranges']}; {because}; {remedy}")
     if row["changed"]:
         remarks.append(
             f"changed  {name}: the loaded logic is not what {env} runs, which goes on with its own "
             "snapshot until a plan promotes the new one"
         )
     return remarks
+
+
+def _remedy(stale: int, refresh: int) -> str:
+    """Say what makes stale cells right again: the next run, inside the late window; else a plan."""
+    if not refresh:
+        return "needs a plan"
+    return "the next run refreshes " + ("them" if refresh == stale else f"{refresh:,}; else a plan")

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.cli.status import _remedy
+
 if TYPE_CHECKING:
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
@@ -72,3 +74,11 @@ def test_cells_of_a_live_batch_are_said_to_be_at_work(shop: Prepared, backfill: 
     said = backfill("status", "--select", "toy.sales").lines[-1]
 
     assert said == "prod: 1 model, 7 cells missing, 2 of them at work, 0 stale."
+
+
+def test_what_the_next_run_refreshes_needs_no_plan():
+    assert [_remedy(3, 0), _remedy(3, 3), _remedy(3, 2)] == [
+        "needs a plan",
+        "the next run refreshes them",
+        "the next run refreshes 2; else a plan",
+    ]
