@@ -7,6 +7,7 @@ this run did not publish gets an observation that says why, never a materializat
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import dagster as dg
 
@@ -115,11 +116,9 @@ class Reporter:
         for cell, batch_id in event.built_by.items():
             self._materialized(cell, contents.get(cell), {"skipped": True, "batch": batch_id})
 
-    def _materialized(
-        self, cell: Interval, content: Content | None, said: dict[str, object]
-    ) -> None:
+    def _materialized(self, cell: Interval, content: Content | None, said: dict[str, Any]) -> None:
         self.told |= IntervalSet.of([cell])
-        rows = {"dagster/partition_row_count": content.rows} if content else {}
+        rows: dict[str, Any] = {"dagster/partition_row_count": content.rows} if content else {}
         self.context.log_event(
             dg.AssetMaterialization(
                 asset_key(self.model.name),
@@ -129,7 +128,7 @@ class Reporter:
             )
         )
 
-    def _observed(self, cells: IntervalSet, why: str, said: dict[str, object]) -> None:
+    def _observed(self, cells: IntervalSet, why: str, said: dict[str, Any]) -> None:
         self.told |= cells
         self.context.log.warning("%s: %s", self._ranges(cells), why)
         for cell in self.model.cadence.cells(cells):
@@ -180,7 +179,7 @@ def check_result(
     )
 
 
-def _shown(found: list[AuditResult], shown: AuditResult | None) -> dict[str, object]:
+def _shown(found: list[AuditResult], shown: AuditResult | None) -> dict[str, Any]:
     if shown is None:
         return {"batches": 0}
     return {

@@ -75,10 +75,7 @@ class Ticket:
     @property
     def transaction(self) -> str:
         """Delta's transaction version: the steps of one token's holder come in this order."""
-        if self.metadata == _FENCED:
-            step = 0
-        else:
-            step = 1 if self.metadata.startswith(_RESTORED) else 2
+        step = 0 if self.metadata == _FENCED else 1 if self.metadata.startswith(_RESTORED) else 2
         return str(self.token * STEPS_PER_TOKEN + step)
 
 

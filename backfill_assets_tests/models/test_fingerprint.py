@@ -28,7 +28,7 @@ def after(**edit: Any) -> dict[str, Fingerprint]:  # noqa: ANN401
     return fingerprints(a_graph(replace(FIRST, **edit), SECOND, LAST))
 
 
-def datas(found: dict[str, Fingerprint]) -> dict[str, str]:
+def data_hashes(found: dict[str, Fingerprint]) -> dict[str, str]:
     return {name: one.data for name, one in found.items()}
 
 
@@ -63,7 +63,7 @@ def test_formatting_and_comments_change_nothing_at_all(edit: dict[str, Any]):
 def test_words_audits_and_pace_change_the_snapshot_but_no_data(edit: dict[str, Any]):
     found = after(**edit)
 
-    assert datas(found) == datas(BEFORE)
+    assert data_hashes(found) == data_hashes(BEFORE)
     assert found["web.first"].metadata != BEFORE["web.first"].metadata
     assert found["web.first"].id != BEFORE["web.first"].id
     assert found["web.second"] == BEFORE["web.second"]
@@ -102,7 +102,7 @@ def test_logic_that_changes_downstream_leaves_upstream_alone():
 def test_the_order_of_models_and_of_upstreams_does_not_matter(models: list[Model], turned: bool):  # noqa: FBT001
     if turned:
         models = [replace(model, upstreams=tuple(reversed(model.reads))) for model in models]
-    assert datas(fingerprints(a_graph(*models))) == datas(BEFORE)
+    assert data_hashes(fingerprints(a_graph(*models))) == data_hashes(BEFORE)
 
 
 def test_a_source_is_known_by_its_name_alone():

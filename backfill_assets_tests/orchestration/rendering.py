@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 def rendered(defs: dg.Definitions) -> str:
     """Render assets in order of their keys, each with its checks, and then the jobs."""
     lines: list[str] = []
-    for assets in sorted(_assets(defs), key=lambda one: one.key.path):
+    for assets in sorted(_assets(defs), key=lambda one: one.key.to_user_string()):
         lines += [*_asset(assets, assets.get_asset_spec()), ""]
-    for spec in sorted(_external(defs), key=lambda one: one.key.path):
+    for spec in sorted(_external(defs), key=lambda one: one.key.to_user_string()):
         lines += [*_spec(spec), ""]
     for job in sorted(_jobs(defs), key=lambda one: one.name):
         lines.append(f"job {job.name}: {job.description}")
@@ -56,7 +56,7 @@ def _spec(spec: dg.AssetSpec) -> Iterator[str]:
     yield f"  code version: {'given' if spec.code_version else 'none'}"
     if spec.partitions_def is not None:
         yield f"  partitions: {_partitions(spec.partitions_def)}"
-    for dep in sorted(spec.deps, key=lambda one: one.asset_key.path):
+    for dep in sorted(spec.deps, key=lambda one: one.asset_key.to_user_string()):
         yield f"  reads {dep.asset_key.to_user_string()}{_mapping(dep.partition_mapping)}"
     for key in sorted(spec.metadata):
         yield f"  metadata {key}"

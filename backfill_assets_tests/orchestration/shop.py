@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
 
@@ -66,7 +66,7 @@ class Shop:
             tags["dagster/asset_partition_range_start"] = first
             tags["dagster/asset_partition_range_end"] = last
         return dg.materialize(
-            [*(defs.assets or ()), *(defs.asset_checks or ())],
+            cast("list[Any]", [*(defs.assets or ()), *(defs.asset_checks or ())]),
             selection=[dg.AssetKey(name.split(".")) for name in models],
             partition_key=first if first and not last else None,
             resources=self.resources(spark),
@@ -153,7 +153,7 @@ def failure(result: dg.ExecuteInProcessResult) -> str:
 
 def _of(result: dg.ExecuteInProcessResult, model: str, kind: str) -> Iterator[dg.DagsterEvent]:
     for event in result.all_events:
-        if event.event_type_value == kind and event.asset_key.path == model.split("."):
+        if event.event_type_value == kind and event.asset_key == dg.AssetKey(model.split(".")):
             yield event
 
 
