@@ -5,8 +5,12 @@ from collections.abc import Callable
 import dagster as dg
 
 from backfill_assets.execution.run_context import RunContext
+from backfill_assets.models.audit import Severity
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.model import Model
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import key_of
+from backfill_assets.orchestration.reporting import check_result
 
 
 def report_ready(
@@ -56,7 +60,34 @@ def _report_model(
         )
         if progress is not None:
             progress(name, done, len(lacking))
+    if lacking:
+        _report_audits(instance, run, model, {builders[cell].batch_id for cell in lacking})
     return len(lacking)
+
+
+def _report_audits(
+    instance: dg.DagsterInstance, run: RunContext, model: Model, batches: set[str]
+) -> None:
+    """Report what the audits of these batches found, one evaluation per check."""
+    found = [
+        row.result for batch in sorted(batches) for row in run.store.audit_results(batch_id=batch)
+    ]
+    for audit in audits_of(model):
+        results = [one for one in found if one.audit == audit.name]
+        if not results:
+            continue
+        said = check_result(asset_key(model.name), audit.name, results)
+        instance.report_runless_asset_event(
+            dg.AssetCheckEvaluation(
+                asset_key=asset_key(model.name),
+                check_name=audit.name,
+                passed=said.passed,
+                severity=said.severity,
+                description=said.description,
+                metadata=said.metadata,
+                blocking=audit.severity is Severity.BLOCKING,
+            )
+        )
 
 
 def _known(instance: dg.DagsterInstance, key: dg.AssetKey) -> set[str]:
