@@ -34,7 +34,7 @@ campaign_performance = Model(
         row_rule("cost_needs_events", "cost = 0 OR impressions + clicks + conversions > 0"),
     ],
     late_window=3,  # networks report up to three days late
-    batch_size=90,
+    batch_size=180,
     batch_concurrency=2,
     owner=_OWNER,
     tags={"domain": "performance"},
