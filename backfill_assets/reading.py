@@ -13,7 +13,7 @@ from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.reading import read_pinned
-from backfill_assets.warehouse.session import SparkSettings, start_session
+from backfill_assets.warehouse.session import spark_settings, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -78,7 +78,5 @@ def read(
     """
     settings = settings or read_settings()
     found = resolve(model, env=env, settings=settings)
-    session = spark or start_session(
-        SparkSettings(jars_dir=settings.jars_dir, warehouse=f"{settings.data_root}/spark-warehouse")
-    )
+    session = spark or start_session(spark_settings(settings))
     return read_pinned(session, found.path, found.delta_version)

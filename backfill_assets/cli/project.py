@@ -16,7 +16,7 @@ from backfill_assets.execution.opening import open_run
 from backfill_assets.models.graph import build_graph
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.session import SparkSettings, start_session
+from backfill_assets.warehouse.session import spark_settings, start_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ class LazySpark:
     def __call__(self) -> Any:  # noqa: ANN401 - only warehouse names Spark's types
         """Give the session."""
         if self._session is None:
-            self._session = start_session(spark_settings(self._settings))
+            self._session = start_session(spark_settings(self._settings, _quiet()))
         return self._session
 
     def stop(self) -> None:
@@ -68,19 +68,13 @@ class LazySpark:
             self._session.stop()
 
 
-def spark_settings(settings: Settings) -> SparkSettings:
-    """Give Spark's part of the settings; its log is left to people who debug Spark."""
-    return SparkSettings(
-        jars_dir=settings.jars_dir,
-        warehouse=f"{settings.data_root}/spark-warehouse",
-        master=settings.spark_master,
-        driver_memory=settings.spark_memory,
-        extra={
-            "spark.log.level": "ERROR",
-            # The level above counts once Spark has started; this file counts from the first line.
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_QUIET}",
-        },
-    )
+def _quiet() -> dict[str, str]:
+    """Spark's own words are for its developers: errors alone reach a person."""
+    return {
+        "spark.log.level": "ERROR",
+        # The level above counts once Spark has started; this file counts from the first line.
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_QUIET}",
+    }
 
 
 def now() -> datetime:

@@ -26,9 +26,6 @@ class Content:
     columns: Mapping[str, int]
 
 
-EMPTY_CONTENT_KEY = 0
-
-
 @dataclass(frozen=True, slots=True)
 class ChangedAt:
     """When (on the state's counter) a cell's row set and each of its columns last changed."""

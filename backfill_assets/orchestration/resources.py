@@ -12,7 +12,7 @@ from pydantic import PrivateAttr
 
 from backfill_assets.settings import Settings
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.session import SparkSettings, start_session
+from backfill_assets.warehouse.session import spark_settings, start_session
 
 
 def now() -> datetime:
@@ -33,7 +33,7 @@ class SparkResource(LazyPySparkResource):
         """The session, started on first use; batches ask for it from several threads at once."""
         with self._starting:
             if self._spark_session is None:
-                self._spark_session = start_session(_spark_settings(self.spark_config))
+                self._spark_session = start_session(spark_settings(Settings(), self.spark_config))
             return self._spark_session
 
     @contextmanager
@@ -48,17 +48,6 @@ class SparkResource(LazyPySparkResource):
             if self._spark_session is not None:
                 self._spark_session.stop()
                 self._spark_session = None
-
-
-def _spark_settings(extra: dict[str, str]) -> SparkSettings:
-    settings = Settings()
-    return SparkSettings(
-        jars_dir=settings.jars_dir,
-        warehouse=f"{settings.data_root}/spark-warehouse",
-        master=settings.spark_master,
-        driver_memory=settings.spark_memory,
-        extra=extra,
-    )
 
 
 class StateResource(dg.ConfigurableResource):

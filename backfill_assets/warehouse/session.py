@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from backfill_assets.settings import Settings
+
 LOG_STORE_KEY = "spark.delta.logStore.file.impl"
 _ATOMIC_LOG_STORE = "io.delta.storage.HDFSLogStore"
 _SHUFFLE_PARTITIONS = 4
@@ -62,6 +64,17 @@ class SparkSettings:
     driver_memory: str = "4g"
     shuffle_partitions: int = _SHUFFLE_PARTITIONS
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def spark_settings(settings: Settings, extra: Mapping[str, str] | None = None) -> SparkSettings:
+    """Give Spark's part of the settings; `extra` wins over ours."""
+    return SparkSettings(
+        jars_dir=settings.jars_dir,
+        warehouse=f"{settings.data_root}/spark-warehouse",
+        master=settings.spark_master,
+        driver_memory=settings.spark_memory,
+        extra=extra or {},
+    )
 
 
 def spark_config(settings: SparkSettings) -> dict[str, str]:
