@@ -48,9 +48,10 @@ class Work:
         gaps: those that do not.
         stale: ready cells that an upstream's change has overtaken, by upstream.
         blocked: per upstream model, the cells that wait because cells they read are not ready.
-        refresh: stale cells that are rebuilt without a plan: those inside the late window of a
-            model that nobody reads. Where others read it, several models would have to move at
-            once, which takes a plan.
+        refresh: stale cells that are rebuilt without a (further) plan: in a plan's workspace all
+            of them; else those inside the late window of a model that nobody reads. Where others
+            read it, several models would have to move at once, which takes a plan.
+        owed: ready cells that were declared wrong and are not rebuilt yet.
     """
 
     required: IntervalSet
@@ -59,6 +60,7 @@ class Work:
     stale: tuple[Stale, ...] = ()
     blocked: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
     refresh: IntervalSet = field(default_factory=IntervalSet.empty)
+    owed: IntervalSet = field(default_factory=IntervalSet.empty)
 
     @property
     def stale_cells(self) -> IntervalSet:
@@ -106,7 +108,9 @@ def needs_work(
     stale = tuple(_stale(graph, view, model, needed, reads or {}))
     overtaken = IntervalSet.union_all(one.cells for one in stale)
     refresh = IntervalSet.empty()
-    if not graph.readers(model.name):
+    if view.environment.is_workspace:
+        refresh = overtaken
+    elif not graph.readers(model.name):
         refresh = overtaken & last_cells(model, ready, model.late_window)
     blocked = _blocked(graph, view, model, gaps | refresh, now)
     return Work(
@@ -116,6 +120,7 @@ def needs_work(
         stale=stale,
         blocked=blocked,
         refresh=refresh - IntervalSet.union_all(blocked.values()),
+        owed=view.owed.get(model.name, IntervalSet.empty()) & ready,
     )
 
 
@@ -146,8 +151,8 @@ def _stale(
     state = view.models.get(model.name)
     if state is None or not state.runs:
         return
-    reader = _Reader.of(graph, model, state)
-    oldest = min(run.built_at for run in state.runs)
+    reader = _Reader.of(graph, model, state, view.environment.opened)
+    oldest = min(reader.built_at(run, own=True) for run in state.runs)
     for upstream in model.reads:
         theirs = view.models.get(upstream.name)
         if theirs is None:
@@ -172,7 +177,7 @@ def _overtaken(
         readers = cells_reading(model.cadence, upstream, theirs, IntervalSet.of([run.interval]))
         if whole:
             readers &= _reopened(model, upstream, reader.ready)
-        cells = reader.built_before(stamp, readers, run.batch_id)
+        cells = reader.built_before(stamp, readers, run)
         if cells:
             yield run, cells
 
@@ -186,20 +191,31 @@ class _Reader:
     runs: tuple[ReadyRun, ...]
     starts: tuple[int, ...]
     ready: IntervalSet
+    opened: int | None
 
     @classmethod
-    def of(cls, graph: Graph, model: Model, state: ModelState) -> _Reader:
+    def of(cls, graph: Graph, model: Model, state: ModelState, opened: int | None) -> _Reader:
         runs = tuple(sorted(state.runs, key=lambda run: run.interval.start))
         starts = tuple(epoch_of(run.interval.start) for run in runs)
-        return cls(graph, model, runs, starts, state.ready)
+        return cls(graph, model, runs, starts, state.ready, opened)
 
-    def built_before(self, stamp: int, cells: IntervalSet, batch_id: str) -> IntervalSet:
+    def built_at(self, run: ReadyRun, *, own: bool) -> int:
+        """When a run's inputs were pinned, as far as a change of an upstream can tell.
+
+        What the environment built after the workspace was opened has not read the workspace's own
+        cells, whatever the counter says.
+        """
+        if own and not run.own and self.opened is not None:
+            return min(run.built_at, self.opened)
+        return run.built_at
+
+    def built_before(self, stamp: int, cells: IntervalSet, newer: ReadyRun) -> IntervalSet:
         """Those of the cells that are of an older build, and not of the same batch."""
         return IntervalSet.union_all(
             IntervalSet.of([run.interval]).within(start, end)
             for start, end in cells.pairs()
             for run in self._touching(start, end)
-            if run.built_at < stamp and run.batch_id != batch_id
+            if self.built_at(run, own=newer.own) < stamp and run.batch_id != newer.batch_id
         )
 
     def _touching(self, start: int, end: int) -> Iterator[ReadyRun]:

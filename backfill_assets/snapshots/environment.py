@@ -1,10 +1,21 @@
-"""Environments: named sets of pointers, model -> (version, delta_version)."""
+"""Environments: named sets of pointers, model -> (version, delta_version).
+
+An environment may follow another one: where it has no pointer of its own it reads what the other
+reads. That is all that a development environment is, and all that a plan's workspace is.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 PROD = "prod"
+_WORKSPACE = "plan:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,12 +23,37 @@ class Environment:
     """A named set of pointers.
 
     Attributes:
-        name: such as ``prod``.
+        name: such as ``prod``; a workspace is named after its plan.
         protected: published history of it changes only through a plan.
+        follows: whose pointers it reads where it has none of its own; None for one that stands alone.
+        expires_at: when it may be collected; None for never.
+        opened: of a workspace, the counter when it was opened; None for an environment that people
+            read.
     """
 
     name: str
     protected: bool
+    follows: str | None = None
+    expires_at: datetime | None = None
+    opened: int | None = None
+
+    @property
+    def is_workspace(self) -> bool:
+        """Whether a plan builds here, where nobody reads."""
+        return self.opened is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One table under another: it answers for the cells that no table above it holds.
+
+    Attributes:
+        version: the physical table's id.
+        delta_version: its pin.
+    """
+
+    version: str
+    delta_version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +61,15 @@ class Pointer:
     """Where an environment reads one model.
 
     Attributes:
-        environment: whose pointer it is.
+        environment: whose pointer it is: the environment's own, or the one that it follows.
         model: what it points for.
         fingerprint: the snapshot that the environment runs.
         version: the physical table's id.
         delta_version: the pin; -1 until the first commit.
+        under: the tables that are read in the cells which this one does not hold, the upper first;
+            empty for a table that stands alone, as every table of a protected environment does.
+        certain: cells that this table must come to hold: not ready until it does, whatever lies
+            under it. Only a workspace has some.
     """
 
     environment: str
@@ -37,3 +77,15 @@ class Pointer:
     fingerprint: str
     version: str
     delta_version: int
+    under: tuple[Layer, ...] = ()
+    certain: IntervalSet = field(default_factory=IntervalSet.empty)
+
+
+def workspace_name(plan_id: str) -> str:
+    """Name the workspace of a plan."""
+    return f"{_WORKSPACE}{plan_id}"
+
+
+def plan_of(environment: str) -> str | None:
+    """Name the plan whose workspace this is; None for an environment that people read."""
+    return environment.removeprefix(_WORKSPACE) if environment.startswith(_WORKSPACE) else None

@@ -18,12 +18,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReadyRun:
-    """Consecutive ready cells that share one batch and the same stamps."""
+    """Consecutive ready cells that share one batch and the same stamps.
+
+    Attributes:
+        interval: the cells.
+        built_at: the counter when the batch pinned its inputs.
+        changed_at: when their content last changed. Of a workspace's own cells: against what the
+            environment publishes now.
+        batch_id: the batch that built them.
+        own: whether the environment's own table holds them; False for cells that it reads through
+            another environment's pointer or from a table under its own.
+    """
 
     interval: Interval
     built_at: int
     changed_at: ChangedAt
     batch_id: str
+    own: bool = True
 
 
 @dataclass(frozen=True)
@@ -38,14 +49,29 @@ class ModelState:
         """Every interval that is ready at the pin."""
         return IntervalSet.of(run.interval for run in self.runs)
 
+    @cached_property
+    def own(self) -> IntervalSet:
+        """The ready intervals that the pointer's own table holds."""
+        return IntervalSet.of(run.interval for run in self.runs if run.own)
+
 
 @dataclass(frozen=True)
 class StateView:
-    """The state of one environment at one instant, as plain values."""
+    """The state of one environment at one instant, as plain values.
+
+    Attributes:
+        environment: whose.
+        models: what is ready, by model.
+        claimed: cells that live batches hold, by model.
+        owed: ready cells that were declared wrong and not rebuilt yet, by model.
+        counter: the number that was drawn last: nothing in here is later.
+    """
 
     environment: Environment
     models: Mapping[str, ModelState] = field(default_factory=dict[str, ModelState])
     claimed: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    owed: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    counter: int = 0
 
     def ready(self, model: str) -> IntervalSet:
         """The ready intervals of a model; empty for one that has no pointer yet."""

@@ -1,0 +1,35 @@
+"""The picture that planning works on: what an environment runs, and what is there already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.snapshot import Snapshot
+    from backfill_assets.snapshots.state_view import ModelState, StateView
+
+
+@dataclass(frozen=True)
+class PlanState:
+    """What a plan is made from, beside the loaded graph.
+
+    Attributes:
+        view: the environment's state at its pins.
+        running: the snapshot that the environment runs, by model; none for a model it never saw.
+        built: what tables that nobody of this environment reads hold already, by version: a
+            development environment may have built what is to be promoted here.
+        open_plans: plans that are applied and neither promoted nor abandoned.
+        furthest_read: per model, the earliest local date that a declared consumer reads.
+        plan_days: after how many days a plan expires.
+    """
+
+    view: StateView
+    running: Mapping[str, Snapshot] = field(default_factory=dict[str, "Snapshot"])
+    built: Mapping[str, ModelState] = field(default_factory=dict[str, "ModelState"])
+    open_plans: tuple[Plan, ...] = ()
+    furthest_read: Mapping[str, str] = field(default_factory=dict[str, str])
+    plan_days: int = 7

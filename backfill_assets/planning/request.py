@@ -1,0 +1,103 @@
+"""What a person asks of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+class Category(StrEnum):
+    """What the change of a model means for the history that is published."""
+
+    BREAKING = "breaking"
+    NON_BREAKING = "non-breaking"
+    FORWARD_ONLY = "forward-only"
+    METADATA = "metadata"
+
+
+class Strategy(StrEnum):
+    """How a model's history is changed; each has its main risk and its validation signal."""
+
+    FULL_REBUILD = "full rebuild"
+    PARTITION_REPAIR = "partition repair"
+    COLUMN_ENRICHMENT = "column enrichment"
+    DUAL_RUN = "dual run"
+
+
+@dataclass(frozen=True, slots=True)
+class Restatement:
+    """A model or source that was wrong.
+
+    Attributes:
+        name: of the model or source; ``*`` alone is not one.
+        start: first instant or local date, as written; None: from the beginning.
+        end: last local date (included) or instant (excluded), as written; None: to the end.
+    """
+
+    name: str
+    start: str | None = None
+    end: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """What a person asks of a plan; the defaults ask for whatever the loaded models change.
+
+    Attributes:
+        environment: whose history it is about.
+        asked_by: who.
+        reason: why, in words.
+        restate: what was wrong, and over which stretch.
+        restate_all_snapshots: mark it owed in every version, not just in this environment's.
+        start: of the requested range, as written; None: each model's own start.
+        end: of the requested range, as written; None: now.
+        end_bounded: nothing past the end, whatever whole cells would add.
+        ignore_cron: up to now, whatever the cron says.
+        select: models: names, globs, ``+model``, ``model+``, ``tag:key=value``, ``owner:name``.
+        skip_upstream: only what is selected, not what it needs from upstream.
+        forward_only: changes apply from now on; no history is computed.
+        effective_from: a local date: forward-only from there, what came before stays.
+        empty: record the cells as ready without computing them.
+        where: a SQL condition on the restated model's own columns: no other row may differ.
+        cutoff: a local date: older cells keep the old definition (`reason` must say why).
+        canary: build some telling cells first, and wait.
+        categories: (model, category) where a person decided.
+        strategies: (model, strategy) where a person decided.
+    """
+
+    environment: str
+    asked_by: str = ""
+    reason: str = ""
+    restate: tuple[Restatement, ...] = ()
+    restate_all_snapshots: bool = False
+    start: str | None = None
+    end: str | None = None
+    end_bounded: bool = False
+    ignore_cron: bool = False
+    select: tuple[str, ...] = ()
+    skip_upstream: bool = False
+    forward_only: bool = False
+    effective_from: str | None = None
+    empty: bool = False
+    where: str | None = None
+    cutoff: str | None = None
+    canary: bool = False
+    categories: tuple[tuple[str, Category], ...] = ()
+    strategies: tuple[tuple[str, Strategy], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request at the instant when it was made.
+
+    Attributes:
+        request: the request.
+        now: where history ends (UTC).
+    """
+
+    request: PlanRequest
+    now: datetime
