@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 
 class Category(StrEnum):
@@ -88,16 +84,3 @@ class PlanRequest:
     canary: bool = False
     categories: tuple[tuple[str, Category], ...] = ()
     strategies: tuple[tuple[str, Strategy], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request at the instant when it was made.
-
-    Attributes:
-        request: the request.
-        now: where history ends (UTC).
-    """
-
-    request: PlanRequest
-    now: datetime
