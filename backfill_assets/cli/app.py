@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import typer
 from typer.exceptions import TyperException
 
-from backfill_assets.cli import audit, batches, report, run, state, status, why
 from backfill_assets.cli.output import err, say
+from backfill_assets.cli.verbs import lazily
 from backfill_assets.errors import BackfillAssetsError
 
 if TYPE_CHECKING:
@@ -22,17 +22,31 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 
+VERBS = {
+    "run": "run:run",
+    "status": "status:status",
+    "why": "why:why",
+    "batches": "batches:batches",
+    "audit": "audit:audit",
+    "report": "report:report",
+    "state": "state:app",
+}
+"""Every verb, in the order of ``--help``: its module in `cli`, and the function or app in it."""
+
 app = typer.Typer(
     name="backfill",
+    cls=lazily(VERBS),
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Fill, check and explain the history of time-partitioned models.",
     epilog="Every command has --help with examples, and --json, which leaves stdout to JSON alone.",
 )
-for _verb in (run.run, status.status, why.why, batches.batches, audit.audit, report.report):
-    app.command()(_verb)
-app.add_typer(state.app, name="state")
+
+
+@app.callback()
+def backfill() -> None:
+    """Stand above the verbs; typer takes this for a sign that there are several."""
 
 
 def call(command: Callable[..., object], arguments: Sequence[str], name: str = "backfill") -> int:

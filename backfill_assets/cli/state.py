@@ -10,7 +10,7 @@ from backfill_assets.cli.project import load_graph, open_store
 from backfill_assets.execution.state_rebuild import rebuild_state
 from backfill_assets.settings import read_settings
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()

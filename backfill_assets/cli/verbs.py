@@ -1,0 +1,83 @@
+"""A command whose verbs are imported when they are called: a verb pays for nobody else's start."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pkgutil
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+_PACKAGE = "backfill_assets.cli"
+
+
+class Verbs(Mapping[str, Any]):
+    """Commands by the name of their verb, each imported when it is asked for.
+
+    Args:
+        places: per verb its module in `cli` and what is in it, ``module:function`` or
+            ``module:app``.
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
+
+    def __getitem__(self, verb: str) -> Any:  # noqa: ANN401 - a command of typer's
+        found = pkgutil.resolve_name(f"{_PACKAGE}.{self._places[verb]}")
+        return typer.main.get_command(found if isinstance(found, typer.Typer) else _alone(found))
+
+    def __contains__(self, verb: object) -> bool:
+        return verb in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def says(self, verb: str) -> str:
+        """Read what a verb's function says of itself in its first line, without importing it."""
+        module = self._places[verb].partition(":")[0]
+        spec = find_spec(f"{_PACKAGE}.{module}")
+        tree = ast.parse(Path(spec.origin if spec and spec.origin else "").read_bytes())
+        own = (one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == module)
+        said = inspect.cleandoc(ast.get_docstring(next(own)) or "").partition("\n\n")[0]
+        return " ".join(said.split())
+
+
+def lazily(places: Mapping[str, str]) -> type[TyperGroup]:
+    """Make a group of typer's out of a table of verbs."""
+
+    class Lazily(TyperGroup):
+        """A group that imports a verb when it is called."""
+
+        def __init__(self, **given: Any) -> None:  # noqa: ANN401 - typer's own
+            super().__init__(**given)
+            self.verbs = Verbs(places)
+            self.commands = cast("MutableMapping[str, Any]", self.verbs)
+
+        def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's own
+            del ctx
+            return list(self.verbs)
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+            """Write the table of verbs without importing one."""
+            rows = [(verb, self.verbs.says(verb)) for verb in self.list_commands(ctx)]
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+    return Lazily
+
+
+def _alone(function: Any) -> typer.Typer:  # noqa: ANN401 - any function that typer reads
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command()(function)
+    return app
