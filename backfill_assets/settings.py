@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backfill_assets.errors import BackfillAssetsError
 
@@ -31,6 +32,17 @@ class Settings(BaseSettings):
         spark_memory: memory of an embedded Spark driver, in Spark's notation.
         lease_seconds: after how long without a heartbeat a claim or lock may be taken over.
         max_batches: how many batches at once in one process, over all models.
+        cache_dir: folder for what can be made again at any time, such as the manifest; empty means
+            ``.cache`` in the data folder.
+        user: who plans and promotes, for the history; empty means the name of the OS's user.
+        operators: who may change a protected environment, names with commas between them; nobody
+            named means everybody.
+        plan_days: how long a plan may be applied after it was made.
+        promise_days: how long a promotion can be rolled back: until then its tables are kept.
+        environment_days: how long an unprotected environment lives after its last change.
+        price_per_hour: what an hour of computing costs, for estimates; none, no cost is shown.
+        price_per_gb: what writing a gigabyte costs, for estimates.
+        currency: that of the prices.
     """
 
     model_config = SettingsConfigDict(env_prefix="BACKFILL_")
@@ -43,11 +55,34 @@ class Settings(BaseSettings):
     spark_memory: str = "4g"
     lease_seconds: float = Field(default=60.0, gt=0)
     max_batches: int = Field(default=2, ge=1)
+    cache_dir: str = ""
+    user: str = ""
+    operators: Annotated[tuple[str, ...], NoDecode] = ()
+    plan_days: int = Field(default=7, ge=1)
+    promise_days: int = Field(default=30, ge=0)
+    environment_days: int = Field(default=30, ge=1)
+    price_per_hour: float | None = Field(default=None, ge=0)
+    price_per_gb: float | None = Field(default=None, ge=0)
+    currency: str = "EUR"
+
+    @field_validator("operators", mode="before")
+    @classmethod
+    def _names(cls, found: object) -> object:
+        if not isinstance(found, str):
+            return found
+        return tuple(name.strip() for name in found.split(",") if name.strip())
 
     @property
     def data_root(self) -> str:
         """The data folder as an absolute path, or the URI as it is."""
         return self.data_dir if "://" in self.data_dir else str(Path(self.data_dir).resolve())
+
+    @property
+    def cache(self) -> Path:
+        """The folder of what can be made again at any time; beside us when data lie elsewhere."""
+        if self.cache_dir:
+            return Path(self.cache_dir)
+        return Path(".backfill" if "://" in self.data_dir else f"{self.data_root}/.cache")
 
     @property
     def state(self) -> str:
