@@ -1,24 +1,25 @@
 """Bring an environment and the loaded models together: each runs the snapshot it points at.
 
-A model that the environment has never seen gets a pointer. One whose words changed keeps its table.
-One whose logic changed goes on with the environment's own snapshot until a plan promotes the new
-one; it is reported, never silently run.
+This only looks. A model whose logic changed goes on with the environment's own snapshot until a plan
+promotes the new one; it is reported, never silently run. A workspace runs nothing but the snapshots
+that its pointers name. What a run has yet to write is listed: new models, and new words.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.models.fingerprint import Fingerprint, fingerprints
 from backfill_assets.models.graph import build_graph
 from backfill_assets.models.lineage import lineage_of
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of, stored_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
     from backfill_assets.snapshots.environment import Environment
     from backfill_assets.state.store import Store
 
@@ -29,69 +30,135 @@ class EnvironmentGraph:
 
     Attributes:
         graph: its snapshots' models and the loaded sources.
-        pointers: where it keeps each model.
+        pointers: where it keeps each model; a new one where it would be kept.
         reads: per model, what it reads by column.
         changed: models whose loaded logic is not the environment's: a plan is owed.
+        running: the snapshots that its pointers name, models that are not loaded any more included.
+        new: snapshots of models that it never saw.
+        reworded: snapshots of its own models that only say something else, and keep their table.
     """
 
     graph: Graph
     pointers: Mapping[str, Pointer]
     reads: Mapping[str, Mapping[str, frozenset[str]]]
     changed: tuple[str, ...]
+    running: Mapping[str, Snapshot]
+    new: tuple[Snapshot, ...] = ()
+    reworded: tuple[Snapshot, ...] = ()
 
 
-def environment_graph(
-    store: Store, loaded: Graph, environment: Environment, *, data_root: str
-) -> EnvironmentGraph:
-    """Give every loaded model a pointer in the environment, and read back what it runs."""
-    snapshots, known = snapshots_of(loaded), store.pointers(environment.name)
-    pointers = {
-        name: known[name]
-        if name in known and not _words_changed(known[name], snapshots[name])
-        else _settled(store, environment, snapshots[name], data_root)
-        for name in loaded.order
-    }
+def environment_graph(store: Store, loaded: Graph, environment: Environment) -> EnvironmentGraph:
+    """Tell what an environment runs, and how that differs from what is loaded."""
+    snapshots, pointers = snapshots_of(loaded), store.pointers(environment.name)
+    running = _running(store, loaded, pointers, snapshots)
+    if environment.is_workspace:
+        graph = _graph({name: one.model for name, one in running.items()}, loaded)
+        return EnvironmentGraph(graph, pointers, Reads(graph), (), running)
     changed = tuple(
-        name for name, pointer in pointers.items() if pointer.version != snapshots[name].version
-    )
-    models = [
-        stored_model(store.snapshot_definition(pointers[name].fingerprint))
-        if name in changed
-        else loaded.models[name]
+        name
         for name in loaded.order
-    ]
-    graph = build_graph(models, loaded.sources.values()) if changed else loaded
-    reads = {model.name: lineage_of(graph, model).reads for model in models}
-    return EnvironmentGraph(graph, pointers, reads, changed)
-
-
-def _settled(store: Store, environment: Environment, snapshot: Snapshot, data_root: str) -> Pointer:
-    """Point at a snapshot: the environment's first one of the model, or one of the same version."""
-    model, fingerprint = snapshot.model, snapshot.fingerprint
-    store.save_snapshot(
-        fingerprint_id=fingerprint.id,
-        model=model.name,
-        version=snapshot.version,
-        definition=snapshot.definition(),
-        logic=fingerprint.logic,
-        upstream=fingerprint.upstream,
-        metadata=fingerprint.metadata,
+        if name in running and running[name].fingerprint.data != snapshots[name].fingerprint.data
     )
-    wanted = Pointer(environment.name, model.name, fingerprint.id, snapshot.version, -1)
-    found = store.ensure_pointer(wanted, table_path(data_root, snapshot))
-    if not _words_changed(found, snapshot):
-        return found
-    store.repoint_metadata(environment.name, model.name, fingerprint.id)
-    return replace(found, fingerprint=fingerprint.id)
+    kept = {
+        name: running[name].model
+        for name in running
+        if name in changed or name not in loaded.models
+    }
+    graph = _graph({**loaded.models, **kept}, loaded) if changed else loaded
+    new = _new(graph, pointers, snapshots, changed)
+    reworded = tuple(
+        snapshots[name]
+        for name, at in pointers.items()
+        if name in snapshots
+        and name not in changed
+        and _is_reworded(environment, at, snapshots[name])
+    )
+    first = {one.model.name: _first(environment, one) for one in new}
+    reads = Reads(graph)
+    return EnvironmentGraph(graph, {**first, **pointers}, reads, changed, running, new, reworded)
 
 
-def _words_changed(known: Pointer, snapshot: Snapshot) -> bool:
-    """Whether only what is said about the model differs, so that its table stays."""
-    same_table = known.version == snapshot.version
-    return same_table and known.fingerprint != snapshot.fingerprint.id
+class Reads(Mapping[str, Mapping[str, frozenset[str]]]):
+    """Per model, what it reads by column; a model's SQL is traced when somebody asks."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._known: dict[str, Mapping[str, frozenset[str]]] = {}
+
+    def __getitem__(self, name: str) -> Mapping[str, frozenset[str]]:
+        """Trace one model."""
+        if name not in self._known:
+            self._known[name] = lineage_of(self._graph, self._graph.models[name]).reads
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Every model."""
+        return iter(self._graph.models)
+
+    def __len__(self) -> int:
+        return len(self._graph.models)
 
 
-def table_path(data_root: str, snapshot: Snapshot) -> str:
-    """Where a version's table lies: ``<data>/tables/<subject>/<version>``."""
-    subject = snapshot.model.name.partition(".")[0]
-    return f"{data_root}/tables/{subject}/{snapshot.version}"
+def _running(
+    store: Store, loaded: Graph, pointers: Mapping[str, Pointer], snapshots: Mapping[str, Snapshot]
+) -> dict[str, Snapshot]:
+    """Read back the snapshots that pointers name, where they are not the loaded ones."""
+    same = {
+        name: snapshots[name]
+        for name, pointer in pointers.items()
+        if name in snapshots and pointer.fingerprint == snapshots[name].fingerprint.id
+    }
+    if len(same) == len(pointers):
+        return same
+    stored = {
+        name: store.snapshot(at.fingerprint) for name, at in pointers.items() if name not in same
+    }
+    read = {name: stored_model(one.definition) for name, one in stored.items()}
+    # Fingerprinted again: a newer release may hash the same declaration to another id.
+    prints = fingerprints(
+        _graph({**{name: one.model for name, one in same.items()}, **read}, loaded)
+    )
+    as_saved = {
+        name: Fingerprint(one.logic, one.upstream, one.metadata) for name, one in stored.items()
+    }
+    again = {name: Snapshot(read[name], prints.get(name, as_saved[name])) for name in read}
+    return {**same, **again}
+
+
+def _graph(models: Mapping[str, Model], loaded: Graph) -> Graph:
+    """Build a graph of the loaded models' names, and of those that they still read."""
+    wanted, todo = dict[str, "Model"](), [name for name in models if name in loaded.models]
+    while todo:
+        name = todo.pop()
+        if name in models and name not in wanted:
+            wanted[name] = models[name]
+            todo += [upstream.name for upstream in models[name].reads]
+    return build_graph(wanted.values(), loaded.sources.values())
+
+
+def _new(
+    graph: Graph,
+    pointers: Mapping[str, Pointer],
+    snapshots: Mapping[str, Snapshot],
+    changed: tuple[str, ...],
+) -> tuple[Snapshot, ...]:
+    """Take snapshots of new models on the graph that the environment runs.
+
+    Over an upstream that still runs its old logic, a new model's table is another one.
+    """
+    names = [name for name in snapshots if name not in pointers]
+    prints = fingerprints(graph) if names and changed else {}
+    return tuple(
+        Snapshot(snapshots[name].model, prints.get(name, snapshots[name].fingerprint))
+        for name in names
+    )
+
+
+def _is_reworded(environment: Environment, pointer: Pointer, snapshot: Snapshot) -> bool:
+    own = pointer.environment == environment.name
+    return own and pointer.fingerprint != snapshot.fingerprint.id
+
+
+def _first(environment: Environment, snapshot: Snapshot) -> Pointer:
+    name, fingerprint = snapshot.model.name, snapshot.fingerprint.id
+    return Pointer(environment.name, name, fingerprint, snapshot.version, -1)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.execution.environment_graph import environment_graph
-from backfill_assets.execution.run_context import Published, RunContext
+from backfill_assets.execution.run_context import Published, RunContext, table_path
+from backfill_assets.snapshots.environment import Pointer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from backfill_assets.execution.environment_graph import EnvironmentGraph
     from backfill_assets.models.graph import Graph
+    from backfill_assets.snapshots.environment import Environment
+    from backfill_assets.snapshots.snapshot import Snapshot
     from backfill_assets.state.store import Store
 
 
@@ -26,8 +31,11 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
     run_id: str,
     root_id: str | None = None,
     published: Published = Published.KEPT,
+    plan_id: str | None = None,
 ) -> RunContext:
     """Bring the store, an environment and the loaded models together for one run.
+
+    New models get their first pointers.
 
     Args:
         store: the state.
@@ -40,12 +48,52 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
         root_id: of the root run or backfill; the run itself when it is none's re-execution.
         published: what to do with published cells that are asked for again; a protected
             environment keeps them whatever this says.
+        plan_id: the plan that is served; None for a gap fill.
 
     Raises:
         UnknownEnvironmentError: there is no environment of that name.
     """
     known = store.environment(environment)
-    own = environment_graph(store, loaded, known, data_root=data_root)
+    own = environment_graph(store, loaded, known)
+    settled = {
+        **{one.model.name: _pointed(store, known, one, data_root) for one in own.new},
+        **{one.model.name: _reworded(store, own, one) for one in own.reworded},
+    }
+    return RunContext(
+        store=store,
+        spark=spark,
+        environment=known,
+        graph=own.graph,
+        pointers={**own.pointers, **settled},
+        reads=own.reads,
+        data_root=data_root,
+        clock=clock,
+        until=clock(),
+        run_id=run_id,
+        root_id=root_id or run_id,
+        plan_id=plan_id,
+        changed=own.changed,
+        published=published,
+    )
+
+
+def look(  # noqa: PLR0913 - as many as a run
+    store: Store,
+    loaded: Graph,
+    *,
+    environment: str,
+    spark: Callable[[], Any],
+    data_root: str,
+    clock: Callable[[], datetime],
+    run_id: str,
+) -> RunContext:
+    """Do the same for those who only look: nothing is written, not even a first pointer.
+
+    Raises:
+        UnknownEnvironmentError: there is no environment of that name.
+    """
+    known = store.environment(environment)
+    own = environment_graph(store, loaded, known)
     return RunContext(
         store=store,
         spark=spark,
@@ -57,7 +105,36 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
         clock=clock,
         until=clock(),
         run_id=run_id,
-        root_id=root_id or run_id,
+        root_id=run_id,
         changed=own.changed,
-        published=published,
     )
+
+
+def save_snapshot(store: Store, snapshot: Snapshot) -> None:
+    """Keep what running a snapshot later needs."""
+    fingerprint = snapshot.fingerprint
+    store.save_snapshot(
+        fingerprint_id=fingerprint.id,
+        model=snapshot.model.name,
+        version=snapshot.version,
+        definition=snapshot.definition(),
+        logic=fingerprint.logic,
+        upstream=fingerprint.upstream,
+        metadata=fingerprint.metadata,
+    )
+
+
+def _pointed(store: Store, environment: Environment, snapshot: Snapshot, data_root: str) -> Pointer:
+    """Give a model its first pointer in the environment; one that somebody else gave it stays."""
+    model, version = snapshot.model.name, snapshot.version
+    save_snapshot(store, snapshot)
+    wanted = Pointer(environment.name, model, snapshot.fingerprint.id, version, -1)
+    return store.ensure_pointer(wanted, table_path(data_root, model, version))
+
+
+def _reworded(store: Store, own: EnvironmentGraph, snapshot: Snapshot) -> Pointer:
+    """Run new words over the same table."""
+    pointer, fingerprint = own.pointers[snapshot.model.name], snapshot.fingerprint.id
+    save_snapshot(store, snapshot)
+    store.repoint_metadata(pointer.environment, pointer.model, fingerprint)
+    return replace(pointer, fingerprint=fingerprint)

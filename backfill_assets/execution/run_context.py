@@ -81,3 +81,8 @@ class RunContext:
 def source_path(data_root: str, path: str) -> str:
     """The path of a source's table: below the data folder, unless it is absolute or a URI."""
     return path if "://" in path or path.startswith("/") else f"{data_root}/{path}"
+
+
+def table_path(data_root: str, model: str, version: str) -> str:
+    """Where a version's table lies: ``<data>/tables/<subject>/<version>``."""
+    return f"{data_root}/tables/{model.partition('.')[0]}/{version}"
