@@ -1,0 +1,60 @@
+"""Show a plan to a person: coloured on a terminal, plain in a pipe, ASCII where nothing else goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.cli.output import err, out, say
+from backfill_assets.evidence.plan_text import Tone, plan_text
+from backfill_assets.evidence.plan_words import Naming, count_line, plain_symbols
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan import Plan
+
+_STYLES = {
+    Tone.PLAIN: None,
+    Tone.HEAD: "bold",
+    Tone.PLUS: "green",
+    Tone.MINUS: "red",
+    Tone.QUIET: "dim",
+    Tone.WARNING: "yellow",
+}
+
+
+def naming_of(graph: Graph) -> Naming:
+    """Name cells by the cadences of the loaded models and sources."""
+    cadences = {name: model.cadence for name, model in graph.models.items()}
+    return Naming(cadences | {name: source.cadence for name, source in graph.sources.items()})
+
+
+def show_plan(
+    plan: Plan, naming: Naming, *, after: tuple[str, ...], whole: bool = False, aside: bool = False
+) -> None:
+    """Show a plan, then what comes after it, then its count.
+
+    Args:
+        plan: the plan.
+        naming: how cells are named.
+        after: what is said below it: that nothing is written, and the next commands.
+        whole: everything; else about what fits a screen.
+        aside: on stderr, where stdout is for a program.
+    """
+    to = err if aside else out
+    for line in plan_text(plan, naming, whole=whole):
+        text = drawable(line.text, to)
+        say(text, to=to, style=_STYLES[line.tone], indent=line.indent)
+    for text in after:
+        say(text, to=to)
+    say(count_line(naming, plan), to=to)
+
+
+def drawable(text: str, to: Console) -> str:
+    """Write a text so that the console's encoding can carry it."""
+    try:
+        text.encode(to.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return plain_symbols(text).encode("ascii", "replace").decode("ascii")
+    return text
