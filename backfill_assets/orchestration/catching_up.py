@@ -1,4 +1,4 @@
-"""Tell Dagster's event log what is ready, for cells that were filled without Dagster running."""
+"""Tell Dagster's event log what is published, for cells that changed without Dagster running."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.model import Model
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import key_of
-from backfill_assets.orchestration.reporting import check_result
+from backfill_assets.orchestration.reporting import DATA_VERSION_TAG, check_result, data_version
 
 
 def report_ready(
@@ -18,7 +18,10 @@ def report_ready(
     run: RunContext,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> int:
-    """Report every ready cell that Dagster has no materialization of, so that its UI agrees.
+    """Report every ready cell that Dagster was told something else of, or nothing.
+
+    A cell that holds what Dagster was told last is left alone; one that a promotion, a rollback or
+    an undo has changed since gets a new materialization.
 
     Args:
         instance: whose event log is told.
@@ -42,9 +45,13 @@ def _report_model(
         return 0
     known = _known(instance, asset_key(name))
     contents = run.store.content_at_pin(run.environment.name, name, state.ready)
-    builders = run.store.built_by(state.pointer.version, state.pointer.delta_version)
+    batches = {
+        cell: ready.batch_id for ready in state.runs for cell in model.cadence.cells(ready.interval)
+    }
     lacking = [
-        cell for cell in sorted(contents) if (key_of(model.cadence, cell) or "") not in known
+        cell
+        for cell in sorted(contents)
+        if known.get(key_of(model.cadence, cell) or "") != data_version(contents[cell])
     ]
     for done, cell in enumerate(lacking, start=1):
         instance.report_runless_asset_event(
@@ -53,15 +60,16 @@ def _report_model(
                 partition=key_of(model.cadence, cell),
                 metadata={
                     "dagster/partition_row_count": contents[cell].rows,
-                    "batch": builders[cell].batch_id,
+                    "batch": batches[cell],
                     "delta_version": state.pointer.delta_version,
                 },
+                tags={DATA_VERSION_TAG: data_version(contents[cell])},
             )
         )
         if progress is not None:
             progress(name, done, len(lacking))
     if lacking:
-        _report_audits(instance, run, model, {builders[cell].batch_id for cell in lacking})
+        _report_audits(instance, run, model, {batches[cell] for cell in lacking})
     return len(lacking)
 
 
@@ -90,7 +98,13 @@ def _report_audits(
         )
 
 
-def _known(instance: dg.DagsterInstance, key: dg.AssetKey) -> set[str]:
-    """The partitions that Dagster has seen; the empty name stands for an unpartitioned asset."""
-    seen = set(instance.get_materialized_partitions(key))
-    return seen | ({""} if instance.get_latest_materialization_event(key) else set())
+def _known(instance: dg.DagsterInstance, key: dg.AssetKey) -> dict[str, str]:
+    """What Dagster was told last, by partition; the empty name stands for an unpartitioned asset."""
+    told = instance.event_log_storage.get_latest_tags_by_partition(
+        key, dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
+    )
+    known = {partition: tags[DATA_VERSION_TAG] for partition, tags in told.items()}
+    whole = instance.get_latest_materialization_event(key)
+    if whole and whole.asset_materialization and whole.asset_materialization.partition is None:
+        known[""] = (whole.asset_materialization.tags or {}).get(DATA_VERSION_TAG, "")
+    return known

@@ -34,6 +34,8 @@ from backfill_assets.state.store import Store
 
 SILENT = {"__source_asset_observation__": True}
 """Metadata of the step's output by which Dagster adds no materialization of its own."""
+DATA_VERSION_TAG = "dagster/data_version"
+"""Of a materialization: what the cell holds."""
 
 
 @dataclass
@@ -124,7 +126,7 @@ class Reporter:
                 asset_key(self.model.name),
                 partition=key_of(self.model.cadence, cell),
                 metadata={**rows, **said},
-                tags={"dagster/data_version": _data_version(content)} if content else {},
+                tags={DATA_VERSION_TAG: data_version(content)} if content else {},
             )
         )
 
@@ -153,7 +155,7 @@ class Reporter:
         return f"{self.model.name} {ranges_text(self.model.cadence, cells)}"
 
 
-def _data_version(content: Content) -> str:
+def data_version(content: Content) -> str:
     """Name what a cell holds: equal content, equal name, whenever it was built."""
     said = f"{content.rows}|{content.key}|{sorted(content.columns.items())}"
     return hashlib.sha256(said.encode()).hexdigest()[:16]

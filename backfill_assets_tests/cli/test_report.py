@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets_tests.cli.conftest import Backfill
+    from backfill_assets_tests.cli.prepared import Prepared
+
+
+@pytest.fixture
+def dagster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dg.AssetKey:
+    """An event log of its own, and the asset that is looked at in it."""
+    home = tmp_path / "dagster"
+    home.mkdir()
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    return dg.AssetKey(["toy", "sales"])
+
+
+def test_only_what_dagster_was_not_told_is_reported(
+    shop: Prepared, backfill: Backfill, dagster: dg.AssetKey
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-31")
+
+    assert backfill("report").out == "prod: 4 cells reported to Dagster.\n"
+    assert backfill("report").out == "prod: 0 cells reported to Dagster.\n"
+
+
+def test_a_cell_whose_content_has_changed_is_reported_again(
+    shop: Prepared, backfill: Backfill, dagster: dg.AssetKey
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-31")
+    backfill("report")
+    batch = shop.change("toy.sales", "2024-01-29", "2024-01-30")
+
+    assert backfill("report", "--json").json["reported"] == 2
+    with dg.DagsterInstance.get() as instance:
+        told = instance.fetch_materializations(
+            dg.AssetRecordsFilter(dagster, asset_partitions=["2024-01-29"]), limit=1
+        ).records[0]
+    assert told.asset_materialization
+    assert told.asset_materialization.metadata["batch"].value == batch
+
+
+def test_the_one_cell_of_a_whole_model_is_reported_once(
+    shop: Prepared, backfill: Backfill, dagster: dg.AssetKey
+):
+    shop.fill("toy.shops", "whole", "whole")
+
+    assert [backfill("report", "--json").json["reported"] for _ in range(2)] == [1, 0]
