@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.audited import AuditsFailedError, audited
-from backfill_assets.execution.batch_inputs import batch_inputs
+from backfill_assets.execution.batch_inputs import batch_inputs, target_table
 from backfill_assets.execution.commit_turn import commit_turn, record
 from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started
 from backfill_assets.execution.opening_batch import open_when_free
@@ -25,7 +25,6 @@ from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.warehouse.commit import Ticket
 from backfill_assets.warehouse.computed import computed_batch
 from backfill_assets.warehouse.session import batch_session
-from backfill_assets.warehouse.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +74,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     request, model = opened.request, run.graph.model(opened.request.model)
     watch, started_at = Stopwatch(), run.clock()
     inputs = batch_inputs(run, model, opened)
-    target = Table(run.table(model), run.store.known_head(request.version))
+    target = target_table(run, model, run.pointer(model))
     session = batch_session(run.spark())
     with computed_batch(session, model, opened, inputs, target=target, now=started_at) as batch:
         watch.lap("compute")
@@ -86,7 +85,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
         with commit_turn(run, request) as lock:
             commit = _commit(opened, lock.token, started_at, (profiles, results))
             ticket = Ticket(batch.target.path, request.version, lock.token, commit.to_json())
-            done = batch.commit(ticket)
+            done = batch.commit(ticket, target_table(run, model, run.pointer(model)))
             watch.lap("commit")
             record(run, lock, commit, done)
             watch.lap("state")

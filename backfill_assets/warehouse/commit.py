@@ -15,11 +15,11 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_type, cells_predicate
-from backfill_assets.warehouse.conform import stored_columns
 from backfill_assets.warehouse.delta_log import ABSENT, STEPS_PER_TOKEN, head, logged_commits
 from backfill_assets.warehouse.merge_changes import changes, merge_statement
 from backfill_assets.warehouse.session import RETENTION, batch_session
 from backfill_assets.warehouse.spark_errors import explaining
+from backfill_assets.warehouse.stored_columns import stored_columns
 from backfill_assets.warehouse.tables import snapshot_df
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from backfill_assets.warehouse.moves import cells_moved_from
 from backfill_assets.warehouse.profile import Subject, profile
 from backfill_assets.warehouse.samples import failing_rows
 from backfill_assets.warehouse.spark_errors import explaining
-from backfill_assets.warehouse.tables import table_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,7 +52,7 @@ class ComputedBatch:
         model: whose rows they are.
         cells: the batch's, and those that its rows move out of.
         moved: the latter alone.
-        target: the table as it was when the rows were computed.
+        target: the table as it was when the rows were computed, layers included.
         inputs: what they were computed from.
         computed: the query's answer in its contract, cached.
         rows: what the cells shall hold, cached.
@@ -75,8 +74,12 @@ class ComputedBatch:
         """Give a few rows that fail an audit."""
         return failing_rows(self.rows, audit, self._subject)
 
-    def commit(self, ticket: Ticket) -> Committed:
+    def commit(self, ticket: Ticket, now: Table) -> Committed:
         """Make the cells equal to the rows in one commit.
+
+        Args:
+            ticket: what the commit says of itself.
+            now: the target as it stands under the commit lock.
 
         Raises:
             KeyInAnotherCellError: a batch that committed meanwhile has put a key elsewhere.
@@ -85,7 +88,6 @@ class ComputedBatch:
         """
         if not isinstance(self.model.kind, IncrementalByUniqueKey):
             return commit_cells(self.rows, self.model, self.cells, ticket)
-        now = table_now(ticket.path)
         if now != self.target:
             # Other cells were committed since: the keys must still be in these cells alone.
             moved = cells_moved_from(self.computed, self.model, self.cells, now)

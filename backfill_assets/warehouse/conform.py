@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window, functions as F
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     IncrementalByUniqueKey,
     SoftDelete,
     Tombstone,
 )
-from backfill_assets.models.model import AUDIT_COLUMNS, CELL_COLUMN, Model
-from backfill_assets.warehouse.cells import cell_expression, cells_predicate
+from backfill_assets.models.model import CELL_COLUMN, Model
+from backfill_assets.warehouse.cells import cell_expression
 from backfill_assets.warehouse.checksum import key_hash, same_value
-from backfill_assets.warehouse.tables import Table, same_type, snapshot_df
+from backfill_assets.warehouse.layers import rows_of
+from backfill_assets.warehouse.tables import Table, same_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from backfill_assets.intervals.interval import Interval
-
-AUDIT_TYPES = dict(
-    zip(AUDIT_COLUMNS, ("string", "string", "string", "timestamp", "timestamp"), strict=True)
-)
 
 
 class OutputSchemaError(BackfillAssetsError):
@@ -137,16 +135,7 @@ def rows_in_cells(
     spark: SparkSession, model: Model, cells: Sequence[Interval], target: Table
 ) -> DataFrame | None:
     """Read what a table holds in these cells; None for a table that is not there yet."""
-    if not target.exists:
-        return None
-    rows = snapshot_df(spark, target.path, target.delta_version)
-    return rows.where(cells_predicate(model.cadence, cells))
-
-
-def stored_columns(model: Model) -> dict[str, str]:
-    """Name every column of a model's table with its type: declared, audit, and `_cell` apart."""
-    declared = {column.name: column.dtype for column in model.schema}
-    return declared | AUDIT_TYPES if model.audit_columns else declared
+    return rows_of(spark, model, target, IntervalSet.of(cells)) if target.exists else None
 
 
 def _latest(rows: DataFrame, model: Model) -> DataFrame:

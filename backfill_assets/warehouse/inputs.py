@@ -9,7 +9,8 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.zones import zone_of
 from backfill_assets.models.model import Model
 from backfill_assets.models.query import SqlQuery, parameters_of
-from backfill_assets.warehouse.cells import cells_predicate, time_predicate
+from backfill_assets.warehouse.cells import time_predicate
+from backfill_assets.warehouse.layers import rows_of
 from backfill_assets.warehouse.tables import MissingTableError, Table, same_type, snapshot_df
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Input:
 
     Attributes:
         declared: the upstream's own declaration.
-        table: where it lies and the pin.
+        table: where it lies and the pins, layers included.
         cells: which of its cells the batch reads.
     """
 
@@ -110,12 +111,7 @@ def compute(
 def _rows_of_model(
     spark: SparkSession, model: Model, table: Table, cells: IntervalSet | None
 ) -> DataFrame:
-    if not table.exists:
-        columns = ", ".join(f"`{column.name}` {column.dtype}" for column in model.schema)
-        return spark.createDataFrame([], columns)
-    rows = snapshot_df(spark, table.path, table.delta_version)
-    if cells is not None:
-        rows = rows.where(cells_predicate(model.cadence, cells))
+    rows = rows_of(spark, model, table, cells)
     return rows.select(*(f"`{column.name}`" for column in model.schema))
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cells_predicate
 from backfill_assets.warehouse.checksum import same_value
-from backfill_assets.warehouse.conform import stored_columns
+from backfill_assets.warehouse.stored_columns import stored_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

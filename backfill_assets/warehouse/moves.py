@@ -12,8 +12,8 @@ from backfill_assets.warehouse.cells import (
     number_expression,
     number_text,
 )
+from backfill_assets.warehouse.layers import rows_of
 from backfill_assets.warehouse.spark_errors import explaining
-from backfill_assets.warehouse.tables import Table, snapshot_df
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.tables import Table
 
 _SAMPLE = 10
 
@@ -95,6 +96,6 @@ def rows_elsewhere(
     """
     if not target.exists or model.time_column is None or model.time_column in columns:
         return None
-    rows = snapshot_df(spark, target.path, target.delta_version)
     outside = f"NOT ({cells_predicate(model.cadence, cells)})"
-    return rows.where(outside).select(*(f"`{name}`" for name in columns), "_cell")
+    rows = rows_of(spark, model, target).where(outside)
+    return rows.select(*(f"`{name}`" for name in columns), "_cell")

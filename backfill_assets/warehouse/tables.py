@@ -23,6 +23,8 @@ from backfill_assets.warehouse.spark_errors import explaining
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from backfill_assets.intervals.interval_set import IntervalSet
+
 __all__ = [
     "ABSENT",
     "CorruptTableError",
@@ -57,20 +59,25 @@ class MissingTableError(BackfillAssetsError):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A Delta table at one version.
+    """What is read as one table: a Delta table at one version, possibly over others.
 
     Attributes:
         path: a local folder or a URI.
         delta_version: Delta's own number; `ABSENT` for a table without a commit.
+        cells: which cells' rows come from it; None for all that no table above it answers for.
+        under: the tables that answer for other cells, the upper first; a cell that two of them
+            name comes from the upper one.
     """
 
     path: str
     delta_version: int
+    cells: IntervalSet | None = None
+    under: tuple[Table, ...] = ()
 
     @property
     def exists(self) -> bool:
         """Whether there is anything to read."""
-        return self.delta_version > ABSENT
+        return self.delta_version > ABSENT or any(one.exists for one in self.under)
 
 
 def table_now(path: str) -> Table:

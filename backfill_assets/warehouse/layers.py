@@ -1,0 +1,117 @@
+"""Layers: the rows of a model where one table lies over others.
+
+A plan's workspace holds only the cells that the plan has built; every other cell is read from the
+tables under it. All reading of a model's rows goes through `rows_of`, so that a batch, its audits
+and its readers see the same rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.cells import cell_type, cells_predicate
+from backfill_assets.warehouse.stored_columns import stored_columns
+from backfill_assets.warehouse.tables import ABSENT, Table, snapshot_df
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.models.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One Delta table at one version, and the rows that come from it.
+
+    Attributes:
+        path: of the table.
+        delta_version: its pin.
+        where: Spark SQL over `_cell` that keeps those rows.
+    """
+
+    path: str
+    delta_version: int
+    where: str
+
+
+def parts_of(cadence: Cadence, table: Table, cells: IntervalSet | None = None) -> tuple[Part, ...]:
+    """Say which rows come from which table, the upper first; tables that give none are left out.
+
+    Args:
+        cadence: of the model.
+        table: what is read.
+        cells: only these; None for every cell.
+    """
+    found: list[Part] = []
+    above = IntervalSet.empty()
+    for one in _flat(table):
+        where = _predicate(cadence, one.cells, above, cells)
+        if one.delta_version > ABSENT and where is not None:
+            found.append(Part(one.path, one.delta_version, where))
+        if one.cells is None:
+            break
+        above |= one.cells
+    return tuple(found)
+
+
+def rows_of(
+    spark: SparkSession, model: Model, table: Table, cells: IntervalSet | None = None
+) -> DataFrame:
+    """Read a model's rows with every stored column and `_cell`.
+
+    A column that a table lacks, for it was declared later, is NULL in that table's rows.
+
+    Args:
+        spark: a session.
+        model: whose rows they are.
+        table: what is read, layers included.
+        cells: only these; None for every cell.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    parts = parts_of(model.cadence, table, cells)
+    frames = [_rows(spark, model, part) for part in parts]
+    if not frames:
+        columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
+        return spark.createDataFrame([], ", ".join(f"`{c}` {t}" for c, t in columns.items()))
+    return reduce(lambda one, other: one.unionByName(other), frames)
+
+
+def _flat(table: Table) -> Iterator[Table]:
+    yield table
+    for one in table.under:
+        yield from _flat(one)
+
+
+def _predicate(
+    cadence: Cadence, own: IntervalSet | None, above: IntervalSet, wanted: IntervalSet | None
+) -> str | None:
+    """Write what a table answers for; None for nothing."""
+    if own is not None or wanted is not None:
+        inside = wanted if own is None else own if wanted is None else own & wanted
+        left = IntervalSet.empty() if inside is None else inside - above
+        return cells_predicate(cadence, left) if left else None
+    if not above:
+        return "TRUE"
+    return f"NOT ({cells_predicate(cadence, above)})"
+
+
+def _rows(spark: SparkSession, model: Model, part: Part) -> DataFrame:
+    rows = snapshot_df(spark, part.path, part.delta_version).where(part.where)
+    there = set(rows.columns)
+    return rows.selectExpr(
+        *(
+            f"`{name}`" if name in there else f"CAST(NULL AS {dtype}) AS `{name}`"
+            for name, dtype in stored_columns(model).items()
+        ),
+        CELL_COLUMN,
+    )
