@@ -8,6 +8,7 @@ elsewhere in the file changes nothing.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import sys
@@ -67,6 +68,10 @@ class FunctionQuery:
 
     name: str
     bundle: str
+
+    def settled(self) -> str:
+        """The bundle as this release of Python writes it, whichever one bundled it."""
+        return ast.unparse(ast.parse(self.bundle))
 
     def load(self) -> Callable[..., Any]:
         """Run the bundle in a module of its own and give the function."""

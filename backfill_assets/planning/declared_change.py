@@ -1,0 +1,170 @@
+"""What differs between two declarations of a model, and whether it can change published rows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.codec import dumps
+from backfill_assets.models.function_query import FunctionQuery
+from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
+from backfill_assets.models.model import AUDIT_COLUMNS, Model
+from backfill_assets.models.query import SqlQuery
+from backfill_assets.planning.sql_change import repeats_rows_of_star, sql_change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One thing that differs and may change rows.
+
+    Attributes:
+        why: in words.
+        rows: whether the row set may differ.
+        columns: the output columns concerned; None for all.
+        additive: whether it only adds columns.
+    """
+
+    why: str
+    rows: bool = False
+    columns: frozenset[str] | None = _NOTHING
+    additive: bool = False
+
+
+def declared_changes(old: Model, new: Model) -> tuple[Found, ...]:
+    """Give everything that may change rows; nothing for words and pace."""
+    return (*_rules(old, new), *_reads(old, new), *_query(old, new), *_columns(old, new))
+
+
+def described_changes(old: Model, new: Model) -> tuple[str, ...]:
+    """Name the attributes that differ and change no row."""
+    pairs = {
+        "grain": (old.grain, new.grain),
+        "owner": (old.owner, new.owner),
+        "description": (old.description, new.description),
+        "tags": (dict(old.tags), dict(new.tags)),
+        "audits": (old.audits, new.audits),
+        "late window": (old.late_window, new.late_window),
+        "batch size": (old.batch_size, new.batch_size),
+        "batch concurrency": (old.batch_concurrency, new.batch_concurrency),
+        "times": (old.times, new.times),
+        "volatile": (old.volatile, new.volatile),
+        "start": (old.cadence.start, new.cadence.start),
+        "end": (old.cadence.end, new.cadence.end),
+        "cron": (
+            (old.cadence.cron, old.cadence.cron_tz),
+            (new.cadence.cron, new.cadence.cron_tz),
+        ),
+        "rules and words of columns": (set(old.schema), set(new.schema)),
+        "upstreams": (dumps(old.reads), dumps(new.reads)),
+    }
+    return tuple(name for name, (before, after) in pairs.items() if before != after)
+
+
+def _rules(old: Model, new: Model) -> Iterator[Found]:
+    """What decides how rows become history: each of these makes another table (P13b)."""
+    pairs = {
+        "kind": (old.kind, new.kind),
+        "cadence": (old.cadence.unit, new.cadence.unit),
+        "time zone": (old.cadence.tz, new.cadence.tz),
+        "unique key": (old.key, new.key),
+        "delete policy": (old.delete_policy, new.delete_policy),
+        "grain": (_words(old.grain), _words(new.grain)),
+    }
+    for name, (before, after) in pairs.items():
+        if before != after:
+            yield Found(f"another {name}", rows=True, columns=None)
+    if old.audit_columns != new.audit_columns:
+        verb = "adds" if new.audit_columns else "drops"
+        yield Found(
+            f"{verb} the audit columns",
+            columns=frozenset(AUDIT_COLUMNS),
+            additive=new.audit_columns,
+        )
+
+
+def _reads(old: Model, new: Model) -> Iterator[Found]:
+    """What of its upstreams a cell is made from."""
+    before = {one.name: one for one in old.reads}
+    after = {one.name: one for one in new.reads}
+    for name in sorted(before.keys() & after.keys()):
+        if before[name].lookback != after[name].lookback:
+            yield Found(f"another lookback on {name}", rows=True, columns=None)
+    if before.keys() != after.keys() and isinstance(new.logic, FunctionQuery):
+        yield Found("reads other upstreams", rows=True, columns=None)
+
+
+def _query(old: Model, new: Model) -> Iterator[Found]:
+    match old.logic, new.logic:
+        case SqlQuery() as before, SqlQuery() as after:
+            yield from _sql(old, new, before, after)
+        case FunctionQuery() as before, FunctionQuery() as after:
+            if before.settled() != after.settled():
+                yield Found("the function, or what it uses, changed", rows=True, columns=None)
+        case _:
+            yield Found("SQL became a function, or a function SQL", rows=True, columns=None)
+
+
+def _sql(old: Model, new: Model, before: SqlQuery, after: SqlQuery) -> Iterator[Found]:
+    change = sql_change(before, after)
+    names = {column.name.lower(): column.name for column in (*old.schema, *new.schema)}
+    touched = frozenset(names.get(name, name) for name in change.touched)
+    if change.rows or touched & _identifying(new):
+        yield Found("; ".join(change.why), rows=True, columns=None)
+    elif change.is_breaking:
+        columns = touched | frozenset(names.get(name, name) for name in change.added)
+        yield Found("; ".join(change.why), columns=columns)
+    elif change.added:
+        columns = frozenset(names.get(name, name) for name in change.added)
+        yield Found("; ".join(change.why), columns=columns, additive=True)
+
+
+def _identifying(model: Model) -> frozenset[str]:
+    """The columns that decide which rows there are: another value there is another row."""
+    found = {*model.key, model.time_column or ""}
+    if isinstance(model.kind, IncrementalByUniqueKey):
+        found.add(model.kind.latest_by or "")
+    if isinstance(model.delete_policy, (SoftDelete, Tombstone)):
+        found.add(model.delete_policy.column)
+    return frozenset(found - {""})
+
+
+def _columns(old: Model, new: Model) -> Iterator[Found]:
+    """Declared columns that came, went, moved or have another type."""
+    before = {column.name: column.dtype for column in old.schema}
+    after = {column.name: column.dtype for column in new.schema}
+    gone = frozenset(before.keys() - after.keys())
+    if gone:
+        yield Found(f"drops {_listed(gone)}", columns=gone)
+    retyped = frozenset(name for name in before if after.get(name, before[name]) != before[name])
+    if retyped:
+        rows = bool(retyped & _identifying(new))
+        why = f"declares another type for {_listed(retyped)}"
+        yield Found(why, rows=rows, columns=None if rows else retyped)
+    kept = [name for name in after if name in before]
+    if kept != [name for name in before if name in after]:
+        yield Found("declares its columns in another order", columns=frozenset(kept))
+    fresh = frozenset(after.keys() - before.keys())
+    if fresh:
+        yield _fresh(old, new, fresh)
+
+
+def _fresh(old: Model, new: Model, columns: frozenset[str]) -> Found:
+    """Columns that are new: additive, unless a `*` that brings them decides on rows as well."""
+    same = dumps(old.logic) == dumps(new.logic)
+    if same and isinstance(new.logic, SqlQuery) and repeats_rows_of_star(new.logic):
+        return Found(f"{_listed(columns)} come in by * under DISTINCT", rows=True, columns=None)
+    return Found(f"adds {_listed(columns)}", columns=columns, additive=True)
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", text.casefold()))
