@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-import traceback
 import uuid
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.cli.manifest import load
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.opening import open_run
-from backfill_assets.models.graph import build_graph
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import spark_settings, start_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
 
 _QUIET = Path(__file__).with_name("log4j2.properties")
-
-
-class CatalogError(BackfillAssetsError):
-    """The catalog module can't be imported, or has no MODELS and SOURCES."""
-
-    def __init__(self, module: str, found: str) -> None:
-        self.module = module
-        super().__init__(
-            f"catalog '{module}': {found}; name a module with MODELS and SOURCES in "
-            "BACKFILL_CATALOG"
-        )
 
 
 class DataFolderError(BackfillAssetsError):
@@ -83,34 +69,23 @@ def now() -> datetime:
 
 
 def load_graph(settings: Settings) -> Graph:
-    """Import the catalog, from the current folder too, and check it.
+    """Give the declarations as they are on disk, checked.
 
     Raises:
-        CatalogError: it can't be imported or lacks MODELS or SOURCES.
-        BackfillAssetsError: a declaration in it is wrong.
+        CatalogError: the catalog can't be imported or lacks MODELS or SOURCES.
+        DeclarationError: a declaration in it is wrong.
     """
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(settings.catalog)
-    except BackfillAssetsError:
-        raise
-    except Exception as error:
-        raise CatalogError(settings.catalog, _where(error)) from error
-    lacking = [name for name in ("MODELS", "SOURCES") if not hasattr(module, name)]
-    if lacking:
-        raise CatalogError(settings.catalog, f"has no {' and no '.join(lacking)}")
-    return build_graph(module.MODELS, module.SOURCES)
+    return load(settings).graph
 
 
-def _where(error: Exception) -> str:
-    """Say what an import stumbled over, and at which line of whose file."""
-    said = f"{type(error).__name__}: {error}"
-    if isinstance(error, (ImportError, SyntaxError)):
-        return said
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{said} ({last.filename}, line {last.lineno})"
+def loaded_fingerprints(settings: Settings) -> Mapping[str, str]:
+    """Give the fingerprint ids of the declarations as they are on disk now.
+
+    Raises:
+        CatalogError: the catalog can't be imported any more.
+        DeclarationError: a declaration in it is wrong.
+    """
+    return load(settings).fingerprints
 
 
 def open_store(settings: Settings) -> Store:

@@ -51,10 +51,10 @@ def snapshots_of(graph: Graph) -> dict[str, Snapshot]:
 
 def stored_model(definition: str) -> Model:
     """Read back the model of a stored snapshot."""
-    return loads(definition, _STORED)
+    return loads(definition, STORED)
 
 
-_STORED = (
+STORED = (
     Model, SqlQuery, FunctionQuery, Upstream, OwnCells, Reopens, Cadence, Unit, Column,
     TimeColumns,
     audit.RowRule, audit.Unique, audit.RowCountWithin, audit.References, audit.Reconciles,
@@ -62,3 +62,4 @@ _STORED = (
     kind.IncrementalByTimeRange, kind.IncrementalByUniqueKey, kind.Full,
     kind.KeepsDeleted, kind.AbsentMeansDeleted, kind.SoftDelete, kind.Tombstone,
 )  # fmt: skip
+"""Every type that occurs in a stored model."""

@@ -46,11 +46,15 @@ class Backfill:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+def shop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Prepared:
     """A project with nothing in it yet but the toy shop's declarations."""
     for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "BACKFILL_STATE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path / "data"))
+    # One import of the shop's catalog serves all tests.
+    monkeypatch.setenv("BACKFILL_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy")
     return Prepared(tmp_path / "data")
 

@@ -1,0 +1,191 @@
+"""The manifest: what the catalog declares, kept beside what it was read from.
+
+As long as all of that is as it was, the catalog is not imported: importing it means importing
+pandera and Spark, for seconds. When anything changed, all of it is imported again. What a catalog
+takes from elsewhere (the clock, a network) is not seen: it has to be a function of its files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from backfill_assets.cli.watched import Watched
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.codec import dumps, restored
+from backfill_assets.models.fingerprint import Fingerprint
+from backfill_assets.models.graph import Graph
+from backfill_assets.models.source import Source, WhenEmpty
+from backfill_assets.snapshots.loaded import Loaded
+from backfill_assets.snapshots.snapshot import STORED, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.settings import Settings
+
+FORMAT = 1
+
+
+class CatalogError(BackfillAssetsError):
+    """The catalog module can't be imported, or has no MODELS and SOURCES."""
+
+    def __init__(self, module: str, found: str) -> None:
+        self.module, self.found = module, found
+        super().__init__(
+            f"catalog '{module}': {found}; name a module with MODELS and SOURCES in "
+            "BACKFILL_CATALOG"
+        )
+
+
+class DeclarationError(BackfillAssetsError):
+    """What the catalog declares is wrong; the words are those of the mistake."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a catalog declares, and what it was read from.
+
+    Attributes:
+        watched: what the import depended on.
+        state: the hash of all of that at the import.
+        loaded: the declarations, checked as a whole when they were imported.
+    """
+
+    watched: Watched
+    state: str
+    loaded: Loaded
+
+    def text(self) -> str:
+        """Write it as JSON."""
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "watched": asdict(self.watched),
+                "state": self.state,
+                "loaded": _plain(self.loaded),
+            }
+        )
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """Read back what was written; nothing is checked again."""
+        return cls(_watched(stored), stored["state"], _loaded(stored["loaded"]))
+
+
+def load(settings: Settings) -> Loaded:
+    """Give the declarations as they are on disk now, imported only where something changed.
+
+    Raises:
+        CatalogError: the catalog can't be imported or lacks MODELS or SOURCES.
+        DeclarationError: a declaration in it is wrong.
+    """
+    kept = _place(settings)
+    return _kept(kept) or _imported(settings.catalog, kept)
+
+
+def _kept(path: Path) -> Loaded | None:
+    """Read the manifest, unless there is none, it is damaged, or something changed since."""
+    try:
+        stored = json.loads(path.read_bytes())
+        if stored["format"] != FORMAT or _watched(stored).state() != stored["state"]:
+            return None
+        return Manifest.read(stored).loaded
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, BackfillAssetsError):
+        return None  # it can be made again
+
+
+def _imported(catalog: str, kept: Path) -> Loaded:
+    """Import in a process of its own, and keep the manifest if nothing moved meanwhile."""
+    began = time.time_ns()
+    path = os.pathsep.join(one for one in sys.path if one)
+    done = subprocess.run(  # noqa: S603 - our own module, by the running interpreter
+        [sys.executable, "-m", "backfill_assets.cli.importing", catalog],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    try:
+        stored = json.loads(done.stdout)
+    except ValueError:
+        found = f"its import ended with exit code {done.returncode} and without a word"
+        raise CatalogError(catalog, found) from None
+    if "unusable" in stored:
+        raise CatalogError(catalog, stored["unusable"])
+    if "wrong" in stored:
+        raise DeclarationError(stored["wrong"])
+    manifest = Manifest.read(stored)
+    if manifest.watched.settled(began):
+        _keep(kept, done.stdout)
+    return manifest.loaded
+
+
+def _keep(path: Path, text: bytes) -> None:
+    """Write the manifest whole or not at all, for its owner alone; without it, it is only slower."""
+    draft = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123
+            file.write(text)
+        draft.replace(path)
+
+
+def _place(settings: Settings) -> Path:
+    """One file per catalog, folder, interpreter and search path: nobody pushes out another's."""
+    key = "\0".join((settings.catalog, str(Path.cwd()), sys.version, sys.prefix, *sys.path))
+    return settings.cache / f"manifest-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
+
+
+def failure_text(error: BackfillAssetsError) -> str:
+    """Write why there is no manifest."""
+    if isinstance(error, CatalogError):
+        return json.dumps({"unusable": error.found})
+    return json.dumps({"wrong": str(error)})
+
+
+def _plain(loaded: Loaded) -> str:
+    graph = loaded.graph
+    return dumps(
+        {
+            "models": tuple(graph.models[name] for name in graph.models),
+            "sources": tuple(graph.sources[name] for name in graph.sources),
+            "order": graph.order,
+            "fingerprints": {name: one.fingerprint for name, one in loaded.snapshots.items()},
+            "reads": {
+                name: {upstream: tuple(sorted(columns)) for upstream, columns in reads.items()}
+                for name, reads in loaded.reads.items()
+            },
+        }
+    )
+
+
+def _loaded(text: str) -> Loaded:
+    found = restored(text, (*STORED, Source, WhenEmpty, Fingerprint))
+    models = {one.name: one for one in found["models"]}
+    sources = {one.name: one for one in found["sources"]}
+    prints = found["fingerprints"]
+    return Loaded(
+        Graph(models, sources, found["order"]),
+        {name: Snapshot(models[name], prints[name]) for name in found["order"]},
+        {
+            name: {upstream: frozenset(columns) for upstream, columns in reads.items()}
+            for name, reads in found["reads"].items()
+        },
+    )
+
+
+def _watched(stored: Mapping[str, Any]) -> Watched:
+    return Watched(**{name: tuple(paths) for name, paths in stored["watched"].items()})
