@@ -42,9 +42,10 @@ def difference(old: Model, new: Model) -> Difference:
     if not found:
         return Difference(Category.METADATA, _words(old, new), rows=False, columns=frozenset())
     additive = all(one.additive for one in found)
+    why = "; ".join(dict.fromkeys(part for one in found for part in one.why.split("; ")))
     return Difference(
         Category.NON_BREAKING if additive else Category.BREAKING,
-        "; ".join(dict.fromkeys(one.why for one in found)),
+        f"{why}, and nothing else" if additive else why,
         rows=any(one.rows for one in found),
         columns=_columns(found),
     )

@@ -14,7 +14,7 @@ from backfill_assets.models.query import SqlQuery
 from backfill_assets.planning.sql_change import repeats_rows_of_star, sql_change
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -112,16 +112,22 @@ def _query(old: Model, new: Model) -> Iterator[Found]:
 
 def _sql(old: Model, new: Model, before: SqlQuery, after: SqlQuery) -> Iterator[Found]:
     change = sql_change(before, after)
+    why = "; ".join(change.why)
     names = {column.name.lower(): column.name for column in (*old.schema, *new.schema)}
-    touched = frozenset(names.get(name, name) for name in change.touched)
+    touched = _declared(change.touched, names)
+    columns = touched | _declared(change.added, names)
     if change.rows or touched & _identifying(new):
-        yield Found("; ".join(change.why), rows=True, columns=None)
+        yield Found(why, rows=True, columns=None)
     elif change.is_breaking:
-        columns = touched | frozenset(names.get(name, name) for name in change.added)
-        yield Found("; ".join(change.why), columns=columns)
+        known = change.touched | change.added <= names.keys()
+        yield Found(why, columns=columns if known else None)  # a star may stand for any
     elif change.added:
-        columns = frozenset(names.get(name, name) for name in change.added)
-        yield Found("; ".join(change.why), columns=columns, additive=True)
+        yield Found(why, columns=columns, additive=True)
+
+
+def _declared(outputs: frozenset[str], names: Mapping[str, str]) -> frozenset[str]:
+    """Spell outputs as they are declared; one without a declaration can't be published."""
+    return frozenset(names[name] for name in outputs if name in names)
 
 
 def _identifying(model: Model) -> frozenset[str]:

@@ -1,54 +1,50 @@
-"""What an edit of a query can change: the row set, or only the values of some output columns."""
+"""What an edit of a query can change: the row set, or only the values of some output columns.
+
+The trees of the old and the new query are walked side by side, a query inside another one first.
+Wherever nothing can be proved, the row set counts as changed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
+from backfill_assets.planning.sql_edit import NO_EDIT, SqlEdit, of_rows
+from backfill_assets.planning.sql_outputs import compare_outputs
+from backfill_assets.planning.sql_scope import Scope
+from backfill_assets.planning.sql_tree import comparable, is_star, output_name, text_of
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from backfill_assets.models.query import SqlQuery
 
-
-@dataclass(frozen=True, slots=True)
-class SqlChange:
-    """What an edit can change.
-
-    Attributes:
-        rows: whether the row set may differ; then every column may.
-        changed: outputs whose values may differ.
-        added: outputs that are new.
-        removed: outputs that are gone.
-        moved: outputs that stand elsewhere.
-        reordered: whether rows are sorted in another way, which changes none of them.
-        why: in words.
-    """
-
-    rows: bool = False
-    changed: frozenset[str] = frozenset()
-    added: frozenset[str] = frozenset()
-    removed: frozenset[str] = frozenset()
-    moved: frozenset[str] = frozenset()
-    reordered: bool = False
-    why: tuple[str, ...] = ()
-
-    @property
-    def touched(self) -> frozenset[str]:
-        """Outputs that are not as they were."""
-        return self.changed | self.removed | self.moved
-
-    @property
-    def is_breaking(self) -> bool:
-        """Whether anything but an addition happened."""
-        return self.rows or self.reordered or bool(self.touched)
+_CLAUSES = {
+    "distinct": "DISTINCT",
+    "laterals": "a LATERAL VIEW",
+    "pivots": "a PIVOT",
+    "where": "the filter (WHERE)",
+    "group": "the grouping (GROUP BY)",
+    "having": "the filter of groups (HAVING)",
+    "qualify": "the filter of windows (QUALIFY)",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "sample": "the sample",
+}
+_SORTS = ("order", "sort", "cluster", "distribute")
+_APART = {"with_", "expressions", "from_", "joins", "hint", "this", "expression", *_SORTS}
 
 
-def sql_change(old: SqlQuery, new: SqlQuery) -> SqlChange:
+_Edits = dict[str, SqlEdit]
+
+
+def sql_change(old: SqlQuery, new: SqlQuery) -> SqlEdit:
     """Hold two queries against each other."""
     if old.normalised() == new.normalised():
-        return SqlChange()
-    return SqlChange(rows=True, why=("changes the query",))
+        return NO_EDIT
+    return _query(comparable(old), comparable(new), {})
 
 
 def repeats_rows_of_star(query: SqlQuery) -> bool:
@@ -57,3 +53,250 @@ def repeats_rows_of_star(query: SqlQuery) -> bool:
     distinct = any(select.args.get("distinct") for select in tree.find_all(exp.Select))
     sets = any(one.args.get("distinct") for one in tree.find_all(exp.SetOperation))
     return (distinct or sets) and tree.find(exp.Star) is not None
+
+
+def _query(old: exp.Expr, new: exp.Expr, ctes: _Edits) -> SqlEdit:
+    """Compare two queries, of which either may be in brackets."""
+    if text_of(old) == text_of(new) and not _names_edited(new, ctes):
+        return NO_EDIT
+    match old, new:
+        case exp.Subquery(), exp.Subquery() if _only_brackets(old) and _only_brackets(new):
+            return _query(old.this, new.this, ctes)
+        case exp.Select(), exp.Select():
+            return _select(old, new, {**ctes, **_ctes(old, new, ctes)})
+        case exp.SetOperation(), exp.SetOperation() if type(old) is type(new):
+            return _set_operation(old, new, {**ctes, **_ctes(old, new, ctes)})
+        case _:
+            return of_rows("changes the shape of the query")
+
+
+def _names_edited(node: exp.Expr, ctes: _Edits) -> bool:
+    tables = node.find_all(exp.Table)
+    return any(not one.db and ctes.get(one.name, NO_EDIT).shows for one in tables)
+
+
+def _only_brackets(query: exp.Subquery) -> bool:
+    return not any(value for key, value in query.args.items() if key != "this")
+
+
+def _ctes(old: exp.Expr, new: exp.Expr, outside: _Edits) -> dict[str, SqlEdit]:
+    """Compare the CTEs of two queries by name, in order: each may read those before it."""
+    before = {cte.alias: cte for cte in _with(old)}
+    recursive = any(
+        bool(one.args.get("recursive")) for one in (_with_of(old), _with_of(new)) if one
+    )
+    found: dict[str, SqlEdit] = {}
+    for cte in _with(new):
+        known = before.get(cte.alias)
+        if known is None:
+            found[cte.alias] = NO_EDIT  # what reads it is new as well, and is seen there
+            continue
+        edit = _inside(_query(known.this, cte.this, {**outside, **found}))
+        renamed = text_of(known.args["alias"]) != text_of(cte.args["alias"])
+        opaque = recursive or bool(cte.args["alias"].args.get("columns"))
+        if renamed or (opaque and edit.shows):
+            edit = of_rows(f"changes {cte.alias}")
+        found[cte.alias] = edit
+    return found
+
+
+def _with_of(query: exp.Expr) -> exp.Expr | None:
+    return query.args.get("with_")
+
+
+def _with(query: exp.Expr) -> list[exp.CTE]:
+    with_ = _with_of(query)
+    return [one for one in with_.expressions if isinstance(one, exp.CTE)] if with_ else []
+
+
+def _set_operation(old: exp.SetOperation, new: exp.SetOperation, ctes: _Edits) -> SqlEdit:
+    left = _inside(_query(old.this, new.this, ctes))
+    right = _inside(_query(old.expression, new.expression, ctes))
+    reason = next(_set_reasons(old, new, left, right), None)
+    if reason:
+        return of_rows(reason)
+    edit = NO_EDIT
+    if left.shows or right.shows:
+        both = None if new.args.get("by_name") else _side_by_side(new, left, right)
+        edit = both or of_rows("changes the branches of a UNION ALL differently")
+    if not edit.rows and _sorted_otherwise(old, new):
+        return replace(edit, reordered=True, why=(*edit.why, "sorts rows otherwise"))
+    return edit
+
+
+def _set_reasons(
+    old: exp.SetOperation, new: exp.SetOperation, left: SqlEdit, right: SqlEdit
+) -> Iterator[str]:
+    yield from _other_clauses(old, new)
+    yield from (why for edit in (left, right) if edit.rows for why in edit.why)
+    if _is_cut(new) and (_sorted_otherwise(old, new) or left.shows or right.shows):
+        yield "changes which rows LIMIT keeps"
+    compares = bool(new.args.get("distinct")) or not isinstance(new, exp.Union)
+    if compares and (left.shows or right.shows):
+        yield f"changes columns under {type(new).__name__.upper()}, which compares whole rows"
+
+
+def _inside(edit: SqlEdit) -> SqlEdit:
+    """See an edit from the query around it, which may go by the order of rows."""
+    return of_rows("sorts rows that a query around it may go by") if edit.reordered else edit
+
+
+def _side_by_side(new: exp.SetOperation, left: SqlEdit, right: SqlEdit) -> SqlEdit | None:
+    """Join the edits of two branches by place; None when the places don't match."""
+    mine, theirs = _names(new.this), _names(new.expression)
+    if mine is None or theirs is None or len(mine) != len(theirs):
+        return None
+    if left.removed or left.moved or right.removed or right.moved:
+        return None
+    pairs = list(zip(mine, theirs, strict=True))
+    if any((a in left.added) != (b in right.added) for a, b in pairs):
+        return None
+    changed = frozenset(a for a, b in pairs if a in left.changed or b in right.changed)
+    why = tuple(dict.fromkeys((*left.why, *right.why)))
+    return SqlEdit(changed=changed, added=left.added, why=why)
+
+
+def _names(query: exp.Expr) -> list[str] | None:
+    """The outputs of a query by place; None when a star hides them."""
+    query = query.unnest() if isinstance(query, exp.Subquery) else query
+    selects = query.selects if isinstance(query, exp.Query) else []
+    names = [output_name(one) for one in selects]
+    hidden = any(map(is_star, selects)) or len(set(names)) < len(names)
+    return None if hidden or not names else names
+
+
+def _select(old: exp.Select, new: exp.Select, ctes: _Edits) -> SqlEdit:
+    sources = dict(_sources(old, new, ctes))
+    scope = Scope(sources, ctes)
+    reason = next(_row_reasons(old, new, scope), None)
+    if reason:
+        return of_rows(reason)
+    edit = compare_outputs(old, new, scope)
+    if not edit.rows and _sorted_otherwise(old, new):
+        return replace(edit, reordered=True, why=(*edit.why, "sorts rows otherwise"))
+    return edit
+
+
+def _row_reasons(old: exp.Select, new: exp.Select, scope: Scope) -> Iterator[str]:
+    """Say why the rows may differ, whatever is selected of them."""
+    yield from _other_clauses(old, new)
+    yield from (why for edit in scope.sources.values() if edit.rows for why in edit.why)
+    seen = _clause_that_sees(new, scope)
+    if seen:
+        yield f"{seen} uses a column that changes"
+    if _is_cut(new) and _sorted_otherwise(old, new):
+        yield "changes which rows LIMIT keeps"
+
+
+def _other_clauses(old: exp.Expr, new: exp.Expr) -> Iterator[str]:
+    keys = sorted({*old.args, *new.args} - _APART, key=[*_CLAUSES, *old.args, *new.args].index)
+    other = [key for key in keys if text_of(old.args.get(key)) != text_of(new.args.get(key))]
+    if other:
+        yield f"changes {', '.join(_CLAUSES.get(key, key.upper()) for key in other)}"
+
+
+def _sorted_otherwise(old: exp.Expr, new: exp.Expr) -> bool:
+    return any(text_of(old.args.get(key)) != text_of(new.args.get(key)) for key in _SORTS)
+
+
+def _is_cut(query: exp.Expr) -> bool:
+    return any(query.args.get(key) for key in ("limit", "offset"))
+
+
+def _clause_that_sees(select: exp.Select, scope: Scope) -> str | None:
+    """Name a clause, the same in both, that an edit below it reaches all the same."""
+    cut = _is_cut(select)
+    for key in (*_CLAUSES, *(_SORTS if cut else ())):
+        nodes = _parts(select, key)
+        if key == "pivots" and nodes and scope.edited:
+            return _CLAUSES[key]
+        if any(scope.sees(one) for one in nodes):
+            return _CLAUSES.get(key, "ORDER BY")
+    if any(_join_sees(join, scope) for join in _joins(select)):
+        return "a JOIN"
+    return None
+
+
+def _parts(select: exp.Select, key: str) -> list[exp.Expr]:
+    """The expressions of a clause; a clause that may occur several times is a list."""
+    value: object = select.args.get(key)
+    listed = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [one for one in listed if isinstance(one, exp.Expr)]
+
+
+def _join_sees(join: exp.Join, scope: Scope) -> bool:
+    if not isinstance(join.this, (exp.Table, exp.Subquery)) and scope.sees(join.this):
+        return True  # a LATERAL, which reads the tables before it
+    if join.method.upper() == "NATURAL" and scope.edited:
+        return True
+    using = {one.name for one in join.args.get("using") or ()}
+    return bool(using & scope.loose) or scope.sees(join.args.get("on"))
+
+
+def _sources(old: exp.Select, new: exp.Select, ctes: _Edits) -> Iterator[tuple[str, SqlEdit]]:
+    """Compare FROM and the joins by place; how they are joined must not differ."""
+    before, after = _joins(old), _joins(new)
+    if len(before) != len(after):
+        yield "<joins>", of_rows("joins other tables")
+        return
+    for one, other in zip(before, after, strict=True):
+        if _join_text(one) != _join_text(other):
+            yield "<join>", of_rows("joins in another way")
+    pairs = [(_first(old), _first(new))]
+    pairs += [(one.this, other.this) for one, other in zip(before, after, strict=True)]
+    for number, (one, other) in enumerate(pairs):
+        if one is not None and other is not None:
+            yield other.alias_or_name or f"<{number}>", _source(one, other, ctes)
+        elif one is not other:
+            yield "<from>", of_rows("reads another table")
+
+
+def _joins(select: exp.Select) -> list[exp.Join]:
+    joins: list[exp.Expr] = select.args.get("joins") or []
+    return [one for one in joins if isinstance(one, exp.Join)]
+
+
+def _first(select: exp.Select) -> exp.Expr | None:
+    from_: exp.Expr | None = select.args.get("from_")
+    return from_.this if from_ else None
+
+
+def _join_text(join: exp.Join) -> str:
+    return "; ".join(
+        f"{key}={text_of(value)}"
+        for key, value in sorted(join.args.items())
+        if key != "this" and value
+    )
+
+
+def _source(old: exp.Expr, new: exp.Expr, ctes: _Edits) -> SqlEdit:
+    match old, new:
+        case exp.Subquery(), exp.Subquery() if _around(old) == _around(new):
+            edit = _inside(_query(old.this, new.this, ctes))
+        case exp.Table(), exp.Table() if text_of(old) == text_of(new):
+            edit = NO_EDIT if new.db else ctes.get(new.name, NO_EDIT)
+            inner = [one for one in new.find_all(exp.Table) if one is not new]
+            if any(_names_edited(one, ctes) for one in inner):
+                edit = of_rows(f"joins {new.alias_or_name} with what changes")
+        case _ if text_of(old) == text_of(new) and not _names_edited(new, ctes):
+            edit = NO_EDIT
+        case _:
+            edit = of_rows("reads another table, or in another way")
+    if edit.shows and not edit.rows and _reshapes(new):
+        return of_rows("renames or turns columns that change")
+    return edit
+
+
+def _around(source: exp.Subquery) -> str:
+    return "; ".join(
+        f"{key}={text_of(value)}"
+        for key, value in sorted(source.args.items())
+        if key != "this" and value
+    )
+
+
+def _reshapes(source: exp.Expr) -> bool:
+    """Whether columns get other names or places on the way in, as by a pivot."""
+    alias = source.args.get("alias")
+    renamed = bool(alias and alias.args.get("columns"))
+    return renamed or any(source.args.get(key) for key in ("pivots", "joins", "laterals"))

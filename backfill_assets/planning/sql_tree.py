@@ -71,13 +71,8 @@ def makes_rows(projection: exp.Expr) -> bool:
 
 
 def aggregates(node: exp.Expr) -> bool:
-    """Whether an expression folds many rows into one (a window does not)."""
-    return any(
-        isinstance(one, exp.AggFunc)
-        and not isinstance(one.parent, (exp.Window, exp.Filter))
-        or (isinstance(one, exp.Filter) and not isinstance(one.parent, exp.Window))
-        for one in _outside_windows(node)
-    )
+    """Whether an expression folds many rows into one (over a window it does not)."""
+    return any(isinstance(one, exp.AggFunc) and not _runs_over(one) for one in here(node))
 
 
 def is_unknown_call(node: exp.Expr) -> bool:
@@ -93,17 +88,12 @@ def named_bare(node: exp.Expr, sources: frozenset[str]) -> Iterator[str]:
             yield parts[0].lower()
 
 
-def _outside_windows(node: exp.Expr) -> Iterator[exp.Expr]:
-    for one in here(node):
-        window = one.find_ancestor(exp.Window)
-        if window is None or isinstance(one, exp.Window) or not _is_over(one, window):
-            yield one
-
-
-def _is_over(node: exp.Expr, window: exp.Window) -> bool:
-    """Whether a node is the very function that a window runs over."""
-    over = window.this
-    return node is over or (isinstance(over, (exp.Filter, exp.IgnoreNulls)) and node is over.this)
+def _runs_over(function: exp.Expr) -> bool:
+    """Whether a function is the one that a window runs."""
+    parent = function.parent
+    if isinstance(parent, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
+        return _runs_over(parent)
+    return isinstance(parent, exp.Window) and parent.this is function
 
 
 def _is_unnamed(projection: exp.Expr) -> bool:

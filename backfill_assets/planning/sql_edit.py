@@ -1,0 +1,53 @@
+"""What an edit of a query can change, as a value; queries inside others have one each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SqlEdit:
+    """What an edit can change.
+
+    Attributes:
+        rows: whether the row set may differ; then every column may.
+        changed: outputs whose values may differ.
+        added: outputs that are new.
+        removed: outputs that are gone.
+        moved: outputs that stand elsewhere.
+        reordered: whether rows are sorted in another way, which changes none of them.
+        why: in words.
+    """
+
+    rows: bool = False
+    changed: frozenset[str] = _NONE
+    added: frozenset[str] = _NONE
+    removed: frozenset[str] = _NONE
+    moved: frozenset[str] = _NONE
+    reordered: bool = False
+    why: tuple[str, ...] = ()
+
+    @property
+    def touched(self) -> frozenset[str]:
+        """Outputs that are not as they were."""
+        return self.changed | self.removed | self.moved
+
+    @property
+    def is_breaking(self) -> bool:
+        """Whether anything but an addition happened."""
+        return self.rows or self.reordered or bool(self.touched)
+
+    @property
+    def shows(self) -> bool:
+        """Whether a query around this one could see the edit."""
+        return self.rows or bool(self.touched or self.added)
+
+
+NO_EDIT = SqlEdit()
+
+
+def of_rows(why: str) -> SqlEdit:
+    """Say that the row set may differ."""
+    return SqlEdit(rows=True, why=(why,))
