@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.codec import dumps, loads
@@ -15,8 +16,6 @@ from backfill_assets.snapshots.ready import InputPin
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
-
-    from backfill_assets.intervals.interval_set import IntervalSet
 
 
 GAP = "gap"
@@ -115,4 +114,6 @@ class BatchCommit:
         return loads(text, _STORED)
 
 
-_STORED = (BatchCommit, InputPin, CommittedCell, Interval, Content, AuditResult, Severity)
+_STORED = (
+    BatchCommit, InputPin, CommittedCell, Interval, IntervalSet, Content, AuditResult, Severity,
+)  # fmt: skip

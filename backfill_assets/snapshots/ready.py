@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.content import ChangedAt, Content
 
 
@@ -19,12 +20,15 @@ class InputPin:
         version: the upstream's version; empty for a source.
         path: of the Delta table.
         delta_version: Delta's own number; -1 for a table that has no commit yet.
+        cells: what of the upstream was read here, where one table lies over another: then there is a
+            pin per table that answers for some cells. None: all that the batch reads.
     """
 
     upstream: str
     version: str
     path: str
     delta_version: int
+    cells: IntervalSet | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.environment import Environment
-from backfill_assets.state.tables import ENVIRONMENTS
+from backfill_assets.state.tables import ENVIRONMENTS, POINTERS
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 class UnknownEnvironmentError(BackfillAssetsError):
@@ -19,23 +25,126 @@ class UnknownEnvironmentError(BackfillAssetsError):
         )
 
 
+class EnvironmentNeededError(BackfillAssetsError):
+    """An environment can't be forgotten."""
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        super().__init__(
+            f"environment '{name}' can't be dropped: {why}. Only an unprotected environment that no "
+            "other one follows can be; abandon or promote its open plans first"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finalized:
+    """What was last published in an environment.
+
+    Attributes:
+        at: when.
+        plan_id: by which plan.
+        removed: models that it does not run any more.
+    """
+
+    at: datetime
+    plan_id: str
+    removed: tuple[str, ...]
+
+
 def environment(connection: sa.Connection, name: str) -> Environment:
     """Read an environment.
 
     Raises:
         UnknownEnvironmentError: there is none of this name.
     """
-    rows = connection.execute(sa.select(ENVIRONMENTS).order_by(ENVIRONMENTS.c.name)).all()
-    for row in rows:
-        if row.name == name:
-            return Environment(row.name, row.protected)
-    raise UnknownEnvironmentError(name, tuple(row.name for row in rows))
+    found = find_environment(connection, name)
+    if found is None:
+        known = (each.name for each in environments(connection) if not each.is_workspace)
+        raise UnknownEnvironmentError(name, tuple(known))
+    return found
+
+
+def find_environment(connection: sa.Connection, name: str) -> Environment | None:
+    """Read an environment, or None."""
+    row = connection.execute(sa.select(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name)).first()
+    return None if row is None else _environment(row)
+
+
+def environments(connection: sa.Connection) -> list[Environment]:
+    """Read all environments, workspaces included, by name."""
+    rows = connection.execute(sa.select(ENVIRONMENTS).order_by(ENVIRONMENTS.c.name))
+    return [_environment(row) for row in rows]
+
+
+def chain(connection: sa.Connection, name: str) -> tuple[Environment, ...]:
+    """Read an environment, the one that it follows, and so on.
+
+    Raises:
+        UnknownEnvironmentError: there is none of this name.
+    """
+    links = [environment(connection, name)]
+    seen = {name}
+    while (followed := links[-1].follows) is not None and followed not in seen:
+        links.append(environment(connection, followed))
+        seen.add(followed)
+    return tuple(links)
+
+
+def finalized(connection: sa.Connection, name: str) -> Finalized | None:
+    """Read what was last published in an environment; None for one where nothing was."""
+    row = connection.execute(sa.select(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name)).first()
+    if row is None or row.finalized_at is None:
+        return None
+    return Finalized(row.finalized_at, row.finalized_by, row.removed or ())
 
 
 def save_environment(connection: sa.Connection, saved: Environment) -> None:
-    """Create an environment, or change whether it is protected."""
-    where = ENVIRONMENTS.c.name == saved.name
-    changed = sa.update(ENVIRONMENTS).where(where).values(protected=saved.protected)
+    """Create an environment, or change all that is said of it."""
+    values = {name: getattr(saved, name) for name in Environment.__dataclass_fields__}
+    changed = sa.update(ENVIRONMENTS).where(ENVIRONMENTS.c.name == saved.name).values(values)
     if connection.execute(changed).rowcount == 0:
-        values = {"name": saved.name, "protected": saved.protected}
         connection.execute(sa.insert(ENVIRONMENTS).values(values))
+
+
+def touch_environment(connection: sa.Connection, name: str, expires_at: datetime | None) -> None:
+    """Let an environment live until then.
+
+    Raises:
+        UnknownEnvironmentError: there is none of this name.
+    """
+    environment(connection, name)
+    touched = sa.update(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name)
+    connection.execute(touched.values(expires_at=expires_at))
+
+
+def finalize(
+    connection: sa.Connection, name: str, plan_id: str, removed: tuple[str, ...], now: datetime
+) -> None:
+    """Write that a plan was published here."""
+    done = sa.update(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name)
+    connection.execute(done.values(finalized_at=now, finalized_by=plan_id, removed=removed or None))
+
+
+def drop_environment(connection: sa.Connection, name: str) -> None:
+    """Forget an environment and its pointers.
+
+    Raises:
+        UnknownEnvironmentError: there is none of this name.
+        EnvironmentNeededError: it is protected, or another one follows it.
+    """
+    if environment(connection, name).protected:
+        raise EnvironmentNeededError(name, "it is protected")
+    followers = [each.name for each in environments(connection) if each.follows == name]
+    if followers:
+        raise EnvironmentNeededError(name, f"{', '.join(followers)} follow it")
+    forget_environment(connection, name)
+
+
+def forget_environment(connection: sa.Connection, name: str) -> None:
+    """Remove an environment and its pointers, whatever it is."""
+    connection.execute(sa.delete(POINTERS).where(POINTERS.c.environment == name))
+    connection.execute(sa.delete(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name))
+
+
+def _environment(row: sa.Row[Any]) -> Environment:
+    return Environment(**{name: getattr(row, name) for name in Environment.__dataclass_fields__})

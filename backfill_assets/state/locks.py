@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.state.pointers import known_head, set_known_head
 from backfill_assets.state.tables import BATCHES, COMMIT_LOCKS
+from backfill_assets.state.versions import known_head, set_known_head
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime, timedelta
 
 
@@ -104,6 +105,14 @@ def release_commit_lock(connection: sa.Connection, lock: CommitLock) -> None:
     """Let others commit; does nothing when the lock was taken over."""
     ours = COMMIT_LOCKS.c.token == lock.token
     connection.execute(_update(lock.version).where(ours).values(holder=None))
+
+
+def release_all(connection: sa.Connection, versions: Iterable[str], holder: str) -> None:
+    """Let others commit to all these tables, where this holder kept the lock."""
+    held = sa.update(COMMIT_LOCKS).where(
+        COMMIT_LOCKS.c.version.in_(sorted(versions)), COMMIT_LOCKS.c.holder == holder
+    )
+    connection.execute(held.values(holder=None))
 
 
 def check_lock(connection: sa.Connection, lock: CommitLock) -> None:

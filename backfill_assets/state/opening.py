@@ -8,7 +8,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import GAP, OpenBatch
 from backfill_assets.snapshots.ready import InputPin
-from backfill_assets.state import batches, claims, pointers, ready
+from backfill_assets.state import batches, claims, pointers, ready, versions
 from backfill_assets.state.claims import Claimant
 from backfill_assets.state.counter import next_number
 
@@ -102,5 +102,5 @@ def _pin(connection: sa.Connection, request: BatchRequest, upstream: str) -> Inp
     missing = needed - there
     if missing:
         raise UpstreamNotReadyError(request.model, upstream, missing)
-    path = pointers.version_path(connection, found.version)
+    path = versions.version_path(connection, found.version)
     return InputPin(upstream, found.version, path, found.delta_version)

@@ -2,57 +2,100 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.state.cells import bounds, cell_of, reached
 from backfill_assets.state.counter import next_number
-from backfill_assets.state.tables import OWED, POINTERS
+from backfill_assets.state.tables import OWED, VERSIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from backfill_assets.snapshots.batch import BatchCommit
 
 
-def mark_owed(connection: sa.Connection, version: str, cells: IntervalSet, reason: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Why cells are owed.
+
+    Attributes:
+        reason: in words.
+        plan_id: the plan that declared them wrong; None for nobody's.
+        environment: who owes them; None for everyone who reads the table.
+    """
+
+    reason: str
+    plan_id: str | None = None
+    environment: str | None = None
+
+
+def mark_owed(connection: sa.Connection, version: str, cells: IntervalSet, mark: Mark) -> None:
     """Remember that cells of a version must be rebuilt."""
-    since = next_number(connection)
-    rows = [
-        {"version": version, "since": since, "reason": reason, **bounds(interval)}
-        for interval in cells
-    ]
-    if rows:
-        connection.execute(sa.insert(OWED), rows)
+    _insert(connection, (version,), cells, mark)
 
 
-def owed(connection: sa.Connection, environment: str) -> dict[str, IntervalSet]:
-    """Read the cells that are owed in the versions that an environment reads, by model."""
-    wanted = (
-        sa.select(POINTERS.c.model, OWED.c.starts, OWED.c.ends)
-        .join(OWED, OWED.c.version == POINTERS.c.version)
-        .where(POINTERS.c.environment == environment)
-    )
-    pairs: dict[str, list[tuple[int, int]]] = {}
-    for row in connection.execute(wanted):
-        pairs.setdefault(row.model, []).append((row.starts, row.ends))
-    return {model: IntervalSet.of_pairs(each) for model, each in pairs.items()}
+def mark_owed_everywhere(
+    connection: sa.Connection, model: str, cells: IntervalSet, mark: Mark
+) -> tuple[str, ...]:
+    """Remember that cells must be rebuilt in every version of a model, and say in which."""
+    wanted = sa.select(VERSIONS.c.version).where(VERSIONS.c.model == model)
+    versions = tuple(connection.execute(wanted.order_by(VERSIONS.c.version)).scalars())
+    _insert(connection, versions, cells, mark)
+    return versions
 
 
 def settle_owed(connection: sa.Connection, commit: BatchCommit) -> None:
     """Strike off what a commit has rebuilt, unless it began before the cells were owed."""
     built = IntervalSet.of([commit.interval])
-    where = sa.and_(
-        OWED.c.version == commit.version,
-        OWED.c.since < commit.built_at,
-        reached(OWED, built),
-    )
-    rows = connection.execute(sa.select(OWED).where(where)).all()
+    where = sa.and_(OWED.c.version == commit.version, OWED.c.since < commit.built_at)
+    strike(connection, built, where)
+
+
+def strike(connection: sa.Connection, cells: IntervalSet, where: sa.ColumnElement[bool]) -> None:
+    """Strike these cells off the marks that are meant; what a mark says beside them stays."""
+    if not cells:
+        return
+    meant = sa.and_(where, reached(OWED, cells))
+    rows = connection.execute(sa.select(OWED).where(meant)).all()
     left = [
-        {"version": row.version, "since": row.since, "reason": row.reason, **bounds(interval)}
+        {**dict(row._mapping), **bounds(interval)}  # noqa: SLF001 - SQLAlchemy's public name
         for row in rows
-        for interval in IntervalSet.of([cell_of(row)]) - built
+        for interval in IntervalSet.of([cell_of(row)]) - cells
     ]
-    connection.execute(sa.delete(OWED).where(where))
+    connection.execute(sa.delete(OWED).where(meant))
     if left:
         connection.execute(sa.insert(OWED), left)
+
+
+def forget_owed(connection: sa.Connection, plan_id: str) -> None:
+    """Forget what a plan declared wrong."""
+    connection.execute(sa.delete(OWED).where(OWED.c.plan_id == plan_id))
+
+
+def marks(
+    connection: sa.Connection, versions: Iterable[str], environments: Iterable[str]
+) -> list[sa.Row[Any]]:
+    """Read the marks on these versions that concern readers of these environments."""
+    concerned = sa.or_(
+        OWED.c.environment.is_(None), OWED.c.environment.in_(sorted(set(environments)))
+    )
+    wanted = sa.select(OWED).where(OWED.c.version.in_(sorted(set(versions))), concerned)
+    return list(connection.execute(wanted))
+
+
+def _insert(
+    connection: sa.Connection, versions: tuple[str, ...], cells: IntervalSet, mark: Mark
+) -> None:
+    since = next_number(connection)
+    said = {"reason": mark.reason, "plan_id": mark.plan_id, "environment": mark.environment}
+    rows = [
+        {"version": version, "since": since, **said, **bounds(interval)}
+        for version in versions
+        for interval in cells
+    ]
+    if rows:
+        connection.execute(sa.insert(OWED), rows)

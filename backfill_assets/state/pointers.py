@@ -1,54 +1,49 @@
-"""Pointers and the versions they point at."""
+"""Pointers: where an environment reads each model, itself or through the one that it follows."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.snapshots.environment import Pointer
-from backfill_assets.state.tables import POINTERS, VERSIONS
+from backfill_assets.snapshots.environment import Layer, Pointer
+from backfill_assets.state.tables import ENVIRONMENTS, POINTERS
+from backfill_assets.state.versions import NewVersion, ensure_version
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
-
-NO_COMMIT = -1
-"""The pin, and the head, of a table that has no commit yet."""
-
-
-class UnknownVersionError(BackfillAssetsError):
-    """No table of this version is known."""
-
-    def __init__(self, version: str) -> None:
-        self.version = version
-        super().__init__(
-            f"version '{version}' is not in the state; expected one that a pointer named before. "
-            "Run the model once, or `backfill state rebuild`"
-        )
-
-
-class PathMovedError(BackfillAssetsError):
-    """A version's table is asked for at another path than the one where it lies."""
-
-    def __init__(self, version: str, known: str, asked: str) -> None:
-        self.version, self.known, self.asked = version, known, asked
-        super().__init__(
-            f"the table of version '{version}' lies at {known}, but the settings say {asked}. "
-            "Set the data folder back, or start with another state database"
-        )
 
 
 def pointer(connection: sa.Connection, environment: str, model: str) -> Pointer | None:
     """Read where an environment reads a model."""
-    row = connection.execute(_selected(environment).where(POINTERS.c.model == model)).first()
-    return None if row is None else Pointer(*row)
+    return _resolved(connection, environment, POINTERS.c.model == model).get(model)
 
 
 def pointers(connection: sa.Connection, environment: str) -> dict[str, Pointer]:
-    """Read all pointers of an environment, by model."""
-    rows = connection.execute(_selected(environment).order_by(POINTERS.c.model)).all()
-    return {row.model: Pointer(*row) for row in rows}
+    """Read where an environment reads every model, by model."""
+    return _resolved(connection, environment, sa.true())
+
+
+def own_pointers(connection: sa.Connection, environment: str) -> dict[str, Pointer]:
+    """Read the pointers that are an environment's own, by model, as they are stored."""
+    return _stored(connection, [environment], sa.true())[environment]
+
+
+def all_pointers(connection: sa.Connection) -> list[Pointer]:
+    """Read every pointer of every environment, as it is stored."""
+    return [Pointer(*row) for row in connection.execute(_selected())]
+
+
+def followed(connection: sa.Connection, environment: str) -> tuple[str, ...]:
+    """Name an environment, the one that it follows, and so on; one that is not there stands alone."""
+    rows = connection.execute(sa.select(ENVIRONMENTS.c.name, ENVIRONMENTS.c.follows))
+    follows = {row.name: row.follows for row in rows}
+    names = [environment]
+    while (found := follows.get(names[-1])) is not None and found not in names:
+        names.append(found)
+    return tuple(names)
 
 
 def ensure_pointer(connection: sa.Connection, wanted: Pointer, path: str, now: datetime) -> Pointer:
@@ -59,59 +54,36 @@ def ensure_pointer(connection: sa.Connection, wanted: Pointer, path: str, now: d
 
     Raises:
         PathMovedError: the version's table lies elsewhere.
+        VersionCollectingError: it is being deleted.
     """
     found = pointer(connection, wanted.environment, wanted.model)
+    new = NewVersion(wanted.version, wanted.model, path, wanted.environment)
     if found is None:
-        ensure_version(connection, wanted.version, wanted.model, path)
-        values = {column: getattr(wanted, column) for column in Pointer.__dataclass_fields__}
-        connection.execute(sa.insert(POINTERS).values(**values, moved_at=now))
+        ensure_version(connection, new)
+        put_pointer(connection, wanted, now)
         return wanted
     if found.version == wanted.version:
-        ensure_version(connection, wanted.version, wanted.model, path)
+        ensure_version(connection, new)
     return found
 
 
-def ensure_version(connection: sa.Connection, version: str, model: str, path: str) -> None:
-    """Create a version that has no commit yet, if it is not there."""
-    row = _version(connection, version)
-    if row is None:
-        values = {"version": version, "model": model, "path": path, "known_head": NO_COMMIT}
-        connection.execute(sa.insert(VERSIONS).values(values))
-    elif row.path != path:
-        raise PathMovedError(version, row.path, path)
+def put_pointer(connection: sa.Connection, wanted: Pointer, now: datetime) -> None:
+    """Let an environment read a model here, wherever it read it before."""
+    remove_pointer(connection, wanted.environment, wanted.model)
+    values = {column: getattr(wanted, column) for column in Pointer.__dataclass_fields__}
+    connection.execute(sa.insert(POINTERS).values(**values, moved_at=now))
 
 
-def version_path(connection: sa.Connection, version: str) -> str:
-    """Read where a version's table lies.
-
-    Raises:
-        UnknownVersionError: no such version.
-    """
-    return _known_version(connection, version).path
-
-
-def known_head(connection: sa.Connection, version: str) -> int:
-    """Read the last delta_version that the state has accounted for.
-
-    Raises:
-        UnknownVersionError: no such version.
-    """
-    return _known_version(connection, version).known_head
-
-
-def set_known_head(connection: sa.Connection, version: str, delta_version: int) -> None:
-    """Account for a table's commits up to this one."""
-    head = sa.update(VERSIONS).where(VERSIONS.c.version == version)
-    connection.execute(head.values(known_head=delta_version))
+def remove_pointer(connection: sa.Connection, environment: str, model: str) -> None:
+    """Forget an environment's own pointer of a model."""
+    connection.execute(sa.delete(POINTERS).where(_key(environment, model)))
 
 
 def repoint_metadata(
     connection: sa.Connection, environment: str, model: str, fingerprint: str, now: datetime
 ) -> None:
     """Run another snapshot of the same version from now on: only its metadata differs."""
-    moved = sa.update(POINTERS).where(
-        POINTERS.c.environment == environment, POINTERS.c.model == model
-    )
+    moved = sa.update(POINTERS).where(_key(environment, model))
     connection.execute(moved.values(fingerprint=fingerprint, moved_at=now))
 
 
@@ -127,17 +99,60 @@ def raise_pin(
     connection.execute(raised.values(delta_version=delta_version, moved_at=now))
 
 
-def _selected(environment: str) -> sa.Select[Any]:
-    columns = [POINTERS.c[name] for name in Pointer.__dataclass_fields__]
-    return sa.select(*columns).where(POINTERS.c.environment == environment)
+def keep_live_pin(connection: sa.Connection, left: Pointer, now: datetime) -> None:
+    """Let others that read a table under their own keep its pin, when its environment leaves it."""
+    for each in all_pointers(connection):
+        under = tuple(_not_below(layer, left) for layer in each.under)
+        if each.environment != left.environment and under != each.under:
+            put_pointer(connection, replace(each, under=under), now)
 
 
-def _version(connection: sa.Connection, version: str) -> sa.Row[Any] | None:
-    return connection.execute(sa.select(VERSIONS).where(VERSIONS.c.version == version)).first()
+def _not_below(layer: Layer, left: Pointer) -> Layer:
+    if layer.version != left.version or layer.delta_version >= left.delta_version:
+        return layer
+    return Layer(layer.version, left.delta_version)
 
 
-def _known_version(connection: sa.Connection, version: str) -> sa.Row[Any]:
-    row = _version(connection, version)
-    if row is None:
-        raise UnknownVersionError(version)
-    return row
+def _resolved(
+    connection: sa.Connection, environment: str, where: sa.ColumnElement[bool]
+) -> dict[str, Pointer]:
+    names = followed(connection, environment)
+    stored = _stored(connection, names, where)
+    found: dict[str, Pointer] = {}
+    for at, name in enumerate(names):
+        for model, each in stored[name].items():
+            if model not in found:
+                below = [stored[other].get(model) for other in names[at + 1 :]]
+                found[model] = _live(each, [one for one in below if one is not None])
+    return dict(sorted(found.items()))
+
+
+def _live(own: Pointer, below: Sequence[Pointer]) -> Pointer:
+    """Take the pins of the tables underneath from those who read them now."""
+    if not own.under:
+        return own
+    pins = {one.version: one.delta_version for one in reversed(below)}
+    return replace(own, under=tuple(_raised(layer, pins) for layer in own.under))
+
+
+def _raised(layer: Layer, pins: Mapping[str, int]) -> Layer:
+    pin = max(layer.delta_version, pins.get(layer.version, layer.delta_version))
+    return Layer(layer.version, pin)
+
+
+def _stored(
+    connection: sa.Connection, environments: Sequence[str], where: sa.ColumnElement[bool]
+) -> dict[str, dict[str, Pointer]]:
+    wanted = _selected().where(POINTERS.c.environment.in_(environments), where)
+    found: dict[str, dict[str, Pointer]] = {name: {} for name in environments}
+    for row in connection.execute(wanted.order_by(POINTERS.c.model)):
+        found[row.environment][row.model] = Pointer(*row)
+    return found
+
+
+def _selected() -> sa.Select[Any]:
+    return sa.select(*(POINTERS.c[name] for name in Pointer.__dataclass_fields__))
+
+
+def _key(environment: str, model: str) -> sa.ColumnElement[bool]:
+    return sa.and_(POINTERS.c.environment == environment, POINTERS.c.model == model)

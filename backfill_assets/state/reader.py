@@ -9,45 +9,52 @@ from backfill_assets.state import (
     batches,
     claims,
     environments,
+    layers,
     locks,
-    owed,
+    overtaking,
     pointers,
     ready,
     snapshots,
+    versions,
     view,
 )
+from backfill_assets.state.plan_reader import PlanReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime, timedelta
+    from collections.abc import Mapping
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.content import Content
+    from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.ready import ReadyRecord
     from backfill_assets.snapshots.state_view import StateView
     from backfill_assets.state.audits import AuditRow
     from backfill_assets.state.batches import BatchRow
-    from backfill_assets.state.database import Database
+    from backfill_assets.state.environments import Finalized
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.state.ready import Builder
     from backfill_assets.state.snapshots import StoredSnapshot
 
 
-class StateReader:
+class StateReader(PlanReader):
     """The questions that a store answers; each is one read transaction."""
-
-    def __init__(self, database: Database, clock: Callable[[], datetime], lease: timedelta) -> None:
-        self._database = database
-        self._clock = clock
-        self._lease = lease
 
     def environment(self, name: str) -> Environment:
         """Read an environment; `UnknownEnvironmentError` lists those that exist."""
         return self._database.read(lambda found: environments.environment(found, name))
+
+    def environments(self) -> list[Environment]:
+        """Read all environments by name, the workspaces of plans included."""
+        return self._database.read(environments.environments)
+
+    def finalized(self, environment: str) -> Finalized | None:
+        """Read what was last published in an environment; None where nothing was."""
+        return self._database.read(lambda found: environments.finalized(found, environment))
 
     def snapshot(self, fingerprint_id: str) -> StoredSnapshot:
         """Read a snapshot; `UnknownSnapshotError` when it was never saved."""
@@ -58,16 +65,32 @@ class StateReader:
         return self.snapshot(fingerprint_id).definition
 
     def pointers(self, environment: str) -> dict[str, Pointer]:
-        """Read all pointers of an environment, by model."""
+        """Read where an environment reads each model: its own pointers, else those it follows.
+
+        `Pointer.environment` says whose each is. Pins of the tables under another are those that
+        the environments which read them have now.
+        """
         return self._database.read(lambda found: pointers.pointers(found, environment))
+
+    def own_pointers(self, environment: str) -> dict[str, Pointer]:
+        """Read the pointers that are an environment's own, by model, as they are stored."""
+        return self._database.read(lambda found: pointers.own_pointers(found, environment))
+
+    def owner(self, version: str) -> str | None:
+        """Read which environment alone writes a version; None: whoever opens it next.
+
+        Raises:
+            UnknownVersionError: there is none.
+        """
+        return self._database.read(lambda found: versions.owner(found, version))
 
     def version_path(self, version: str) -> str:
         """Read where a version's table lies; `UnknownVersionError` when there is none."""
-        return self._database.read(lambda found: pointers.version_path(found, version))
+        return self._database.read(lambda found: versions.version_path(found, version))
 
     def known_head(self, version: str) -> int:
         """Read the last delta_version that the state accounts for; -1 before the first commit."""
-        return self._database.read(lambda found: pointers.known_head(found, version))
+        return self._database.read(lambda found: versions.known_head(found, version))
 
     def check_claims(self, batch_id: str) -> None:
         """Make sure, with the commit lock in hand, that a batch still holds its cells.
@@ -82,9 +105,27 @@ class StateReader:
         self._database.read(lambda found: locks.check_lock(found, lock))
 
     def view(self, environment: str) -> StateView:
-        """Draw the picture of an environment that planning works on."""
+        """Draw the picture of an environment that planning works on.
+
+        Of a workspace's own cells, `changed_at` is told against what the environment that it follows
+        publishes now.
+        """
         heard_after = self._clock() - self._lease
         return self._database.read(lambda found: view.view(found, environment, heard_after))
+
+    def view_with(self, environment: str, instead: Mapping[str, Pointer | None]) -> StateView:
+        """Draw the picture of an environment as if it read some models elsewhere.
+
+        So a way back is looked at before it is taken: what would be stale there?
+
+        Args:
+            environment: whose picture.
+            instead: other pointers by model; None for a model that it would not run.
+        """
+        heard_after = self._clock() - self._lease
+        return self._database.read(
+            lambda found: view.view(found, environment, heard_after, instead)
+        )
 
     def content_at_pin(
         self, environment: str, model: str, cells: IntervalSet
@@ -93,9 +134,31 @@ class StateReader:
 
         def work(found: Connection) -> dict[Interval, Content]:
             at = pointers.pointer(found, environment, model)
-            return {} if at is None else ready.contents(found, at.version, at.delta_version, cells)
+            return {} if at is None else layers.contents(found, at, cells)
 
         return self._database.read(work)
+
+    def published_contents(
+        self, environment: str, model: str, cells: IntervalSet
+    ) -> dict[Interval, Content]:
+        """Read what people read in these cells now: of a workspace, what it would replace."""
+
+        def work(found: Connection) -> dict[Interval, Content]:
+            drawn = environments.environment(found, environment)
+            where = drawn.follows if drawn.is_workspace and drawn.follows else environment
+            at = pointers.pointer(found, where, model)
+            return {} if at is None else layers.contents(found, at, cells)
+
+        return self._database.read(work)
+
+    def check_inputs(self, opened: OpenBatch) -> None:
+        """Make sure, before a batch commits, that no publication has overtaken what it read.
+
+        Raises:
+            InputsMovedError: its model or an upstream points elsewhere by now, or cells that it
+                read or rewrites were published anew since it pinned its inputs.
+        """
+        self._database.read(lambda found: overtaking.check_inputs(found, opened))
 
     def ready_records(self, version: str, at: int | None = None) -> list[ReadyRecord]:
         """Read a version's records that are valid at a delta_version; None is the latest."""
@@ -134,5 +197,5 @@ class StateReader:
         )
 
     def owed(self, environment: str) -> dict[str, IntervalSet]:
-        """Read the cells that are owed in the versions that an environment reads, by model."""
-        return self._database.read(lambda found: owed.owed(found, environment))
+        """Read the ready cells that were declared wrong and not rebuilt yet, by model."""
+        return self._database.read(lambda found: view.owed(found, environment))

@@ -79,6 +79,19 @@ def contents(
     return {cell_of(row): row.content for row in rows if cell_of(row) in within}
 
 
+def records_within(
+    connection: sa.Connection, version: str, at: int | None, within: IntervalSet
+) -> dict[Interval, ReadyRecord]:
+    """Read the records of these cells that are valid at a delta_version; None is the latest."""
+    if not within:
+        return {}
+    wanted = sa.select(READY_RECORDS).where(
+        _RECORDS.version == version, valid_at(at), reached(READY_RECORDS, within)
+    )
+    found = (_record(row) for row in connection.execute(wanted.order_by(_RECORDS.starts)))
+    return {each.cell: each for each in found if each.cell in within}
+
+
 def built_by(connection: sa.Connection, version: str, at: int | None) -> dict[Interval, Builder]:
     """Read who built each cell that is ready at a delta_version."""
     cell, run = [_RECORDS.starts, _RECORDS.ends], [BATCHES.c.root_id, BATCHES.c.run_id]
@@ -116,7 +129,7 @@ def replace_records(
     cells = IntervalSet.of(each.cell for each in commit.cells)
     if not cells:
         return
-    before = _current(connection, commit.version, cells)
+    before = records_within(connection, commit.version, None, cells)
     after = _successors(commit, before, now)
     closed = sa.update(READY_RECORDS).where(
         _RECORDS.version == commit.version,
@@ -149,16 +162,6 @@ def _successors(
             builder = (old.built_at, old.fingerprint, old.batch_id)
         made.append(ReadyRecord(commit.version, each.cell, 0, None, *builder, each.content, stamps))
     return made
-
-
-def _current(
-    connection: sa.Connection, version: str, cells: IntervalSet
-) -> dict[Interval, ReadyRecord]:
-    wanted = sa.select(READY_RECORDS).where(
-        _RECORDS.version == version, valid_at(None), reached(READY_RECORDS, cells)
-    )
-    records = (_record(row) for row in connection.execute(wanted))
-    return {each.cell: each for each in records}
 
 
 def _record(row: sa.Row[Any]) -> ReadyRecord:

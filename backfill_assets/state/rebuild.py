@@ -15,10 +15,11 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.environment import Pointer
-from backfill_assets.state import counter, locks, pointers
+from backfill_assets.state import counter, locks, pointers, versions
 from backfill_assets.state.batches import Ending
 from backfill_assets.state.recording import apply_commit
 from backfill_assets.state.tables import BATCHES, READY_RECORDS, VERSIONS
+from backfill_assets.state.versions import NewVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -98,7 +99,7 @@ def rebuild(
     for pointer, path in _first_pointers(records, tuple(wanted)):
         pointers.ensure_pointer(connection, pointer, path, now)
     for at, each in records:
-        pointers.ensure_version(connection, each.version, each.commit.model, each.path)
+        versions.ensure_version(connection, _version(each))
         commit = replace(each.commit, built_at=opened[each.commit.built_at])
         ending = Ending(each.delta_version, each.bytes_written, each.committed_at)
         apply_commit(connection, commit, ending, at)
@@ -106,6 +107,11 @@ def rebuild(
     # Above what the logs name too, else the next rebuild would mix old numbers with new ones.
     named = (each.commit.built_at for each in logged)
     counter.set_number(connection, max((len(ordered), *named)))
+
+
+def _version(logged: LoggedCommit) -> NewVersion:
+    commit = logged.commit
+    return NewVersion(logged.version, commit.model, logged.path, commit.environment, commit.plan_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +157,8 @@ def _first_pointers(
     paths = {each.version: each.path for _, each in records}
     for key, each in last.items():
         commit = each.commit
-        derived = Pointer(*key, commit.fingerprint, commit.version, pointers.NO_COMMIT)
-        pointer = replace(chosen.pop(key, derived), delta_version=pointers.NO_COMMIT)
+        derived = Pointer(*key, commit.fingerprint, commit.version, versions.NO_COMMIT)
+        pointer = replace(chosen.pop(key, derived), delta_version=versions.NO_COMMIT)
         if pointer.version in paths:
             yield pointer, paths[pointer.version]
 
@@ -168,7 +174,7 @@ def _go_on(
         listed = list(table)
         token = max(each.commit.token for each in listed)
         head = heads.get(version, TableHead(listed[-1].delta_version, token))
-        pointers.set_known_head(connection, version, head.delta_version)
+        versions.set_known_head(connection, version, head.delta_version)
         locks.keep_token(connection, version, max(token, head.token), now)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.state import audits, batches, claims, owed, pointers, ready
+from backfill_assets.state import audits, batches, claims, owed, pointers, ready, versions
 from backfill_assets.state.audits import Audited
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.locks import CommitLock, check_lock
@@ -44,7 +44,7 @@ def record(
     if ready.is_recorded(connection, commit, ending.delta_version):
         return
     check_lock(connection, lock)
-    head = pointers.known_head(connection, commit.version)
+    head = versions.known_head(connection, commit.version)
     if ending.delta_version <= head:
         raise HeadOrderError(commit.version, ending.delta_version, head)
     apply_commit(connection, commit, ending, next_number(connection))
@@ -55,7 +55,7 @@ def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending,
     at = ending.delta_version
     seen = ending.finished_at or commit.started_at
     ready.replace_records(connection, commit, at, now)
-    pointers.set_known_head(connection, commit.version, at)
+    versions.set_known_head(connection, commit.version, at)
     pointers.raise_pin(connection, commit.environment, commit.version, at, seen)
     owed.settle_owed(connection, commit)
     audits.save_audits(connection, _audited(commit, seen), commit.audits)

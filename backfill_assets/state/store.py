@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Self
 from backfill_assets.state import (
     batches,
     claims,
-    environments,
     locks,
     opening,
-    owed,
     pointers,
+    promotions,
     rebuild,
     recording,
     snapshots,
@@ -25,7 +24,7 @@ from backfill_assets.state.claims import Claimant
 from backfill_assets.state.database import Database
 from backfill_assets.state.locks import LockRequest
 from backfill_assets.state.migrate import migrate
-from backfill_assets.state.reader import StateReader
+from backfill_assets.state.plan_store import PlanStore
 from backfill_assets.state.snapshots import StoredSnapshot
 
 if TYPE_CHECKING:
@@ -37,12 +36,12 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
-    from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.state.rebuild import LoggedCommit, TableHead
 
 
-class Store(StateReader):
+class Store(PlanStore):
     """One state database, open. Threads may share a store; processes open one each.
 
     Any method raises `StateBusyError` when others keep the database locked for too long, and
@@ -95,11 +94,7 @@ class Store(StateReader):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Environments, snapshots, pointers
-
-    def save_environment(self, environment: Environment) -> None:
-        """Create an environment, or change whether it is protected."""
-        self._database.write(lambda found: environments.save_environment(found, environment))
+    # Snapshots, pointers
 
     def save_snapshot(  # noqa: PLR0913 - the columns of one row
         self,
@@ -145,7 +140,9 @@ class Store(StateReader):
         Raises:
             VersionMovedError: its environment points at another version.
             UpstreamNotReadyError: it reads cells that are not ready at the pin.
+            VersionOwnedElsewhereError: another environment alone writes the version.
             CellsClaimedError: a live batch holds some of its cells.
+            CellsReadyError: it fills a gap, and some of its cells are ready by now.
         """
         now = self._clock()
         return self._database.write(
@@ -169,12 +166,13 @@ class Store(StateReader):
         self._database.write(work)
 
     def heartbeat(self, run_id: str) -> None:
-        """Tell that a run is alive: its batches' claims, and the locks that they or it hold."""
+        """Tell that a run is alive: its batches' claims, its locks, and its intents to publish."""
         now = self._clock()
 
         def work(found: Connection) -> None:
             claims.refresh_claims(found, run_id, now)
             locks.refresh_locks(found, run_id, now)
+            promotions.refresh(found, run_id, now)
 
         self._database.write(work)
 
@@ -187,12 +185,16 @@ class Store(StateReader):
             above: the largest token in the table's own log.
 
         Raises:
-            TableLockedError: another live holder has it.
+            TableLockedError: another live holder has it, or a live promotion names the table.
+            PromotionPendingError: a promotion that names it died half-way: finish that first.
         """
         now, request = self._clock(), LockRequest(version, holder, above)
-        return self._database.write(
-            lambda found: locks.take_commit_lock(found, request, now, self._lease)
-        )
+
+        def work(found: Connection) -> CommitLock:
+            promotions.check_closed(found, version, holder, now - self._lease)
+            return locks.take_commit_lock(found, request, now, self._lease)
+
+        return self._database.write(work)
 
     def release_commit_lock(self, lock: CommitLock) -> None:
         """Let others commit; does nothing when the lock was taken over."""
@@ -229,10 +231,6 @@ class Store(StateReader):
         self._database.write(
             lambda found: recording.fail_batch(found, batch_id, error, audits, finished_at)
         )
-
-    def mark_owed(self, version: str, cells: IntervalSet, reason: str) -> None:
-        """Remember cells that must be rebuilt, until a batch that begins later has."""
-        self._database.write(lambda found: owed.mark_owed(found, version, cells, reason))
 
     def rebuild(
         self,

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.intervals.interval import EPOCH, in_utc
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.content import ChangedAt, Content
+from backfill_assets.snapshots.environment import Layer, Pointer
 from backfill_assets.snapshots.ready import InputPin
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 METADATA = sa.MetaData()
 _MICROSECOND = timedelta(microseconds=1)
-_STORED = (Content, ChangedAt, InputPin)
+_STORED = (Content, ChangedAt, InputPin, IntervalSet, Layer, Pointer)
 
 
 class Instant(sa.TypeDecorator[datetime]):
@@ -71,14 +73,26 @@ def _instant(name: str) -> sa.Column[Any]:
     return sa.Column(name, Instant, nullable=False)
 
 
+def _value(name: str) -> sa.Column[Any]:
+    return sa.Column(name, Value, nullable=False)
+
+
 # One ever-growing number. Its row stays locked until the transaction that drew from it commits.
 COUNTER = sa.Table("counter", METADATA, _text("name", key=True), _number("value"))
 
+# The last three columns tell of the last publication: when, by which plan, and which models it
+# removed.
 ENVIRONMENTS = sa.Table(
     "environments",
     METADATA,
     _text("name", key=True),
     sa.Column("protected", sa.Boolean, nullable=False),
+    sa.Column("follows", sa.Text),
+    sa.Column("expires_at", Instant),
+    sa.Column("opened", sa.BigInteger),
+    sa.Column("finalized_at", Instant),
+    sa.Column("finalized_by", sa.Text),
+    sa.Column("removed", Value),
 )
 
 SNAPSHOTS = sa.Table(
@@ -94,7 +108,8 @@ SNAPSHOTS = sa.Table(
     _instant("saved_at"),
 )
 
-# `known_head` is the last delta_version of the table that the state has accounted for.
+# `known_head` is the last delta_version of the table that the state has accounted for; `owner` the
+# environment that alone writes it (NULL: whoever opens next); `made_by` the plan that made it.
 VERSIONS = sa.Table(
     "versions",
     METADATA,
@@ -102,6 +117,9 @@ VERSIONS = sa.Table(
     _text("model"),
     _text("path"),
     _number("known_head"),
+    sa.Column("owner", sa.Text),
+    sa.Column("made_by", sa.Text),
+    sa.Column("collecting_at", Instant),
 )
 
 POINTERS = sa.Table(
@@ -112,6 +130,8 @@ POINTERS = sa.Table(
     _text("fingerprint"),
     _text("version"),
     _number("delta_version"),
+    _value("under"),
+    _value("certain"),
     _instant("moved_at"),
 )
 
@@ -126,8 +146,8 @@ READY_RECORDS = sa.Table(
     _number("built_at"),
     _text("fingerprint"),
     _text("batch_id"),
-    sa.Column("content", Value, nullable=False),
-    sa.Column("changed_at", Value, nullable=False),
+    _value("content"),
+    _value("changed_at"),
 )
 
 # `moved`: a cell outside the batch's own interval, where a merge moves rows from or to.
@@ -174,7 +194,7 @@ BATCHES = sa.Table(
     _number("attempt"),
     _text("status"),
     _number("built_at"),
-    sa.Column("inputs", Value, nullable=False),
+    _value("inputs"),
     _instant("started_at"),
     sa.Column("finished_at", Instant),
     sa.Column("delta_version", sa.BigInteger),
@@ -200,12 +220,13 @@ AUDIT_RESULTS = sa.Table(
     _text("found"),
     _text("allowed"),
     _number("failing_rows"),
-    sa.Column("cells", Value, nullable=False),
-    sa.Column("sample", Value, nullable=False),
+    _value("cells"),
+    _value("sample"),
     sa.Index("audit_results_model", "model", "audited_at"),
 )
 
-# Cells of a version that stay owed until a batch that began after `since` has rebuilt them.
+# Cells of a version that stay owed until a batch that began after `since` has rebuilt them: by one
+# environment, or by all that read the version.
 OWED = sa.Table(
     "owed",
     METADATA,
@@ -214,4 +235,72 @@ OWED = sa.Table(
     _number("since", key=True),
     _number("ends"),
     _text("reason"),
+    sa.Column("plan_id", sa.Text),
+    sa.Column("environment", sa.Text),
+)
+
+PLANS = sa.Table(
+    "plans",
+    METADATA,
+    _text("plan_id", key=True),
+    _text("environment"),
+    _text("status"),
+    _text("content"),
+    _text("content_hash"),
+    _instant("created_at"),
+    _text("created_by"),
+    _text("reason"),
+    _instant("expires_at"),
+    _value("cells"),
+)
+
+# Rows are only ever added.
+PLAN_EVENTS = sa.Table(
+    "plan_events",
+    METADATA,
+    _text("plan_id", key=True),
+    _number("number", key=True),
+    _instant("at"),
+    _text("event"),
+    _text("who"),
+    _text("why"),
+    _value("detail"),
+)
+
+# Intents to publish: written before any lock is taken, so that a dead one can be finished.
+PROMOTIONS = sa.Table(
+    "promotions",
+    METADATA,
+    _number("number", key=True),
+    _text("plan_id"),
+    _text("environment"),
+    _text("kind"),
+    _text("holder"),
+    _value("versions"),
+    _value("steps"),
+    _text("status"),
+    sa.Column("published", sa.BigInteger),
+    _instant("begun_at"),
+    _instant("heartbeat_at"),
+    sa.Index("promotions_status", "status"),
+)
+
+# Rows are only ever added: the history of what environments read.
+POINTER_MOVES = sa.Table(
+    "pointer_moves",
+    METADATA,
+    _number("number", key=True),
+    _text("model", key=True),
+    _text("environment"),
+    _text("plan_id"),
+    _text("kind"),
+    _instant("at"),
+    _text("who"),
+    _text("why"),
+    _value("old"),
+    _value("new"),
+    _value("cells"),
+    _value("changed"),
+    _value("stale_before"),
+    sa.Index("pointer_moves_environment", "environment", "number"),
 )

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.claims import live_claims
 from backfill_assets.state.environments import environment
-from backfill_assets.state.pointers import pointers
+from backfill_assets.state.owed import marks
+from backfill_assets.state.pointers import followed, pointers
 from backfill_assets.state.tables import POINTERS, READY_RECORDS
 
 if TYPE_CHECKING:
@@ -19,7 +21,19 @@ if TYPE_CHECKING:
 _RECORDS = READY_RECORDS.c
 
 
-def view(connection: sa.Connection, name: str, heard_after: datetime) -> StateView:
+def owed(connection: sa.Connection, name: str) -> dict[str, IntervalSet]:
+    """Read the cells that an environment owes, by model."""
+    model_of = {at.version: model for model, at in pointers(connection, name).items()}
+    found: dict[str, list[tuple[int, int]]] = {}
+    for row in marks(connection, model_of, followed(connection, name)):
+        found.setdefault(model_of[row.version], []).append((row.starts, row.ends))
+    return {model: IntervalSet.of_pairs(pairs) for model, pairs in found.items()}
+
+
+def view(
+    connection: sa.Connection, name: str, heard_after: datetime, instead: object = None
+) -> StateView:
+    del instead
     """Draw an environment: what is ready at its pins, and what live batches hold.
 
     Raises:

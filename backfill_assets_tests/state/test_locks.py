@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.state.locks import LostLeaseError, TableLockedError
-from backfill_assets.state.pointers import UnknownVersionError
+from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets_tests.state.building import LEASE, NOON, Asked, commit_of, fill
 
 if TYPE_CHECKING:

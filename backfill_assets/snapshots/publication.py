@@ -1,0 +1,175 @@
+"""Publications: pointers of an environment that move together, in one transaction.
+
+Promotion, rollback and undo are this one mechanism. An intent is written first, so that whoever
+finds a dead one can finish it; then the tables' locks are taken, data is copied where it must be,
+and all becomes visible at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.intervals.interval_set import IntervalSet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.snapshots.environment import Layer, Pointer
+
+PROMOTED = "promoted"
+"""The reason of a commit that copies a workspace's cells into a published table."""
+
+
+class PublicationKind(StrEnum):
+    """What moves the pointers."""
+
+    PROMOTE = "promote"
+    ROLLBACK = "rollback"
+    UNDO = "undo"
+
+
+class IntentStatus(StrEnum):
+    """Where an intent stands."""
+
+    OPEN = "open"
+    DONE = "done"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """The durable intent to publish, written before any lock is taken.
+
+    Attributes:
+        plan_id: the plan that is promoted, rolled back or undone.
+        environment: whose pointers will move.
+        kind: which of the three.
+        holder: the run that is at it; its heartbeat keeps the intent.
+        versions: every table concerned: nobody else commits there while the intent is open.
+        steps: notes for whoever must finish it, as plain values.
+        number: of the counter, drawn when it was begun: its id; 0 before.
+        status: open until it is published or withdrawn.
+        published: the number of its publication; None before.
+        begun_at: when it was begun; None before.
+        heartbeat_at: when its holder was last heard; None before.
+    """
+
+    plan_id: str
+    environment: str
+    kind: PublicationKind
+    holder: str
+    versions: tuple[str, ...]
+    steps: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    number: int = 0
+    status: IntentStatus = IntentStatus.OPEN
+    published: int | None = None
+    begun_at: datetime | None = None
+    heartbeat_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Cells whose rows were copied into the published table, in the commit that the pointer names.
+
+    Attributes:
+        source: the table and pin that they were copied from: a workspace's, or an older pin of the
+            published table itself. Its ready records are what the cells hold from now on.
+        cells: which; None for every cell that the source itself holds.
+    """
+
+    source: Layer
+    cells: IntervalSet | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One model's pointer, from now on.
+
+    Attributes:
+        pointer: the environment's pointer afterwards. At another table than before, that table's
+            own cells at the pin are published; at the same one, only what `copies` names.
+        old_version: the version that the environment must still read; empty for none.
+        old_fingerprint: the snapshot that it must still run; empty for none.
+        copies: what the commit at the pointer's pin copied into its table.
+        emptied: cells that the same commit took away: not ready any more.
+        stale_before: cells that were stale before; kept with the move, for the way back.
+        owed: cells of the pointer's table to be marked owed: what is wrong after a way back.
+    """
+
+    pointer: Pointer
+    old_version: str = ""
+    old_fingerprint: str = ""
+    copies: tuple[Copy, ...] = ()
+    emptied: IntervalSet = field(default_factory=IntervalSet.empty)
+    stale_before: IntervalSet = field(default_factory=IntervalSet.empty)
+    owed: IntervalSet = field(default_factory=IntervalSet.empty)
+
+    @property
+    def model(self) -> str:
+        """Whose pointer moves."""
+        return self.pointer.model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """All pointers of an intent, moved at once.
+
+    Attributes:
+        intent: the number of the open intent.
+        holder: the run that holds it.
+        plan_id: the plan.
+        environment: whose pointers move.
+        kind: promotion, rollback or undo.
+        moves: what moves, a model at most once.
+        removed: models that the environment does not run any more.
+        who: the person or run.
+        why: in words.
+    """
+
+    intent: int
+    holder: str
+    plan_id: str
+    environment: str
+    kind: PublicationKind
+    moves: tuple[Move, ...]
+    removed: tuple[str, ...] = ()
+    who: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointerMove:
+    """One move of the past, as the history keeps it.
+
+    Attributes:
+        number: of its publication: the counter's number that all moves of it share.
+        environment: whose pointer moved.
+        model: which.
+        plan_id: the plan.
+        kind: promotion, rollback or undo.
+        at: when.
+        who: by whom.
+        why: in words.
+        old: the pointer before, its pins as they were read then; None where there was none.
+        new: the pointer since; None for a model that was removed.
+        cells: what it published anew.
+        changed: those of them whose published content really became different.
+        stale_before: cells that were stale before it.
+    """
+
+    number: int
+    environment: str
+    model: str
+    plan_id: str
+    kind: PublicationKind
+    at: datetime
+    who: str
+    why: str
+    old: Pointer | None
+    new: Pointer | None
+    cells: IntervalSet
+    changed: IntervalSet
+    stale_before: IntervalSet

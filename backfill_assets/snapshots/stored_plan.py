@@ -1,0 +1,81 @@
+"""Plans as the state keeps them: the text that was shown, and where its life stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+
+
+class PlanStatus(StrEnum):
+    """Where a plan's life stands; that one is expired is told from its date."""
+
+    PROPOSED = "proposed"
+    APPLYING = "applying"
+    BUILT = "built"
+    PROMOTED = "promoted"
+    ROLLED_BACK = "rolled back"
+    UNDONE = "undone"
+    ABANDONED = "abandoned"
+
+
+OPEN = (PlanStatus.APPLYING, PlanStatus.BUILT)
+"""A plan that has a workspace and may still be promoted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPlan:
+    """One plan.
+
+    Attributes:
+        plan_id: its id.
+        environment: whose history it changes.
+        status: where its life stands.
+        content: the whole plan as canonical JSON; the state does not look inside.
+        content_hash: of that text, as planning defines it.
+        created_at: when it was made.
+        created_by: who asked for it.
+        reason: why.
+        expires_at: after that it can't be applied any more.
+        cells: what it may rewrite, by model: for the history, and for conflicts.
+    """
+
+    plan_id: str
+    environment: str
+    status: PlanStatus
+    content: str
+    content_hash: str
+    created_at: datetime
+    created_by: str
+    reason: str
+    expires_at: datetime
+    cells: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEvent:
+    """One thing that happened to a plan; never changed, never removed.
+
+    Attributes:
+        plan_id: whose.
+        number: 1 for the plan's first.
+        at: when.
+        event: what, in a word or two: ``proposed``, ``applied``, ``promoted``, ...
+        who: the person or run.
+        why: in words; empty where nobody gave a reason.
+        detail: more, as plain values.
+    """
+
+    plan_id: str
+    number: int
+    at: datetime
+    event: str
+    who: str
+    why: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -1,0 +1,56 @@
+"""A plan's workspace, as it is opened: what it points at, and what the plan owes from then on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.snapshots.environment import Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceModel:
+    """One model that a plan builds, or lets run another snapshot.
+
+    Attributes:
+        pointer: the workspace's own pointer. Of a table that stands alone the pin is taken from what
+            the state knows of the table, whatever is said here.
+        path: where its table lies, or will.
+    """
+
+    pointer: Pointer
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwedCells:
+    """Cells that a plan declares wrong: owed in its environment until they are rebuilt.
+
+    Attributes:
+        version: the table that the environment reads them from.
+        cells: which.
+        reason: in words.
+    """
+
+    version: str
+    cells: IntervalSet
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceRequest:
+    """What opening a plan's workspace takes.
+
+    Attributes:
+        plan_id: whose.
+        environment: that it follows: the one whose history the plan changes.
+        models: its own pointers.
+        owed: what the plan restates.
+    """
+
+    plan_id: str
+    environment: str
+    models: tuple[WorkspaceModel, ...]
+    owed: tuple[OwedCells, ...] = ()

@@ -1,0 +1,57 @@
+"""Read a pointer cell by cell: from its own table, or from one that lies under it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.snapshots.environment import Layer
+from backfill_assets.state import ready
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import sqlalchemy as sa
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.content import Content
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.ready import ReadyRecord
+
+
+def layers_of(pointer: Pointer) -> tuple[Layer, ...]:
+    """Name the tables that a pointer reads, the upper first."""
+    return (Layer(pointer.version, pointer.delta_version), *pointer.under)
+
+
+def parts(
+    connection: sa.Connection, pointer: Pointer, within: IntervalSet
+) -> Iterator[tuple[Layer, IntervalSet]]:
+    """Pair each table with those of these cells that it answers for; the rest is not ready."""
+    left = within
+    for number, layer in enumerate(layers_of(pointer)):
+        if number == 1:
+            left -= pointer.certain
+        there = ready.ready_cells(connection, layer.version, layer.delta_version, left)
+        yield layer, there
+        left -= there
+
+
+def records(
+    connection: sa.Connection, pointer: Pointer, within: IntervalSet
+) -> dict[Interval, ReadyRecord]:
+    """Read the ready records of those of these cells that are ready, whatever table holds them."""
+    found: dict[Interval, ReadyRecord] = {}
+    for layer, cells in parts(connection, pointer, within):
+        found |= ready.records_within(connection, layer.version, layer.delta_version, cells)
+    return found
+
+
+def contents(
+    connection: sa.Connection, pointer: Pointer, within: IntervalSet
+) -> dict[Interval, Content]:
+    """Read what those of these cells that are ready hold, whatever table holds them."""
+    found: dict[Interval, Content] = {}
+    for layer, cells in parts(connection, pointer, within):
+        found |= ready.contents(connection, layer.version, layer.delta_version, cells)
+    return dict(sorted(found.items()))

@@ -1,0 +1,64 @@
+"""Pointer moves: the history of what environments read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.snapshots.publication import PointerMove, PublicationKind
+from backfill_assets.state.tables import POINTER_MOVES
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_MOVES = POINTER_MOVES.c
+
+
+def save_moves(connection: sa.Connection, made: list[PointerMove]) -> None:
+    """Add moves to the history."""
+    rows = [
+        {
+            **{name: getattr(each, name) for name in PointerMove.__dataclass_fields__},
+            "kind": each.kind.value,
+        }
+        for each in made
+    ]
+    if rows:
+        connection.execute(sa.insert(POINTER_MOVES), rows)
+
+
+def moves_of(connection: sa.Connection, plan_id: str) -> list[PointerMove]:
+    """Read the moves of a plan, the newest last."""
+    return _read(connection, _MOVES.plan_id == plan_id)
+
+
+def moves_of_model(connection: sa.Connection, model: str) -> list[PointerMove]:
+    """Read the moves of a model in every environment, the newest last."""
+    return _read(connection, _MOVES.model == model)
+
+
+def moves_in(connection: sa.Connection, environment: str, after: int) -> list[PointerMove]:
+    """Read an environment's moves after a number, the newest last."""
+    return _read(connection, sa.and_(_MOVES.environment == environment, _MOVES.number > after))
+
+
+def moves_since(connection: sa.Connection, since: datetime) -> list[PointerMove]:
+    """Read every move since an instant, the newest last."""
+    return _read(connection, _MOVES.at >= since)
+
+
+def last_moves(connection: sa.Connection, environment: str) -> list[PointerMove]:
+    """Read the moves of an environment's last publication."""
+    last = sa.select(sa.func.max(_MOVES.number)).where(_MOVES.environment == environment)
+    return _read(connection, _MOVES.number == last.scalar_subquery())
+
+
+def _read(connection: sa.Connection, where: sa.ColumnElement[bool]) -> list[PointerMove]:
+    wanted = sa.select(POINTER_MOVES).where(where).order_by(_MOVES.number, _MOVES.model)
+    return [_move(row) for row in connection.execute(wanted)]
+
+
+def _move(row: sa.Row[Any]) -> PointerMove:
+    values = {name: getattr(row, name) for name in PointerMove.__dataclass_fields__}
+    return PointerMove(**{**values, "kind": PublicationKind(row.kind)})

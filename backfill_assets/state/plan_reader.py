@@ -1,0 +1,88 @@
+"""Read the state of plans: what was proposed, what is being published, what happened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.state import collecting, history, moves, plans, promotions
+from backfill_assets.state.opened import OpenedState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import timedelta
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.snapshots.publication import Intent, PointerMove
+    from backfill_assets.snapshots.stored_plan import PlanEvent, PlanStatus, StoredPlan
+    from backfill_assets.state.collecting import Collectable
+    from backfill_assets.state.history import HistoryEntry
+
+
+class PlanReader(OpenedState):
+    """The questions about plans that a store answers; each is one read transaction."""
+
+    def plan(self, plan_id: str) -> StoredPlan:
+        """Read a plan by its id, or by any beginning of it that only one plan has.
+
+        Raises:
+            UnknownPlanError: none begins so; the latest are named.
+            AmbiguousPlanError: several do.
+        """
+        return self._database.read(lambda found: plans.plan(found, plan_id))
+
+    def plans(
+        self, environment: str | None = None, statuses: Iterable[PlanStatus] | None = None
+    ) -> list[StoredPlan]:
+        """Read plans, the latest first.
+
+        Args:
+            environment: only of this one.
+            statuses: only those that stand there.
+        """
+        wanted = None if statuses is None else tuple(statuses)
+        return self._database.read(lambda found: plans.plans(found, environment, wanted))
+
+    def plan_events(self, plan_id: str) -> list[PlanEvent]:
+        """Read what happened to a plan, from the first."""
+        return self._database.read(lambda found: plans.plan_events(found, plan_id))
+
+    def history(self, model: str, cells: IntervalSet | None = None) -> list[HistoryEntry]:
+        """Read every plan, batch and pointer move that touched a model, the newest last.
+
+        Args:
+            model: which.
+            cells: only what touched some of these.
+        """
+        return self._database.read(lambda found: history.history(found, model, cells))
+
+    def open_promotions(self) -> list[Intent]:
+        """Read the intents that were begun, and neither published nor withdrawn."""
+        return self._database.read(promotions.open_intents)
+
+    def promotion(self, plan_id: str) -> Intent | None:
+        """Read the last intent of a plan, whatever became of it."""
+        return self._database.read(lambda found: promotions.last_intent(found, plan_id))
+
+    def moves_of(self, plan_id: str) -> list[PointerMove]:
+        """Read the pointer moves of a plan: promotion, rollback, undo; the newest last."""
+        return self._database.read(lambda found: moves.moves_of(found, plan_id))
+
+    def moves_in(self, environment: str, after: int = 0) -> list[PointerMove]:
+        """Read an environment's pointer moves after a number of the counter, the newest last."""
+        return self._database.read(lambda found: moves.moves_in(found, environment, after))
+
+    def last_moves(self, environment: str) -> list[PointerMove]:
+        """Read the moves of an environment's last publication; empty when there was none."""
+        return self._database.read(lambda found: moves.last_moves(found, environment))
+
+    def collectable_versions(self, promise: timedelta) -> list[Collectable]:
+        """Read the versions that no pointer, promise, claim or open intent needs.
+
+        Args:
+            promise: how long after a pointer's move the way back is kept open.
+        """
+        since = self._clock() - promise
+        heard_after = self._clock() - self._lease
+        return self._database.read(
+            lambda found: collecting.collectable_versions(found, since, heard_after)
+        )

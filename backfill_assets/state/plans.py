@@ -1,0 +1,179 @@
+"""Plans as the state keeps them, and what happened to each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.stored_plan import PlanEvent, PlanStatus, StoredPlan
+from backfill_assets.state.tables import PLAN_EVENTS, PLANS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+_LISTED = 5
+
+
+class UnknownPlanError(BackfillAssetsError):
+    """No plan has this id, nor an id that begins so."""
+
+    def __init__(self, plan_id: str, known: tuple[str, ...]) -> None:
+        self.plan_id, self.known = plan_id, known
+        there = f"the latest are {', '.join(known)}" if known else "there is none yet"
+        super().__init__(
+            f"plan '{plan_id}' is not in the state; {there}. Name one of them, or make a plan with "
+            "`backfill plan`"
+        )
+
+
+class AmbiguousPlanError(BackfillAssetsError):
+    """Several plans' ids begin so."""
+
+    def __init__(self, plan_id: str, found: tuple[str, ...]) -> None:
+        self.plan_id, self.found = plan_id, found
+        super().__init__(
+            f"'{plan_id}' is the beginning of {', '.join(found)}; expected that of one plan only. "
+            "Write more of it"
+        )
+
+
+class PlanExistsError(BackfillAssetsError):
+    """Another plan is kept under the id."""
+
+    def __init__(self, plan_id: str) -> None:
+        self.plan_id = plan_id
+        super().__init__(
+            f"another plan is kept as '{plan_id}' already, with other content; an id is derived "
+            "from the content, so one of the two was edited. Make the plan again"
+        )
+
+
+class PlanStatusError(BackfillAssetsError):
+    """A plan stands elsewhere than the caller believes."""
+
+    def __init__(self, plan_id: str, found: PlanStatus, expected: tuple[PlanStatus, ...]) -> None:
+        self.plan_id, self.found, self.expected = plan_id, found, expected
+        super().__init__(
+            f"plan {plan_id} is {found.value}; expected {' or '.join(one.value for one in expected)}. "
+            f"Look at it with `backfill show {plan_id}`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event of a plan, before it has its number."""
+
+    plan_id: str
+    event: str
+    who: str
+    why: str
+    detail: Mapping[str, Any]
+
+
+def plan(connection: sa.Connection, plan_id: str) -> StoredPlan:
+    """Read a plan by its id, or by any beginning of it that only one plan has.
+
+    Raises:
+        UnknownPlanError: none begins so.
+        AmbiguousPlanError: several do.
+    """
+    exact = find_plan(connection, plan_id)
+    if exact is not None:
+        return exact
+    begins = PLANS.c.plan_id.startswith(plan_id, autoescape=True)
+    rows = connection.execute(_latest().where(begins)).all() if plan_id else []
+    if len(rows) > 1:
+        raise AmbiguousPlanError(plan_id, tuple(row.plan_id for row in rows[:_LISTED]))
+    if not rows:
+        latest = connection.execute(_latest().limit(_LISTED))
+        raise UnknownPlanError(plan_id, tuple(row.plan_id for row in latest))
+    return _plan(rows[0])
+
+
+def find_plan(connection: sa.Connection, plan_id: str) -> StoredPlan | None:
+    """Read a plan by its whole id, or None."""
+    row = connection.execute(sa.select(PLANS).where(PLANS.c.plan_id == plan_id)).first()
+    return None if row is None else _plan(row)
+
+
+def plans(
+    connection: sa.Connection, environment: str | None, statuses: tuple[PlanStatus, ...] | None
+) -> list[StoredPlan]:
+    """Read plans, the latest first."""
+    wanted = _latest()
+    if environment is not None:
+        wanted = wanted.where(PLANS.c.environment == environment)
+    if statuses is not None:
+        wanted = wanted.where(PLANS.c.status.in_([one.value for one in statuses]))
+    return [_plan(row) for row in connection.execute(wanted)]
+
+
+def save_plan(connection: sa.Connection, saved: StoredPlan) -> None:
+    """Keep a plan; the same one saved again stays as it is.
+
+    Raises:
+        PlanExistsError: another content is kept under its id.
+    """
+    found = find_plan(connection, saved.plan_id)
+    if found is None:
+        values = {name: getattr(saved, name) for name in StoredPlan.__dataclass_fields__}
+        connection.execute(sa.insert(PLANS).values({**values, "status": saved.status.value}))
+    elif found.content_hash != saved.content_hash:
+        raise PlanExistsError(saved.plan_id)
+
+
+def set_status(
+    connection: sa.Connection, plan_id: str, expected: tuple[PlanStatus, ...], new: PlanStatus
+) -> None:
+    """Move a plan's status on, if it still stands at one of the expected ones.
+
+    Raises:
+        UnknownPlanError: there is no such plan.
+        PlanStatusError: it stands elsewhere.
+    """
+    found = plan(connection, plan_id)
+    if found.status not in expected:
+        raise PlanStatusError(plan_id, found.status, expected)
+    put_status(connection, plan_id, new)
+
+
+def put_status(connection: sa.Connection, plan_id: str, new: PlanStatus) -> None:
+    """Write a plan's status; does nothing for a plan that is not kept."""
+    moved = sa.update(PLANS).where(PLANS.c.plan_id == plan_id)
+    connection.execute(moved.values(status=new.value))
+
+
+def tell(connection: sa.Connection, told: Told, now: datetime) -> PlanEvent:
+    """Add to the history of a plan.
+
+    Raises:
+        UnknownPlanError: there is no such plan.
+    """
+    plan_id = plan(connection, told.plan_id).plan_id
+    last = sa.select(sa.func.coalesce(sa.func.max(PLAN_EVENTS.c.number), 0))
+    number = connection.execute(last.where(PLAN_EVENTS.c.plan_id == plan_id)).scalar_one() + 1
+    event = PlanEvent(plan_id, number, now, told.event, told.who, told.why, dict(told.detail))
+    values = {name: getattr(event, name) for name in PlanEvent.__dataclass_fields__}
+    connection.execute(sa.insert(PLAN_EVENTS).values(values))
+    return event
+
+
+def plan_events(connection: sa.Connection, plan_id: str) -> list[PlanEvent]:
+    """Read what happened to a plan, from the first."""
+    wanted = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.plan_id == plan_id)
+    rows = connection.execute(wanted.order_by(PLAN_EVENTS.c.number))
+    names = PlanEvent.__dataclass_fields__
+    return [PlanEvent(**{name: getattr(row, name) for name in names}) for row in rows]
+
+
+def _latest() -> sa.Select[Any]:
+    return sa.select(PLANS).order_by(PLANS.c.created_at.desc(), PLANS.c.plan_id)
+
+
+def _plan(row: sa.Row[Any]) -> StoredPlan:
+    values = {name: getattr(row, name) for name in StoredPlan.__dataclass_fields__}
+    return StoredPlan(**{**values, "status": PlanStatus(row.status)})

@@ -1,0 +1,206 @@
+"""Intents to publish: what was begun, by whom, and whether somebody still is at it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.publication import Intent, IntentStatus, PublicationKind
+from backfill_assets.state.batches import find_batch
+from backfill_assets.state.counter import next_number
+from backfill_assets.state.locks import TableLockedError, release_all
+from backfill_assets.state.tables import PROMOTIONS
+from backfill_assets.state.versions import check_kept
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime, timedelta
+
+
+class PromotionPendingError(BackfillAssetsError):
+    """A promotion died half-way: its tables are closed until somebody finishes it."""
+
+    def __init__(self, intent: Intent, version: str) -> None:
+        self.intent, self.plan_id, self.version = intent, intent.plan_id, version
+        super().__init__(
+            f"the {intent.kind.value} of plan {intent.plan_id} was begun by {intent.holder} and never "
+            f"finished; table {version} is closed until it is. Readers see nothing of it. Finish it "
+            f"with `backfill promote {intent.plan_id}`"
+        )
+
+
+class PromotionTakenOverError(BackfillAssetsError):
+    """An intent is closed, or another run is at it by now."""
+
+    def __init__(self, asked: Intent, found: Intent | None) -> None:
+        self.asked, self.found = asked, found
+        now = (
+            "nobody knows of" if found is None else f"{found.status.value}, held by {found.holder},"
+        )
+        super().__init__(
+            f"the {asked.kind.value} of plan {asked.plan_id} is {now} by now; expected it open and "
+            f"held by {asked.holder}, which was silent for longer than the lease. It did nothing "
+            "more; look at the plan"
+        )
+
+
+def open_intents(connection: sa.Connection) -> list[Intent]:
+    """Read the intents that were neither published nor withdrawn, in the order they were begun."""
+    is_open = PROMOTIONS.c.status == IntentStatus.OPEN.value
+    rows = connection.execute(sa.select(PROMOTIONS).where(is_open).order_by(PROMOTIONS.c.number))
+    return [_intent(row) for row in rows]
+
+
+def find_intent(connection: sa.Connection, number: int) -> Intent | None:
+    """Read one intent, or None."""
+    row = connection.execute(sa.select(PROMOTIONS).where(PROMOTIONS.c.number == number)).first()
+    return None if row is None else _intent(row)
+
+
+def last_intent(connection: sa.Connection, plan_id: str) -> Intent | None:
+    """Read the last intent of a plan, whatever became of it."""
+    wanted = sa.select(PROMOTIONS).where(PROMOTIONS.c.plan_id == plan_id)
+    row = connection.execute(wanted.order_by(PROMOTIONS.c.number.desc())).first()
+    return None if row is None else _intent(row)
+
+
+def begin(connection: sa.Connection, intent: Intent, now: datetime, lease: timedelta) -> Intent:
+    """Write an intent, or take over the same one from a holder that went silent.
+
+    Raises:
+        TableLockedError: another live intent names one of its tables.
+        PromotionPendingError: a dead one does.
+        UnknownVersionError: no such version.
+        VersionCollectingError: one of its tables is being deleted.
+    """
+    same = [each for each in open_intents(connection) if _same(each, intent)]
+    if same:
+        return _taken(connection, same[0], intent.holder, now, lease)
+    for version in intent.versions:
+        check_kept(connection, version)
+        check_closed(connection, version, intent.holder, now - lease)
+    number = next_number(connection)
+    begun = replace(intent, number=number, begun_at=now, heartbeat_at=now)
+    connection.execute(sa.insert(PROMOTIONS).values(_row(begun)))
+    return begun
+
+
+def check_closed(
+    connection: sa.Connection, version: str, holder: str, heard_after: datetime
+) -> None:
+    """Make sure that no open intent but the holder's own keeps a table closed.
+
+    Args:
+        connection: to the state.
+        version: whose table.
+        holder: a run, or a batch of one.
+        heard_after: a holder that was heard since then is alive.
+
+    Raises:
+        TableLockedError: a live one does.
+        PromotionPendingError: a dead one does.
+    """
+    naming = [each for each in open_intents(connection) if version in each.versions]
+    if not naming:
+        return
+    batch = find_batch(connection, holder)
+    run = holder if batch is None else batch.run_id
+    for each in naming:
+        if each.holder == run:
+            continue
+        heard, begun = each.heartbeat_at, each.begun_at
+        if heard is not None and begun is not None and heard > heard_after:
+            who = f"the {each.kind.value} of plan {each.plan_id} ({each.holder})"
+            raise TableLockedError(version, who, begun)
+        raise PromotionPendingError(each, version)
+
+
+def note(
+    connection: sa.Connection, intent: Intent, steps: Mapping[str, Any], now: datetime
+) -> None:
+    """Note how far a promotion got.
+
+    Raises:
+        PromotionTakenOverError: it is closed, or another run's by now.
+    """
+    check_held(connection, intent)
+    _put(connection, intent.number, steps=dict(steps), heartbeat_at=now)
+
+
+def withdraw(connection: sa.Connection, intent: Intent) -> None:
+    """Close an intent of which nothing was copied.
+
+    Raises:
+        PromotionTakenOverError: it is closed, or another run's by now.
+    """
+    found = check_held(connection, intent)
+    _put(connection, intent.number, status=IntentStatus.WITHDRAWN.value)
+    release_all(connection, found.versions, found.holder)
+
+
+def finish(connection: sa.Connection, intent: Intent, published: int) -> None:
+    """Close an intent that is published."""
+    _put(connection, intent.number, status=IntentStatus.DONE.value, published=published)
+    release_all(connection, intent.versions, intent.holder)
+
+
+def check_held(connection: sa.Connection, intent: Intent) -> Intent:
+    """Read an intent that must be open and its holder's.
+
+    Raises:
+        PromotionTakenOverError: it is closed, or another run's by now.
+    """
+    found = find_intent(connection, intent.number)
+    if found is None or found.status is not IntentStatus.OPEN or found.holder != intent.holder:
+        raise PromotionTakenOverError(intent, found)
+    return found
+
+
+def refresh(connection: sa.Connection, run_id: str, now: datetime) -> None:
+    """Tell that a run is at its intents."""
+    held = sa.update(PROMOTIONS).where(
+        PROMOTIONS.c.holder == run_id, PROMOTIONS.c.status == IntentStatus.OPEN.value
+    )
+    connection.execute(held.values(heartbeat_at=now))
+
+
+def _same(one: Intent, other: Intent) -> bool:
+    return (one.plan_id, one.kind) == (other.plan_id, other.kind)
+
+
+def _taken(
+    connection: sa.Connection, found: Intent, holder: str, now: datetime, lease: timedelta
+) -> Intent:
+    if found.holder != holder:
+        for version in found.versions[:1]:
+            _refuse_live(connection, version, holder, now - lease)
+    _put(connection, found.number, holder=holder, heartbeat_at=now)
+    return replace(found, holder=holder, heartbeat_at=now)
+
+
+def _refuse_live(
+    connection: sa.Connection, version: str, holder: str, heard_after: datetime
+) -> None:
+    try:
+        check_closed(connection, version, holder, heard_after)
+    except PromotionPendingError:
+        return
+
+
+def _put(connection: sa.Connection, number: int, **values: object) -> None:
+    connection.execute(sa.update(PROMOTIONS).where(PROMOTIONS.c.number == number).values(values))
+
+
+def _row(intent: Intent) -> dict[str, object]:
+    values = {name: getattr(intent, name) for name in Intent.__dataclass_fields__}
+    plain = {"kind": intent.kind.value, "status": intent.status.value, "steps": dict(intent.steps)}
+    return {**values, **plain}
+
+
+def _intent(row: sa.Row[Any]) -> Intent:
+    values = {name: getattr(row, name) for name in Intent.__dataclass_fields__}
+    typed = {"kind": PublicationKind(row.kind), "status": IntentStatus(row.status)}
+    return Intent(**{**values, **typed})
