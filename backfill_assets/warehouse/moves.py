@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -39,14 +40,28 @@ class KeyInAnotherCellError(BackfillAssetsError):
             "source, or declare rows_move=True if a key may change its cell"
         )
 
+    @classmethod
+    def of(cls, model: Model, clashes: Sequence[Clash]) -> KeyInAnotherCellError:
+        """Name the cells, and a few of the keys."""
+        return cls(
+            model=model.name,
+            cells=tuple(number_text(model.cadence, one.cell) for one in clashes),
+            sample=tuple(one.key for one in clashes[:_SAMPLE]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A cell outside a batch that holds keys of it: the cell's number, and one of the keys."""
+
+    cell: int
+    key: str
+
 
 def cells_moved_from(
     computed: DataFrame, model: Model, cells: Sequence[Interval], target: Table
 ) -> tuple[Interval, ...]:
     """Find the cells outside the batch that hold keys of its rows: they belong to the batch too.
-
-    Reads the key columns of the target's other cells, unless the key contains the time column or
-    the model does not merge.
 
     Args:
         computed: the answer of `conform.contract`.
@@ -57,14 +72,28 @@ def cells_moved_from(
     Raises:
         KeyInAnotherCellError: there are some, and the model's rows don't move.
     """
+    clashes = keys_in_other_cells(computed, model, cells, target)
+    if clashes and not (isinstance(model.kind, IncrementalByUniqueKey) and model.kind.rows_move):
+        raise KeyInAnotherCellError.of(model, clashes)
+    return tuple(cell_of_number(model.cadence, one.cell) for one in clashes)
+
+
+def keys_in_other_cells(
+    rows: DataFrame, model: Model, cells: Sequence[Interval], target: Table
+) -> tuple[Clash, ...]:
+    """Find where a table holds keys of these rows in cells other than these.
+
+    Reads the key columns of the target's other cells, unless the key contains the time column or
+    the model does not merge.
+    """
     if not isinstance(model.kind, IncrementalByUniqueKey):
         return ()
-    others = rows_elsewhere(computed.sparkSession, model, cells, target, model.key)
+    others = rows_elsewhere(rows.sparkSession, model, cells, target, model.key)
     if others is None:
         return ()
     keys = [f"`{name}`" for name in model.key]
     number = number_expression(model.cadence)
-    clashing = others.join(computed.select(*keys), list(model.key), "left_semi")
+    clashing = others.join(rows.select(*keys), list(model.key), "left_semi")
     with explaining(target.path):
         found = (
             clashing.selectExpr(f"{number} AS cell", f"to_json(struct({', '.join(keys)})) AS key")
@@ -73,13 +102,7 @@ def cells_moved_from(
             .orderBy("cell")
             .collect()
         )
-    if found and not model.kind.rows_move:
-        raise KeyInAnotherCellError(
-            model=model.name,
-            cells=tuple(number_text(model.cadence, row[0]) for row in found),
-            sample=tuple(row[1] for row in found[:_SAMPLE]),
-        )
-    return tuple(cell_of_number(model.cadence, row[0]) for row in found)
+    return tuple(Clash(row[0], row[1]) for row in found)
 
 
 def rows_elsewhere(
