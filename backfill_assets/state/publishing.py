@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.errors import BackfillAssetsError
+
 if TYPE_CHECKING:
     from datetime import datetime
 
