@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
+from backfill_assets.models.query import table_name
 from backfill_assets.planning.sql_edit import NO_EDIT, SqlEdit, of_rows
 from backfill_assets.planning.sql_outputs import compare_outputs
 from backfill_assets.planning.sql_scope import Scope
 from backfill_assets.planning.sql_tree import comparable, is_star, output_name, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from backfill_assets.models.query import SqlQuery
 
@@ -47,6 +48,17 @@ def sql_change(old: SqlQuery, new: SqlQuery) -> SqlEdit:
     return _query(comparable(old), comparable(new), {})
 
 
+def sql_effect(query: SqlQuery, upstreams: Mapping[str, SqlEdit]) -> SqlEdit:
+    """Follow what differs in upstreams through a query that stays as it is.
+
+    Args:
+        query: the reader's.
+        upstreams: by name, columns in the spelling of their declaration.
+    """
+    tree = comparable(query)
+    return _query(tree, tree.copy(), {name: edit.lowered() for name, edit in upstreams.items()})
+
+
 def repeats_rows_of_star(query: SqlQuery) -> bool:
     """Whether a `*` stands where another column may make or merge rows."""
     tree = query.tree()
@@ -55,24 +67,24 @@ def repeats_rows_of_star(query: SqlQuery) -> bool:
     return (distinct or sets) and tree.find(exp.Star) is not None
 
 
-def _query(old: exp.Expr, new: exp.Expr, ctes: _Edits) -> SqlEdit:
+def _query(old: exp.Expr, new: exp.Expr, edits: _Edits) -> SqlEdit:
     """Compare two queries, of which either may be in brackets."""
-    if text_of(old) == text_of(new) and not _names_edited(new, ctes):
+    if text_of(old) == text_of(new) and not _names_edited(new, edits):
         return NO_EDIT
     match old, new:
         case exp.Subquery(), exp.Subquery() if _only_brackets(old) and _only_brackets(new):
-            return _query(old.this, new.this, ctes)
+            return _query(old.this, new.this, edits)
         case exp.Select(), exp.Select():
-            return _select(old, new, {**ctes, **_ctes(old, new, ctes)})
+            return _select(old, new, {**edits, **_ctes(old, new, edits)})
         case exp.SetOperation(), exp.SetOperation() if type(old) is type(new):
-            return _set_operation(old, new, {**ctes, **_ctes(old, new, ctes)})
+            return _set_operation(old, new, {**edits, **_ctes(old, new, edits)})
         case _:
             return of_rows("changes the shape of the query")
 
 
-def _names_edited(node: exp.Expr, ctes: _Edits) -> bool:
+def _names_edited(node: exp.Expr, edits: _Edits) -> bool:
     tables = node.find_all(exp.Table)
-    return any(not one.db and ctes.get(one.name, NO_EDIT).shows for one in tables)
+    return any(edits.get(table_name(one), NO_EDIT).shows for one in tables)
 
 
 def _only_brackets(query: exp.Subquery) -> bool:
@@ -109,9 +121,9 @@ def _with(query: exp.Expr) -> list[exp.CTE]:
     return [one for one in with_.expressions if isinstance(one, exp.CTE)] if with_ else []
 
 
-def _set_operation(old: exp.SetOperation, new: exp.SetOperation, ctes: _Edits) -> SqlEdit:
-    left = _inside(_query(old.this, new.this, ctes))
-    right = _inside(_query(old.expression, new.expression, ctes))
+def _set_operation(old: exp.SetOperation, new: exp.SetOperation, edits: _Edits) -> SqlEdit:
+    left = _inside(_query(old.this, new.this, edits))
+    right = _inside(_query(_named(old), _named(new), edits))
     reason = next(_set_reasons(old, new, left, right), None)
     if reason:
         return of_rows(reason)
@@ -128,7 +140,7 @@ def _set_reasons(
     old: exp.SetOperation, new: exp.SetOperation, left: SqlEdit, right: SqlEdit
 ) -> Iterator[str]:
     yield from _other_clauses(old, new)
-    yield from (why for edit in (left, right) if edit.rows for why in edit.why)
+    yield from _edited_rows((left, right))
     if _is_cut(new) and (_sorted_otherwise(old, new) or left.shows or right.shows):
         yield "changes which rows LIMIT keeps"
     compares = bool(new.args.get("distinct")) or not isinstance(new, exp.Union)
@@ -136,14 +148,30 @@ def _set_reasons(
         yield f"changes columns under {type(new).__name__.upper()}, which compares whole rows"
 
 
+def _edited_rows(edits: Iterable[SqlEdit]) -> Iterator[str]:
+    for edit in edits:
+        if edit.rows:
+            yield "; ".join(edit.why) or "reads rows that change"
+
+
 def _inside(edit: SqlEdit) -> SqlEdit:
     """See an edit from the query around it, which may go by the order of rows."""
     return of_rows("sorts rows that a query around it may go by") if edit.reordered else edit
 
 
+def _named(operation: exp.SetOperation) -> exp.Expr:
+    """The second branch, its bare outputs named as the first one's, which is what they become."""
+    branch, names = operation.expression.copy(), _names(operation.this) or []
+    if isinstance(branch, exp.Select) and len(branch.selects) == len(names):
+        for name, one in zip(names, branch.selects, strict=True):
+            if not isinstance(one, exp.Alias) and not is_star(one):
+                one.replace(exp.alias_(one.copy(), name, quoted=True))
+    return branch
+
+
 def _side_by_side(new: exp.SetOperation, left: SqlEdit, right: SqlEdit) -> SqlEdit | None:
     """Join the edits of two branches by place; None when the places don't match."""
-    mine, theirs = _names(new.this), _names(new.expression)
+    mine, theirs = _names(new.this), _names(_named(new))
     if mine is None or theirs is None or len(mine) != len(theirs):
         return None
     if left.removed or left.moved or right.removed or right.moved:
@@ -165,9 +193,9 @@ def _names(query: exp.Expr) -> list[str] | None:
     return None if hidden or not names else names
 
 
-def _select(old: exp.Select, new: exp.Select, ctes: _Edits) -> SqlEdit:
-    sources = dict(_sources(old, new, ctes))
-    scope = Scope(sources, ctes)
+def _select(old: exp.Select, new: exp.Select, edits: _Edits) -> SqlEdit:
+    sources = dict(_sources(old, new, edits))
+    scope = Scope(sources, edits)
     reason = next(_row_reasons(old, new, scope), None)
     if reason:
         return of_rows(reason)
@@ -180,7 +208,7 @@ def _select(old: exp.Select, new: exp.Select, ctes: _Edits) -> SqlEdit:
 def _row_reasons(old: exp.Select, new: exp.Select, scope: Scope) -> Iterator[str]:
     """Say why the rows may differ, whatever is selected of them."""
     yield from _other_clauses(old, new)
-    yield from (why for edit in scope.sources.values() if edit.rows for why in edit.why)
+    yield from _edited_rows(scope.sources.values())
     seen = _clause_that_sees(new, scope)
     if seen:
         yield f"{seen} uses a column that changes"
@@ -233,7 +261,7 @@ def _join_sees(join: exp.Join, scope: Scope) -> bool:
     return bool(using & scope.loose) or scope.sees(join.args.get("on"))
 
 
-def _sources(old: exp.Select, new: exp.Select, ctes: _Edits) -> Iterator[tuple[str, SqlEdit]]:
+def _sources(old: exp.Select, new: exp.Select, edits: _Edits) -> Iterator[tuple[str, SqlEdit]]:
     """Compare FROM and the joins by place; how they are joined must not differ."""
     before, after = _joins(old), _joins(new)
     if len(before) != len(after):
@@ -246,7 +274,7 @@ def _sources(old: exp.Select, new: exp.Select, ctes: _Edits) -> Iterator[tuple[s
     pairs += [(one.this, other.this) for one, other in zip(before, after, strict=True)]
     for number, (one, other) in enumerate(pairs):
         if one is not None and other is not None:
-            yield other.alias_or_name or f"<{number}>", _source(one, other, ctes)
+            yield other.alias_or_name or f"<{number}>", _source(one, other, edits)
         elif one is not other:
             yield "<from>", of_rows("reads another table")
 
@@ -269,16 +297,16 @@ def _join_text(join: exp.Join) -> str:
     )
 
 
-def _source(old: exp.Expr, new: exp.Expr, ctes: _Edits) -> SqlEdit:
+def _source(old: exp.Expr, new: exp.Expr, edits: _Edits) -> SqlEdit:
     match old, new:
         case exp.Subquery(), exp.Subquery() if _around(old) == _around(new):
-            edit = _inside(_query(old.this, new.this, ctes))
+            edit = _inside(_query(old.this, new.this, edits))
         case exp.Table(), exp.Table() if text_of(old) == text_of(new):
-            edit = NO_EDIT if new.db else ctes.get(new.name, NO_EDIT)
+            edit = edits.get(table_name(new), NO_EDIT)
             inner = [one for one in new.find_all(exp.Table) if one is not new]
-            if any(_names_edited(one, ctes) for one in inner):
+            if any(_names_edited(one, edits) for one in inner):
                 edit = of_rows(f"joins {new.alias_or_name} with what changes")
-        case _ if text_of(old) == text_of(new) and not _names_edited(new, ctes):
+        case _ if text_of(old) == text_of(new) and not _names_edited(new, edits):
             edit = NO_EDIT
         case _:
             edit = of_rows("reads another table, or in another way")

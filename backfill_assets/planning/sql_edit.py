@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _NONE: frozenset[str] = frozenset()
 
@@ -43,6 +43,12 @@ class SqlEdit:
     def shows(self) -> bool:
         """Whether a query around this one could see the edit."""
         return self.rows or bool(self.touched or self.added)
+
+    def lowered(self) -> SqlEdit:
+        """Spell every name as comparable trees do: in lower case."""
+        sets = (self.changed, self.added, self.removed, self.moved)
+        changed, added, removed, moved = (frozenset(map(str.lower, names)) for names in sets)
+        return replace(self, changed=changed, added=added, removed=removed, moved=moved)
 
 
 NO_EDIT = SqlEdit()

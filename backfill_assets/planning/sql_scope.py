@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from backfill_assets.models.query import table_name
 from backfill_assets.planning.sql_edit import NO_EDIT, SqlEdit
 
 if TYPE_CHECKING:
@@ -19,11 +20,11 @@ class Scope:
 
     Attributes:
         sources: by alias, what was edited in it.
-        ctes: every CTE in reach, by name, for the queries inside expressions.
+        tables: what was edited in CTEs and upstreams, for the queries inside expressions.
     """
 
     sources: Mapping[str, SqlEdit]
-    ctes: Mapping[str, SqlEdit]
+    tables: Mapping[str, SqlEdit]
 
     @property
     def edited(self) -> bool:
@@ -61,11 +62,11 @@ class Scope:
     def _star_sees(self, node: exp.Expr) -> bool:
         """COUNT(*) looks at rows alone; any other star looks at every column."""
         stars = [one for one in node.find_all(exp.Star) if not isinstance(one.parent, exp.Count)]
-        return bool(stars) and (self.edited or any(one.shows for one in self.ctes.values()))
+        return bool(stars) and (self.edited or any(one.shows for one in self.tables.values()))
 
     def _query_sees(self, table: exp.Table) -> bool:
         """A query inside an expression: any column that is not merely new counts as read."""
-        edit = NO_EDIT if table.db else self.ctes.get(table.name, NO_EDIT)
+        edit = self.tables.get(table_name(table), NO_EDIT)
         if edit.rows or edit.touched:
             return True
         query = table.find_ancestor(exp.Select)

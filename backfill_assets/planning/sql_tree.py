@@ -27,6 +27,9 @@ def comparable(query: SqlQuery) -> exp.Query:
             _settle(identifier)
     for column in list(tree.find_all(exp.Column)):
         _settle_column(column, aliases)
+    for table in tree.find_all(exp.Table):
+        if not table.alias and isinstance(table.this, exp.Identifier):
+            table.set("alias", exp.TableAlias(this=table.this.copy()))
     for select in tree.find_all(exp.Select):
         _resolve_ordinals(select)
         _drop_qualifier(select)
@@ -53,7 +56,7 @@ def here(node: exp.Expr) -> Iterator[exp.Expr]:
 
 def output_name(projection: exp.Expr) -> str:
     """Name an output column; one without a name goes by its text."""
-    return projection.alias_or_name if not _is_unnamed(projection) else text_of(projection)
+    return text_of(projection) if _is_unnamed(projection) else projection.alias_or_name.lower()
 
 
 def is_star(projection: exp.Expr) -> bool:

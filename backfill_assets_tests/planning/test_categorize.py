@@ -1,0 +1,332 @@
+# ruff: noqa: S608 - the SQL is the tests' own
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backfill_assets.intervals import Daily, Hourly
+from backfill_assets.models.audit import not_null
+from backfill_assets.models.column import Column
+from backfill_assets.models.function_query import FunctionQuery
+from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.models.model import Model
+from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.upstream import Reopens, Upstream
+from backfill_assets.planning.categorize import Difference, affected, difference
+from backfill_assets.planning.request import Category
+from backfill_assets.planning.sql_change import sql_effect
+from backfill_assets.planning.sql_edit import SqlEdit
+from backfill_assets_tests.builders import COLUMNS, a_model
+
+BOUND = "WHERE ds >= :start_ds AND ds < :end_ds"
+SQL = f"SELECT ds, id, cost FROM web.events {BOUND}"
+MODEL = a_model(sql=SQL)
+NOTHING: frozenset[str] = frozenset()
+
+
+def sql_model(sql: str) -> Model:
+    """A model whose query names its outputs in the first SELECT of the text."""
+    outputs = [one.alias_or_name.lower() for one in SqlQuery(sql).tree().selects]
+    columns = [Column(name, "string") for name in outputs if name not in ("", "*", "ds", "id")]
+    key = [Column("ds", "date"), Column("id", "bigint")]
+    return a_model(sql=sql, columns=[*key, *columns], upstreams=["s.e", "s.f", "s.g"])
+
+
+def edited(old: str, new: str) -> Difference:
+    return difference(sql_model(old), sql_model(new))
+
+
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        ({"owner": "team:other"}, "owner"),
+        ({"tags": {"domain": "web"}}, "tags"),
+        ({"description": "other words"}, "description"),
+        ({"audits": [not_null("id")]}, "audits"),
+        ({"batch_size": 7}, "batch size"),
+        ({"late_window": 3}, "late window"),
+        ({"cadence": Daily(start="2023-01-01")}, "start"),
+        ({"cadence": Daily(start="2024-01-01", cron="0 5 * * *")}, "cron"),
+        ({"upstreams": [Upstream("web.events", reopens=Reopens.ALL)]}, "upstreams"),
+        ({"columns": [*COLUMNS[:-1], replace(COLUMNS[-1], nullable=False)]}, "columns"),
+        ({"grain": "One row, per day and id!"}, "grain"),
+    ],
+)
+def test_words_and_pace_are_metadata_and_are_named(edit: dict[str, Any], named: str):
+    found = difference(MODEL, replace(MODEL, **edit))
+
+    assert (found.category, found.rows, found.columns) == (Category.METADATA, False, NOTHING)
+    assert named in found.why
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        SQL.lower(),
+        f"-- why\n{SQL} AND 1 = 1 AND 2 > 1",
+        f"SELECT e.ds, e.`ID`, e.cost FROM Web.Events AS e {BOUND}".replace("ds >=", "e.ds >="),
+        SQL.replace("SELECT", "SELECT /*+ REPARTITION(3) */"),
+        f"WITH unused AS (SELECT id FROM web.events) {SQL}",
+    ],
+)
+def test_a_query_that_means_the_same_is_metadata(sql: str):
+    named = sql.replace("AS e WHERE", "AS events WHERE").replace("e.", "events.")
+    found = difference(MODEL, a_model(sql=named if "`" in sql else sql))
+    assert found.category is Category.METADATA
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"grain": "one row per month"},
+        {"unique_key": ["id"]},
+        {"kind": IncrementalByUniqueKey("ds")},
+        {"cadence": Daily(start="2024-01-01", tz="Europe/Berlin")},
+        {"cadence": Hourly(start="2024-01-01")},
+        {"deletes": "none"},
+        {"upstreams": [Upstream("web.events", lookback=1)]},
+        {"columns": [COLUMNS[0], Column("id", "string"), COLUMNS[2]]},
+        {"query": FunctionQuery("f", "def f(inputs, interval):\n    return 1\n")},
+    ],
+)
+def test_what_decides_how_rows_become_history_is_breaking(edit: dict[str, Any]):
+    found = difference(MODEL, replace(MODEL, **edit))
+    assert (found.category, found.rows, found.columns) == (Category.BREAKING, True, None)
+
+
+def test_another_dedupe_order_or_time_column_is_breaking():
+    columns = [*COLUMNS, Column("at", "date")]
+    old = a_model(columns=columns, kind=IncrementalByUniqueKey("ds", latest_by="cost"))
+    for kind in (IncrementalByUniqueKey("ds"), IncrementalByUniqueKey("at", latest_by="cost")):
+        assert difference(old, replace(old, kind=kind)).category is Category.BREAKING
+
+
+def test_another_type_of_a_column_concerns_those_who_read_it():
+    found = difference(MODEL, replace(MODEL, columns=[*COLUMNS[:-1], Column("cost", "double")]))
+
+    assert found.category is Category.BREAKING
+    assert (found.rows, found.columns) == (False, {"cost"})
+
+
+def test_another_bundle_is_breaking_and_a_reformatted_one_is_not():
+    one = replace(MODEL, query=FunctionQuery("f", "def f(inputs, interval):\n    return 1\n"))
+    same = replace(MODEL, query=FunctionQuery("f", "def f(inputs,interval): return (1)"))
+    other = replace(MODEL, query=FunctionQuery("f", "def f(inputs, interval):\n    return 2\n"))
+
+    assert difference(one, same).category is Category.METADATA
+    found = difference(one, other)
+    assert (found.category, found.rows, found.columns) == (Category.BREAKING, True, None)
+
+
+ADDITIVE = [
+    ("SELECT a FROM s.e", "SELECT a, b FROM s.e", {"b"}),
+    ("SELECT a FROM s.e", "SELECT b, a FROM s.e", {"b"}),
+    ("SELECT a, SUM(b) AS s FROM s.e GROUP BY a",
+     "SELECT a, SUM(b) AS s, AVG(c) AS m FROM s.e GROUP BY a", {"m"}),
+    ("SELECT a, COUNT(*) AS n FROM s.e GROUP BY 1",
+     "SELECT MAX(z) AS z, a, COUNT(*) AS n FROM s.e GROUP BY 2", {"z"}),
+    ("SELECT a, COUNT(*) AS n FROM s.e GROUP BY ALL",
+     "SELECT a, COUNT(*) AS n, SUM(x) AS x FROM s.e GROUP BY ALL", {"x"}),
+    ("SELECT COUNT(*) AS n FROM s.e", "SELECT COUNT(*) AS n, SUM(b) AS s FROM s.e", {"s"}),
+    ("SELECT a FROM s.e", "SELECT a, ROW_NUMBER() OVER (ORDER BY b) AS r FROM s.e", {"r"}),
+    ("SELECT a FROM s.e", "SELECT a, SUM(b) OVER (PARTITION BY a) AS r FROM s.e", {"r"}),
+    ("SELECT a FROM s.e", "SELECT a, (SELECT MAX(x) FROM s.f) AS m FROM s.e", {"m"}),
+    ("SELECT a FROM s.e", "SELECT a, (SELECT EXPLODE(x) FROM s.f) AS m FROM s.e", {"m"}),
+    ("SELECT a FROM s.e UNION ALL SELECT a FROM s.f",
+     "SELECT a, b FROM s.e UNION ALL SELECT a, c FROM s.f", {"b"}),
+    ("WITH c AS (SELECT a FROM s.e) SELECT * FROM c",
+     "WITH c AS (SELECT a, b FROM s.e) SELECT * FROM c", set()),  # by its declaration
+    ("WITH c AS (SELECT a FROM s.e) SELECT a FROM c",
+     "WITH c AS (SELECT a, b FROM s.e) SELECT a, b * 2 AS d FROM c", {"d"}),
+    ("SELECT a FROM s.e LATERAL VIEW EXPLODE(l) t AS v",
+     "SELECT a, v FROM s.e LATERAL VIEW EXPLODE(l) t AS v", {"v"}),
+    ("SELECT a FROM s.e", "SELECT a, my_own(b) AS m FROM s.e", {"m"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "columns"), ADDITIVE)
+def test_columns_that_only_come_are_not_breaking(old: str, new: str, columns: set[str]):
+    found = edited(old, new)
+
+    assert found.category is Category.NON_BREAKING
+    assert not found.rows
+    assert found.columns is not None
+    assert columns <= found.columns
+    assert "and nothing else" in found.why
+
+
+ROWS = [
+    ("SELECT DISTINCT a FROM s.e", "SELECT DISTINCT a, b FROM s.e"),
+    ("SELECT a FROM s.e UNION SELECT a FROM s.f",
+     "SELECT a, b FROM s.e UNION SELECT a, b FROM s.f"),
+    ("SELECT a FROM s.e EXCEPT SELECT a FROM s.f",
+     "SELECT a, b FROM s.e EXCEPT SELECT a, b FROM s.f"),
+    ("WITH d AS (SELECT DISTINCT a FROM s.e) SELECT COUNT(*) AS n FROM d",
+     "WITH d AS (SELECT DISTINCT a, b FROM s.e) SELECT COUNT(*) AS n FROM d"),
+    ("WITH d AS (SELECT a FROM s.e) SELECT DISTINCT * FROM d",
+     "WITH d AS (SELECT a, b FROM s.e) SELECT DISTINCT * FROM d"),
+    ("SELECT a FROM (SELECT a FROM s.e) NATURAL JOIN s.f",
+     "SELECT a FROM (SELECT a, b FROM s.e) NATURAL JOIN s.f"),
+    ("SELECT a FROM s.e", "SELECT a, EXPLODE(b) AS b FROM s.e"),
+    ("SELECT a FROM s.e", "SELECT a, JSON_TUPLE(b, 'x') FROM s.e"),
+    ("SELECT a FROM s.e", "SELECT a, INLINE_OUTER(b) FROM s.e"),
+    ("SELECT 1 AS a FROM s.e", "SELECT 1 AS a, SUM(b) AS s FROM s.e"),
+    ("SELECT 1 AS a FROM s.e", "SELECT 1 AS a, my_own(b) AS s FROM s.e"),
+    ("SELECT a, COUNT(*) AS n FROM s.e GROUP BY a",
+     "SELECT a, b, COUNT(*) AS n FROM s.e GROUP BY a, b"),
+    ("SELECT a, COUNT(*) AS n FROM s.e GROUP BY ALL",
+     "SELECT a, b, COUNT(*) AS n FROM s.e GROUP BY ALL"),
+    ("SELECT a, COUNT(*) AS n FROM s.e GROUP BY 1",
+     "SELECT b, a, COUNT(*) AS n FROM s.e GROUP BY 1"),
+    ("SELECT DATE(x) AS d, COUNT(*) AS n FROM s.e GROUP BY d",
+     "SELECT TRUNC(x, 'MM') AS d, COUNT(*) AS n FROM s.e GROUP BY d"),
+    ("SELECT a FROM s.e ORDER BY y LIMIT 3", "SELECT a, -y AS y FROM s.e ORDER BY y LIMIT 3"),
+    ("SELECT a FROM s.e", "SELECT a FROM s.e WHERE b"),
+    ("SELECT a FROM s.e", "SELECT a FROM s.e LIMIT 3"),
+    ("SELECT a FROM s.e", "SELECT DISTINCT a FROM s.e"),
+    ("SELECT a FROM s.e", "SELECT a FROM s.f"),
+    ("SELECT a FROM s.e", "SELECT a FROM s.e LATERAL VIEW EXPLODE(l) t AS v"),
+    ("SELECT a, n FROM s.e", "SELECT a, n FROM s.e QUALIFY ROW_NUMBER() OVER (ORDER BY a) = 1"),
+    ("SELECT e.a FROM s.e e", "SELECT e.a FROM s.e e LEFT JOIN s.f f ON e.a = f.a"),
+    ("SELECT e.a FROM s.e e LEFT JOIN s.f f ON e.a = f.a",
+     "SELECT e.a FROM s.e e JOIN s.f f ON e.a = f.a"),
+    ("SELECT a FROM s.e WHERE b IN (1, 2)", "SELECT a FROM s.e WHERE b IN (1, 2, 3)"),
+    ("WITH c AS (SELECT b FROM s.f) SELECT a FROM s.e WHERE b IN (SELECT b FROM c)",
+     "WITH c AS (SELECT b + 1 AS b FROM s.f) SELECT a FROM s.e WHERE b IN (SELECT b FROM c)"),
+    ("WITH c AS (SELECT b FROM s.f) SELECT a FROM s.e WHERE EXISTS (SELECT 1 FROM c WHERE b = x)",
+     "WITH c AS (SELECT b, x FROM s.f) SELECT a FROM s.e WHERE EXISTS (SELECT 1 FROM c WHERE b=x)"),
+    ("SELECT a FROM (SELECT a FROM s.e ORDER BY a) LIMIT 1",
+     "SELECT a FROM (SELECT a FROM s.e ORDER BY b) LIMIT 1"),
+    ("SELECT a FROM (SELECT a FROM s.e WHERE a > 1), (SELECT b FROM s.f)",
+     "SELECT a FROM (SELECT a FROM s.e WHERE a > 2), (SELECT b FROM s.f)"),
+    ("WITH c AS (SELECT a, b FROM s.e) SELECT * FROM c PIVOT (SUM(a) FOR b IN (1))",
+     "WITH c AS (SELECT a, b, d FROM s.e) SELECT * FROM c PIVOT (SUM(a) FOR b IN (1))"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new"), ROWS)
+def test_an_edit_that_may_change_rows_is_breaking_for_every_reader(old: str, new: str):
+    found = edited(old, new)
+
+    assert (found.category, found.rows, found.columns) == (Category.BREAKING, True, None)
+    assert affected(found, frozenset({"ds"}))
+
+
+SOME_COLUMNS = [
+    ("SELECT a, b FROM s.e", "SELECT a, b + 1 AS b FROM s.e", {"b"}),
+    ("SELECT a, b FROM s.e", "SELECT a FROM s.e", {"b"}),
+    ("SELECT a, b FROM s.e", "SELECT a, b AS c FROM s.e", {"b", "c"}),
+    ("SELECT a, b FROM s.e", "SELECT a, CAST(b AS DECIMAL(9, 2)) AS b FROM s.e", {"b"}),
+    ("SELECT a, SUM(b) AS b FROM s.e GROUP BY a", "SELECT a, AVG(b) AS b FROM s.e GROUP BY a",
+     {"b"}),
+    ("SELECT a + 1 AS b, b * 2 AS c, d FROM s.e", "SELECT a + 2 AS b, b * 2 AS c, d FROM s.e",
+     {"b", "c"}),
+    ("SELECT COALESCE(b, 0) AS b, b * 2 AS c FROM s.e",
+     "SELECT COALESCE(b, 1) AS b, b * 2 AS c FROM s.e", {"b"}),
+    ("WITH c AS (SELECT a, b FROM s.e) SELECT a, b, a + b AS s FROM c",
+     "WITH c AS (SELECT a, b * 2 AS b FROM s.e) SELECT a, b, a + b AS s FROM c", {"b", "s"}),
+    ("SELECT x.a, y.b FROM (SELECT a FROM s.e) x CROSS JOIN (SELECT b FROM s.f) y",
+     "SELECT x.a, y.b FROM (SELECT a FROM s.e) x CROSS JOIN (SELECT b * 2 AS b FROM s.f) y",
+     {"b"}),
+    ("SELECT a, b FROM s.e UNION ALL SELECT c, d FROM s.f",
+     "SELECT a, b FROM s.e UNION ALL SELECT c, d * 2 FROM s.f", {"b"}),
+    ("SELECT a, b FROM s.e", "SELECT a, 2 * b AS b, c FROM s.e", {"b", "c"}),
+    ("SELECT x FROM s.e UNION ALL SELECT x FROM s.f",
+     "SELECT x, b FROM s.e UNION ALL SELECT b, x FROM s.f", {"b", "x"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "columns"), SOME_COLUMNS)
+def test_an_edit_of_some_projections_concerns_their_columns_alone(
+    old: str, new: str, columns: set[str]
+):
+    found = edited(old, new)
+
+    assert (found.category, found.rows, found.columns) == (Category.BREAKING, False, columns)
+    assert affected(found, frozenset(columns))
+    assert not affected(found, frozenset({"ds", "a"}))
+
+
+def test_another_value_in_the_key_is_another_row():
+    found = edited("SELECT ds, id, a FROM s.e", "SELECT ds, id + 1 AS id, a FROM s.e")
+    assert (found.rows, found.columns) == (True, None)
+
+
+def test_another_order_of_rows_is_breaking_and_concerns_no_reader():
+    found = edited("SELECT a FROM s.e", "SELECT a FROM s.e ORDER BY a")
+    assert (found.category, found.rows, found.columns) == (Category.BREAKING, False, NOTHING)
+
+
+def test_a_star_that_is_spelled_out_may_change_every_column():
+    found = edited("SELECT * FROM s.e", "SELECT a FROM s.e")
+    assert (found.category, found.columns) == (Category.BREAKING, None)
+
+
+def test_a_column_that_a_star_brings_under_distinct_is_breaking():
+    old = a_model(sql=f"SELECT DISTINCT * FROM web.events {BOUND}")
+    plain = a_model(sql=f"SELECT * FROM web.events {BOUND}")
+    more = [*COLUMNS, Column("page", "string")]
+
+    assert difference(old, replace(old, columns=more)).category is Category.BREAKING
+    assert difference(plain, replace(plain, columns=more)).columns == {"page"}
+
+
+def test_case_and_quotes_are_spelling_but_a_key_of_a_map_is_not():
+    assert edited("SELECT A FROM s.e", "SELECT `a` FROM S.E").category is Category.METADATA
+    found = edited("SELECT e.m.a AS b FROM s.e", "SELECT e.m.A AS b FROM s.e")
+    assert found.columns == {"b"}
+
+
+def test_audit_columns_come_without_breaking_and_go_breaking():
+    more = replace(MODEL, audit_columns=True)
+
+    assert difference(MODEL, more).category is Category.NON_BREAKING
+    assert difference(more, MODEL).category is Category.BREAKING
+    assert not affected(difference(more, MODEL), frozenset({"ds", "id", "cost"}))
+
+
+@pytest.mark.parametrize(
+    ("difference", "reads", "sees"),
+    [
+        (Difference(Category.METADATA, "", rows=False, columns=NOTHING), None, False),
+        (Difference(Category.NON_BREAKING, "", rows=False, columns=frozenset("n")), None, True),
+        (Difference(Category.NON_BREAKING, "", rows=False, columns=frozenset("n")), {"a"}, False),
+        (Difference(Category.BREAKING, "", rows=False, columns=None), {"a"}, True),
+        (Difference(Category.BREAKING, "", rows=True, columns=NOTHING), {"a"}, True),
+        (Difference(Category.BREAKING, "", rows=True, columns=NOTHING), NOTHING, True),
+    ],
+)
+def test_a_reader_sees_rows_and_the_columns_that_it_names(
+    difference: Difference,
+    reads: set[str] | None,
+    sees: bool,  # noqa: FBT001
+):
+    named = None if reads is None else frozenset(reads)
+    assert affected(difference, named) is sees
+
+
+MONTHLY = SqlQuery(
+    "WITH m AS (SELECT DATE_TRUNC('month', ds) AS d, id, SUM(Cost) AS cost, SUM(x) AS x "
+    "FROM web.Events e WHERE e.ds >= :start_ds GROUP BY 1, 2) "
+    "SELECT m.d, m.id, m.cost, p.cost AS before FROM m LEFT JOIN m AS p ON m.id = p.id"
+)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "expected"),
+    [
+        (SqlEdit(changed=frozenset({"COST"})), {"cost", "before"}),
+        (SqlEdit(changed=frozenset({"x"})), NOTHING),
+        (SqlEdit(added=frozenset({"n"})), NOTHING),
+        (SqlEdit(changed=frozenset({"id"})), None),
+        (SqlEdit(changed=frozenset({"ds"})), None),
+        (SqlEdit(rows=True), None),
+    ],
+)
+def test_what_differs_upstream_is_followed_to_the_outputs(
+    upstream: SqlEdit, expected: frozenset[str] | None
+):
+    effect = sql_effect(MONTHLY, {"web.events": upstream})
+    assert (None if effect.rows else effect.touched) == expected
