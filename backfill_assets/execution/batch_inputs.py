@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.requests import input_cells
 from backfill_assets.warehouse.inputs import Input
+from backfill_assets.warehouse.layers import table_of, without
 from backfill_assets.warehouse.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.batch import OpenBatch
@@ -25,17 +25,11 @@ def batch_inputs(run: RunContext, model: Model, opened: OpenBatch) -> dict[str, 
     return {
         upstream: Input(
             declared=run.graph.node(upstream),
-            table=table_of(tuple(pins)),
+            table=_pinned(run, upstream, list(pins)),
             cells=cells[upstream],
         )
         for upstream, pins in groupby(opened.inputs, key=lambda pin: pin.upstream)
     }
-
-
-def table_of(pins: Sequence[InputPin]) -> Table:
-    """Read the pins of one upstream as one table, the first over the others."""
-    top, *under = (Table(pin.path, pin.delta_version, getattr(pin, "cells", None)) for pin in pins)
-    return Table(top.path, top.delta_version, top.cells, tuple(under))
 
 
 def target_table(run: RunContext, model: Model, pointer: Pointer) -> Table:
@@ -44,11 +38,28 @@ def target_table(run: RunContext, model: Model, pointer: Pointer) -> Table:
     Cells that the own table does not hold yet are those of the tables under it, also where they
     must be built anew: rows that a delete policy keeps, and keys that move, are found there.
     """
-    own = Table(run.store.version_path(pointer.version), run.store.known_head(pointer.version))
+    head = run.store.known_head(pointer.version)
     if not pointer.under:
-        return own
-    state = run.view().models[model.name]
-    under = tuple(
-        Table(run.store.version_path(layer.version), layer.delta_version) for layer in pointer.under
-    )
-    return Table(own.path, own.delta_version, state.own, under)
+        return Table(run.store.version_path(pointer.version), head)
+    now = run.store.pointers(run.environment.name)[model.name]
+    return replace(table_of(run.store.tables(now)), delta_version=head)
+
+
+def published_table(run: RunContext, name: str) -> Table:
+    """Give what a run's environment reads of a model now, layers included."""
+    pointer = run.store.pointers(run.environment.name)[name]
+    table = table_of(run.store.tables(pointer))
+    return without(table, pointer.certain) if pointer.certain else table
+
+
+def _pinned(run: RunContext, upstream: str, pins: list[InputPin]) -> Table:
+    """Read an upstream at the pins of a batch.
+
+    Pins of layers name only the cells that the batch reads. An audit that refers to the whole
+    upstream finds the other cells as the environment reads them now.
+    """
+    table = table_of(pins)
+    if all(one.cells is None for one in pins):
+        return table
+    rest = published_table(run, upstream)
+    return replace(table, under=(*table.under, rest))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.snapshots.environment import Layer
-from backfill_assets.state import ready
+from backfill_assets.snapshots.ready import InputPin
+from backfill_assets.state import ready, versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,27 @@ def parts(
         there = ready.ready_cells(connection, layer.version, layer.delta_version, left)
         yield layer, there
         left -= there
+
+
+def tables(connection: sa.Connection, pointer: Pointer) -> tuple[InputPin, ...]:
+    """Name the tables that a pointer reads, each with all the cells that it answers for.
+
+    The lowest answers for every cell that is left. Nothing is said of `Pointer.certain`.
+    """
+    *upper, lowest = layers_of(pointer)
+    answering = [
+        (layer, ready.held(connection, layer.version, layer.delta_version)) for layer in upper
+    ]
+    return tuple(
+        InputPin(
+            pointer.model,
+            layer.version,
+            versions.version_path(connection, layer.version),
+            layer.delta_version,
+            cells,
+        )
+        for layer, cells in (*answering, (lowest, None))
+    )
 
 
 def records(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.content import Content
     from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets.snapshots.environment import Environment, Pointer
-    from backfill_assets.snapshots.ready import ReadyRecord
+    from backfill_assets.snapshots.ready import InputPin, ReadyRecord
     from backfill_assets.snapshots.state_view import StateView
     from backfill_assets.state.audits import AuditRow
     from backfill_assets.state.batches import BatchRow
@@ -127,6 +127,13 @@ class StateReader(PlanReader):
             lambda found: view.view(found, environment, heard_after, instead)
         )
 
+    def tables(self, pointer: Pointer) -> tuple[InputPin, ...]:
+        """Name the tables that a resolved pointer reads, the upper first, with their cells.
+
+        The lowest one answers for every cell that no table above it holds: its cells are None.
+        """
+        return self._database.read(lambda found: layers.tables(found, pointer))
+
     def content_at_pin(
         self, environment: str, model: str, cells: IntervalSet
     ) -> dict[Interval, Content]:
@@ -198,4 +205,4 @@ class StateReader(PlanReader):
 
     def owed(self, environment: str) -> dict[str, IntervalSet]:
         """Read the ready cells that were declared wrong and not rebuilt yet, by model."""
-        return self._database.read(lambda found: view.owed(found, environment))
+        return dict(self.view(environment).owed)

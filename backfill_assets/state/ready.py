@@ -65,6 +65,14 @@ def ready_cells(
     return IntervalSet.of_pairs((row.starts, row.ends) for row in rows) & within
 
 
+def held(connection: sa.Connection, version: str, at: int) -> IntervalSet:
+    """Read every cell that is ready at a delta_version."""
+    wanted = sa.select(_RECORDS.starts, _RECORDS.ends).where(
+        _RECORDS.version == version, valid_at(at)
+    )
+    return IntervalSet.of_pairs((row.starts, row.ends) for row in connection.execute(wanted))
+
+
 def contents(
     connection: sa.Connection, version: str, at: int, within: IntervalSet
 ) -> dict[Interval, Content]:

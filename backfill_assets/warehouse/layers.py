@@ -7,7 +7,7 @@ and its readers see the same rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -18,12 +18,13 @@ from backfill_assets.warehouse.stored_columns import stored_columns
 from backfill_assets.warehouse.tables import ABSENT, Table, snapshot_df
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.model import Model
+    from backfill_assets.snapshots.ready import InputPin
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,21 @@ class Part:
     path: str
     delta_version: int
     where: str
+
+
+def table_of(pins: Sequence[InputPin]) -> Table:
+    """Read the pins of one model or source as one table, the first over the others."""
+    top, *under = (Table(one.path, one.delta_version, one.cells) for one in pins)
+    return replace(top, under=tuple(under))
+
+
+def without(table: Table, cells: IntervalSet) -> Table:
+    """Read a table as if nothing under its own rows answered for these cells.
+
+    So a plan's cells that are still to be built are empty, whatever they were before.
+    """
+    nothing = Table("", ABSENT, cells)
+    return replace(table, under=(nothing, *table.under))
 
 
 def parts_of(cadence: Cadence, table: Table, cells: IntervalSet | None = None) -> tuple[Part, ...]:

@@ -13,10 +13,11 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey
 from backfill_assets.models.query import SqlQuery
+from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.warehouse.commit import commit_cells, merge_cells
 from backfill_assets.warehouse.conform import contract, result_rows
 from backfill_assets.warehouse.inputs import Input, read_cells, read_whole
-from backfill_assets.warehouse.layers import parts_of, rows_of
+from backfill_assets.warehouse.layers import parts_of, rows_of, table_of, without
 from backfill_assets.warehouse.moves import cells_moved_from
 from backfill_assets.warehouse.tables import ABSENT, Table, table_now
 from backfill_assets_tests.warehouse.shop import (
@@ -202,3 +203,20 @@ def test_keys_that_a_model_keeps_are_kept_from_the_table_below(spark: SparkSessi
     computed = contract(frame(spark, ORDER_COLUMNS, order(1, 1, 9)), model)
     rows = result_rows(computed, model, days(1), target, STAMP)
     assert sorted((r["order_id"], int(r["amount"])) for r in rows.collect()) == [(1, 9), (2, 1)]
+
+
+def test_cells_that_are_still_to_be_built_are_empty_whatever_lies_under_them(
+    three: tuple[Table, ...], spark: SparkSession
+):
+    a, b, _ = three
+    table = without(over(a, a_set(1), b), a_set(1, 2))
+    assert found(rows_of(spark, sales(), table)) == [(1, "a"), (3, "b"), (4, "b")]
+
+
+def test_pins_of_one_upstream_are_one_table_the_first_over_the_others(three: tuple[Table, ...]):
+    a, b, _ = three
+    pins = [
+        InputPin("commerce.sales", "mine", a.path, a.delta_version, a_set(1)),
+        InputPin("commerce.sales", "prod", b.path, b.delta_version),
+    ]
+    assert table_of(pins) == over(a, a_set(1), b)
