@@ -62,7 +62,9 @@ def sync(root: Path) -> None:
     venv.create(root / ".venv", clear=not made_by_this_python(root), symlinks=True)
     pip = [uv, "pip"]
     into = ["--python", str(python)]
-    run([*pip, "sync", *into, "--require-hashes", str(root / LOCK)], "install the packages")
+    # Compiled once here: else every start compiles where Python may not write its bytecode.
+    sync = [*pip, "sync", *into, "--compile-bytecode", "--require-hashes", str(root / LOCK)]
+    run(sync, "install the packages")
     # Without isolation: the build backend is in the lock too.
     own = ["--no-deps", "--no-build-isolation", "--editable", str(root)]
     run([*pip, "install", "--quiet", *into, *own], "install the project into its .venv")
