@@ -54,10 +54,48 @@ def fingerprints(graph: Graph) -> dict[str, Fingerprint]:
     return done
 
 
-def _logic(model: Model) -> str:
-    """Hash what decides the rows: query, kind, grid, key, columns, reads and delete policy."""
+def changed_models(stored: Graph, loaded: Graph) -> frozenset[str]:
+    """Name the models of both graphs whose rows, or whose upstreams' rows, are computed otherwise.
+
+    Stored ids may come from an older sqlglot or Python, which writes a query's text otherwise; so
+    both sides are normalised here and now. A release that changes no meaning changes no model.
+
+    Args:
+        stored: what an environment runs.
+        loaded: what the files declare now.
+    """
+    changed: set[str] = set()
+    for name in loaded.order:
+        old, new = stored.models.get(name), loaded.models[name]
+        if old is None:
+            continue
+        moved = any(
+            up.name in changed or (up.name in stored.models) != (up.name in loaded.models)
+            for up in new.reads
+        )
+        if moved or changed_logic(old, new):
+            changed.add(name)
+    return frozenset(changed)
+
+
+def changed_logic(old: Model, new: Model) -> bool:
+    """Whether two declarations of a model compute rows otherwise, by today's normaliser."""
+    return old != new and _decides(old, _text_now(old)) != _decides(new, _text_now(new))
+
+
+def _text_now(model: Model) -> str:
     query = model.logic
-    text = query.bundle if isinstance(query, FunctionQuery) else query.normalised()
+    return query.settled() if isinstance(query, FunctionQuery) else query.normalised()
+
+
+def _logic(model: Model) -> str:
+    """Hash what decides the rows; a bundle as it was stored, so that ids stay."""
+    query = model.logic
+    return _decides(model, query.bundle if isinstance(query, FunctionQuery) else query.normalised())
+
+
+def _decides(model: Model, text: str) -> str:
+    """Hash what decides the rows: query, kind, grid, key, columns, reads and delete policy."""
     return _hash(
         text,
         dumps(model.kind),

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import not_null
 from backfill_assets.models.column import Column
-from backfill_assets.models.fingerprint import Fingerprint, fingerprints
+from backfill_assets.models.fingerprint import Fingerprint, changed_models, fingerprints
 from backfill_assets.models.function_query import FunctionQuery
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.model import Model
@@ -108,3 +108,28 @@ def test_the_order_of_models_and_of_upstreams_does_not_matter(models: list[Model
 def test_a_source_is_known_by_its_name_alone():
     moved = a_source(path="elsewhere", owner="team:other")
     assert fingerprints(a_graph(FIRST, SECOND, LAST, sources=[moved])) == BEFORE
+
+
+def test_only_what_computes_otherwise_has_changed_whatever_the_stored_ids_say():
+    logic = replace(SECOND, unique_key=["id"])
+    words = replace(FIRST, owner="team:other", query=SqlQuery(f"-- why\n{SQL} AND TRUE"))
+    before = a_graph(FIRST, SECOND, LAST)
+
+    assert changed_models(before, a_graph(words, SECOND, LAST)) == frozenset()
+    assert changed_models(before, a_graph(words, logic, LAST)) == {"web.second", "web.last"}
+
+
+def test_a_bundle_that_an_older_python_wrote_is_the_same_function():
+    one = replace(FIRST, query=FunctionQuery("f", "def f(a, b):\n    return (a, (b))\n"))
+    same = replace(FIRST, query=FunctionQuery("f", "def f(a,b): return a,b\n"))
+    other = replace(FIRST, query=FunctionQuery("f", "def f(a,b): return b,a\n"))
+
+    assert changed_models(a_graph(one), a_graph(same)) == frozenset()
+    assert changed_models(a_graph(one), a_graph(other)) == {"web.first"}
+
+
+def test_a_source_that_becomes_a_model_changes_its_readers_and_a_new_model_is_no_change():
+    reader = a_model("web.reader", upstreams=["web.first"])
+    before = a_graph(reader, sources=[a_source(), a_source("web.first")])
+
+    assert changed_models(before, a_graph(FIRST, reader)) == {"web.reader"}
