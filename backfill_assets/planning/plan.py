@@ -29,6 +29,7 @@ class Why(StrEnum):
     RESTATED = "restated"
     OWED = "owed"
     UPSTREAM_CHANGED = "upstream changed"
+    LATE_DATA = "late data"
     GAP = "gap"
 
 
@@ -149,6 +150,8 @@ class ModelPlan:
             batches must still find.
         work: cells by reason.
         kept: required cells that stay as they are.
+        waiting: required cells left out, since something that they read is neither ready nor
+            planned, or another environment fills them.
         batches: the work in units.
         reads: what the planned cells read.
         estimate: what the model's work will take.
@@ -173,6 +176,7 @@ class ModelPlan:
     loaded: str = ""
     work: tuple[CellWork, ...] = ()
     kept: IntervalSet = field(default_factory=IntervalSet.empty)
+    waiting: IntervalSet = field(default_factory=IntervalSet.empty)
     batches: tuple[PlannedBatch, ...] = ()
     reads: tuple[PlannedRead, ...] = ()
     estimate: Estimate | None = None

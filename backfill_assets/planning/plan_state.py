@@ -21,9 +21,11 @@ class PlanState:
         view: the environment's state at its pins.
         running: the snapshot that the environment runs, by model; none for a model it never saw.
         built: what tables that nobody of this environment reads hold already, by version: a
-            development environment may have built what is to be promoted here.
+            development environment may have built what is to be promoted here. Only cells that the
+            version's own snapshot built.
         open_plans: plans that are applied and neither promoted nor abandoned.
         furthest_read: per model, the earliest local date that a declared consumer reads.
+        source_heads: per source, the delta_version that was its head a moment ago.
         plan_days: after how many days a plan expires.
     """
 
@@ -32,4 +34,5 @@ class PlanState:
     built: Mapping[str, ModelState] = field(default_factory=dict[str, "ModelState"])
     open_plans: tuple[Plan, ...] = ()
     furthest_read: Mapping[str, str] = field(default_factory=dict[str, str])
+    source_heads: Mapping[str, int] = field(default_factory=dict[str, int])
     plan_days: int = 7

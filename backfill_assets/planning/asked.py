@@ -1,0 +1,76 @@
+"""What a request may ask for together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.instants import start_at
+from backfill_assets.planning.request import Category
+from backfill_assets.planning.requested import FutureDateError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.planning.request import PlanRequest
+
+
+class RequestError(BackfillAssetsError):
+    """A request asks for things that don't go together."""
+
+    def __init__(self, found: str, expected: str) -> None:
+        self.found, self.expected = found, expected
+        super().__init__(f"{found}; {expected}")
+
+
+def check_request(request: PlanRequest, now: datetime) -> None:
+    """Refuse what can't be meant.
+
+    Raises:
+        RequestError: two wishes exclude each other, or one needs another.
+        FutureDateError: a cutoff or an effective date lies in the future.
+    """
+    for found, expected in _impossible(request):
+        raise RequestError(found, expected)
+    for what, when in (("cutoff", request.cutoff), ("effective date", request.effective_from)):
+        if when is not None and start_at(when, "UTC") > now:
+            raise FutureDateError(what, when, now)
+
+
+def _impossible(request: PlanRequest) -> list[tuple[str, str]]:
+    forward = request.forward_only or any(
+        category is Category.FORWARD_ONLY for _, category in request.categories
+    )
+    rules = (
+        (
+            request.where is not None and not request.restate,
+            "--where narrows a restatement, and nothing is restated",
+            "add --restate MODEL",
+        ),
+        (
+            request.restate_all_snapshots and not request.restate,
+            "--restate-all-snapshots widens a restatement, and nothing is restated",
+            "add --restate MODEL",
+        ),
+        (
+            request.effective_from is not None and not forward,
+            "--effective-from says from when a forward-only change counts",
+            "add --forward-only, or use --cutoff DATE --reason TEXT",
+        ),
+        (
+            request.cutoff is not None and not request.reason.strip(),
+            "--cutoff keeps older cells under the old definition for good",
+            "say why with --reason",
+        ),
+        (
+            request.cutoff is not None and request.forward_only,
+            "--cutoff and --forward-only both say from when a change counts",
+            "use one of them (--forward-only --effective-from DATE)",
+        ),
+        (
+            request.empty and bool(request.restate),
+            "--empty records cells without computing them, and --restate computes them again",
+            "use one of them",
+        ),
+    )
+    return [(found, expected) for is_so, found, expected in rules if is_so]

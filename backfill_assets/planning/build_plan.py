@@ -1,0 +1,205 @@
+"""Build a plan: what a request means, given the loaded models and what is there. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.cells import cells_read
+from backfill_assets.planning.asked import check_request
+from backfill_assets.planning.cell_work import cell_work
+from backfill_assets.planning.changes import changes_of
+from backfill_assets.planning.declaration_diff import declaration_diff
+from backfill_assets.planning.in_flight import in_flight
+from backfill_assets.planning.intended import intended
+from backfill_assets.planning.plan import Build, Change, ModelPlan, Plan, Why
+from backfill_assets.planning.plan_batches import planned_batches
+from backfill_assets.planning.plan_json import identified
+from backfill_assets.planning.reading import planned_reads
+from backfill_assets.planning.request import Category
+from backfill_assets.planning.requested import windows_of
+from backfill_assets.planning.smaller_window import read_from, smaller_window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.cell_work import ModelCells
+    from backfill_assets.planning.changes import Changes, ModelChange
+    from backfill_assets.planning.intended import Intended
+    from backfill_assets.planning.plan_state import PlanState
+    from backfill_assets.planning.request import PlanRequest
+    from backfill_assets.snapshots.loaded import Loaded
+
+
+def build_plan(
+    request: PlanRequest,
+    graph: Graph,
+    state: PlanState,
+    now: datetime,
+    loaded: Loaded | None = None,
+) -> Plan:
+    """Build the plan that a request means; nothing is written, and nothing is to do when it is empty.
+
+    Args:
+        request: what a person asks.
+        graph: the loaded models and sources.
+        state: what the environment runs, and what is there.
+        now: the instant that history ends at (UTC).
+        loaded: what was worked out about the loaded models already.
+
+    Raises:
+        BackfillAssetsError: the request can't be met; each cause has its own class.
+    """
+    check_request(request, now)
+    aim = intended(request, graph, state, loaded)
+    windows = windows_of(request, aim, now)
+    changes = changes_of(request, aim, state)
+    cells = cell_work(request, aim, state, changes, windows, now)
+    planner = _Planner(request, aim, state, changes, cells, now)
+    models = planner.models()
+    publishes = bool(aim.removed) or any(one.build is not Build.GAP_FILL for one in models)
+    environment = state.view.environment
+    return identified(
+        Plan(
+            plan_id="",
+            request=request,
+            environment=environment.name,
+            protected=environment.protected,
+            created_at=now,
+            expires_at=now + timedelta(days=state.plan_days),
+            until=now,
+            seen=state.view.counter,
+            models=models,
+            removed=aim.removed,
+            untouched=tuple(changes.untouched),
+            in_flight=in_flight(models, state),
+            gates=("explicit promote",) if environment.protected and publishes else (),
+            rollback=_rollback(models, publishes=publishes),
+            notes=planner.notes(models),
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    """Everything that was found out, to be written down model by model."""
+
+    request: PlanRequest
+    intended: Intended
+    state: PlanState
+    changes: Changes
+    cells: Mapping[str, ModelCells]
+    now: datetime
+    planned: dict[str, ModelPlan] = field(default_factory=dict[str, ModelPlan])
+
+    def models(self) -> tuple[ModelPlan, ...]:
+        """Write down every model that something is done to, upstream first."""
+        graph = self.intended.graph
+        since = read_from(graph, self.state.furthest_read, self.now)
+        for name in graph.order:
+            if self.changes.models[name].change is Change.UNCHANGED and not self.cells[name].work:
+                continue
+            smaller = smaller_window(graph, name, self.cells[name].certain, since.get(name))
+            self.planned[name] = self._model(name, smaller)
+        split = {name: (one.certain, one.cells - one.certain) for name, one in self.planned.items()}
+        cut = planned_batches(graph, split)
+        return tuple(replace(one, batches=cut[name]) for name, one in self.planned.items())
+
+    def _model(self, name: str, smaller: str | None) -> ModelPlan:
+        change, found = self.changes.models[name], self.cells[name]
+        held = self.state.view.models.get(name)
+        before = self.state.running.get(name)
+        cells = found.cells
+        notes = (*change.notes, *found.notes, *((smaller,) if smaller else ()))
+        return ModelPlan(
+            model=name,
+            change=change.change,
+            category=change.category,
+            category_reason=change.reason,
+            decided_by=change.decided_by,
+            diff=self._diff(name, change),
+            build=self._build(name, change, found),
+            fingerprint=change.fingerprint,
+            version=change.version,
+            old_fingerprint=held.pointer.fingerprint if held and before else "",
+            old_version=held.pointer.version if held and before else "",
+            old_delta_version=held.pointer.delta_version if held and before else -1,
+            loaded=self.intended.loaded.get(name, ""),
+            work=tuple(found.work),
+            kept=(found.required & found.ready) - cells,
+            waiting=found.waiting - cells,
+            reads=planned_reads(
+                self.intended,
+                self.state,
+                self.intended.graph.models[name],
+                cells,
+                self.planned,
+                self.now,
+            ),
+            notes=notes,
+        )
+
+    def _diff(self, name: str, change: ModelChange) -> str:
+        if change.change not in (Change.ADDED, Change.MODIFIED):
+            return ""
+        before = self.intended.before.get(name)
+        new = self.intended.snapshots[name].model
+        return declaration_diff(None if before is None else before.model, new)
+
+    def _build(self, name: str, change: ModelChange, found: ModelCells) -> Build:
+        if change.new_version:
+            return Build.NEW_VERSION
+        if not found.work:
+            forward = change.category is Category.FORWARD_ONLY and change.change is Change.MODIFIED
+            return Build.IN_PLACE if forward else Build.POINTER
+        only_gaps = all(one.why is Why.GAP for one in found.work)
+        unchanged = change.change is Change.UNCHANGED
+        if unchanged and only_gaps and not self._reads_workspace(name, found.cells):
+            return Build.GAP_FILL
+        return Build.IN_PLACE
+
+    def _reads_workspace(self, name: str, cells: IntervalSet) -> bool:
+        """Whether the cells read something that the plan itself builds in its workspace."""
+        model = self.intended.graph.models[name]
+        for up in model.reads:
+            theirs = self.planned.get(up.name)
+            if theirs is None or theirs.build is Build.GAP_FILL:
+                continue
+            cadence = self.intended.graph.models[up.name].cadence
+            read = cells_read(model.cadence, up, cadence, cells, until=self.now)
+            if read & theirs.cells:
+                return True
+        return False
+
+    def notes(self, models: tuple[ModelPlan, ...]) -> tuple[str, ...]:
+        """Say what concerns models that the plan leaves alone, and the plan as a whole."""
+        planned = {one.model for one in models}
+        found = [
+            f"{name}: {note}"
+            for name in self.intended.graph.order
+            if name not in planned and self.cells[name].waiting
+            for note in self.cells[name].notes
+        ]
+        if self.request.restate_all_snapshots:
+            found.append(
+                "the restated intervals become owed in every version; other environments go on "
+                "reading what they read until a plan of their own is promoted"
+            )
+        return tuple(found)
+
+
+def _rollback(models: tuple[ModelPlan, ...], *, publishes: bool) -> str:
+    """Say how to go back after the promotion."""
+    if not publishes:
+        return "nothing that was published changes"
+    builds = {one.build for one in models}
+    ways: list[str] = []
+    if Build.NEW_VERSION in builds or Build.POINTER in builds:
+        ways.append("pointers move back at once, no data moves")
+    if Build.IN_PLACE in builds:
+        ways.append("changed cells are brought back in one commit per model")
+    return "; ".join(ways) or "pointers move back at once, no data moves"

@@ -1,0 +1,306 @@
+"""Which models change, what that means for published history, and which table each then reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.fingerprint import changed_logic
+from backfill_assets.planning.categorize import Difference, affected, difference
+from backfill_assets.planning.decided import decided
+from backfill_assets.planning.deriving import derived
+from backfill_assets.planning.plan import Change, Untouched
+from backfill_assets.planning.request import Category
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.decided import Decided
+    from backfill_assets.planning.intended import Intended
+    from backfill_assets.planning.plan_state import PlanState
+    from backfill_assets.planning.request import PlanRequest
+    from backfill_assets.snapshots.snapshot import Snapshot
+    from backfill_assets.snapshots.state_view import ModelState
+
+_SHOWN = 6
+
+
+class DestructiveInPlaceError(BackfillAssetsError):
+    """A column goes or changes its type in a table that keeps its history."""
+
+    def __init__(self, model: str, columns: tuple[str, ...], asked: str) -> None:
+        self.model, self.columns = model, columns
+        super().__init__(
+            f"{asked} keeps the table of '{model}', but {', '.join(columns)} "
+            f"{'is' if len(columns) == 1 else 'are'} removed or of another type, which its "
+            "published history can't follow; plan it as a breaking change instead"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChange:
+    """What becomes of one model.
+
+    Attributes:
+        change: how it differs from what the environment runs.
+        category: what that means; None for an unchanged or added model.
+        reason: why that category.
+        decided_by: ``planner`` or who asked.
+        new_version: whether it gets a table of its own.
+        fingerprint: of the snapshot that the environment runs afterwards.
+        version: of the table that it reads afterwards.
+        restates: whether its history is computed anew in the table that it keeps, from the
+            effective date or the cutoff on.
+        notes: what a reader should know.
+    """
+
+    change: Change
+    category: Category | None = None
+    reason: str = ""
+    decided_by: str = "planner"
+    new_version: bool = False
+    fingerprint: str
+    version: str
+    restates: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Changes:
+    """Every model of the graph, and the readers that are left alone."""
+
+    models: dict[str, ModelChange] = field(default_factory=dict[str, ModelChange])
+    untouched: list[Untouched] = field(default_factory=list[Untouched])
+    effects: dict[str, Difference] = field(default_factory=dict[str, Difference])
+
+
+def changes_of(request: PlanRequest, intended: Intended, state: PlanState) -> Changes:
+    """Decide for every model of the planned graph, upstream first.
+
+    Raises:
+        CategoryContradictsError: a person's category contradicts the difference.
+        DestructiveInPlaceError: forward-only, or with a cutoff, a column goes or is retyped.
+    """
+    found = Changes()
+    for name in intended.graph.order:
+        found.models[name] = _Deciding(request, intended, state, found).decide(name)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Deciding:
+    request: PlanRequest
+    intended: Intended
+    state: PlanState
+    found: Changes
+
+    def decide(self, name: str) -> ModelChange:
+        new, old = self.intended.snapshots[name], self.intended.before.get(name)
+        if old is None:
+            return ModelChange(
+                change=Change.ADDED,
+                category=Category.NON_BREAKING,
+                reason="new: nobody reads it yet",
+                new_version=True,
+                fingerprint=new.fingerprint.id,
+                version=self._free_version(new),
+            )
+        moved = self._moved_upstreams(name)
+        if name not in self.intended.chosen:
+            self._leave(name, moved, "is not selected")
+            return self._unchanged(name)
+        direct = _direct(old, new)
+        choice = decided(self.request, new.model, old.model, direct, reads_changed=bool(moved))
+        if direct is None and choice is None and name not in self.intended.otherwise:
+            return self._unchanged(name)
+        return self._changed(name, new, direct, moved, choice)
+
+    def _changed(
+        self,
+        name: str,
+        new: Snapshot,
+        direct: Difference | None,
+        moved: Mapping[str, frozenset[str] | None],
+        choice: Decided | None,
+    ) -> ModelChange:
+        change = Change.INDIRECT if direct is None else Change.MODIFIED
+        category, reason, by = self._meaning(name, direct, moved, choice)
+        history = category in (Category.BREAKING, Category.NON_BREAKING)
+        builds = history and (bool(moved) or _computes(direct) or choice is not None)
+        if choice is not None and choice.category is Category.NON_BREAKING and direct is None:
+            builds = False  # a person says that what changed upstream does not matter here
+        in_place = self.request.cutoff is not None or category is Category.FORWARD_ONLY
+        if in_place and (_computes(direct) or builds):
+            self._refuse_destruction(name, new.model)
+        new_version = builds and not in_place
+        if new_version:
+            self._carry_on(name, direct, moved, choice)
+        elif direct is None and not moved:
+            self._leave(name, {}, "")
+        return ModelChange(
+            change=change,
+            category=category,
+            reason=reason,
+            decided_by=by,
+            new_version=new_version,
+            fingerprint=new.fingerprint.id,
+            version=self._free_version(new) if new_version else self._kept_version(name),
+            restates=in_place and (_computes(direct) or builds) and self._has_date(),
+            notes=_audits(self.intended.before[name].model, new.model),
+        )
+
+    def _has_date(self) -> bool:
+        return self.request.cutoff is not None or self.request.effective_from is not None
+
+    def _meaning(
+        self,
+        name: str,
+        direct: Difference | None,
+        moved: Mapping[str, frozenset[str] | None],
+        choice: Decided | None,
+    ) -> tuple[Category, str, str]:
+        """Give category, reason, and who decided."""
+        if choice is not None:
+            return choice.category, choice.why, choice.by
+        if direct is not None and (not moved or direct.category is Category.BREAKING):
+            return direct.category, direct.why, "planner"
+        if moved:
+            why = "; ".join(_reads_text(up, columns) for up, columns in moved.items())
+            return Category.BREAKING, why, "planner"
+        following = self._follows_forward_only(name)
+        if following:
+            return Category.FORWARD_ONLY, f"follows {following}, which is forward-only", "planner"
+        return Category.NON_BREAKING, self._reads_none(name), "planner"
+
+    def _follows_forward_only(self, name: str) -> str | None:
+        for up in self.intended.graph.models[name].reads:
+            theirs = self.found.models.get(up.name)
+            if theirs is not None and theirs.category is Category.FORWARD_ONLY:
+                return up.name
+        return None
+
+    def _moved_upstreams(self, name: str) -> dict[str, frozenset[str] | None]:
+        """Upstreams whose published data change in what the model reads, with those columns."""
+        moved: dict[str, frozenset[str] | None] = {}
+        if not self._any_effect(name):
+            return moved
+        reads = self.intended.reads(name)
+        for up in self.intended.graph.models[name].reads:
+            effect = self.found.effects.get(up.name)
+            if up.name == name or effect is None or not affected(effect, reads.get(up.name)):
+                continue
+            columns, read = effect.columns, reads.get(up.name)
+            moved[up.name] = None if columns is None or read is None else columns & read
+        return moved
+
+    def _any_effect(self, name: str) -> bool:
+        return any(up.name in self.found.effects for up in self.intended.graph.models[name].reads)
+
+    def _carry_on(
+        self,
+        name: str,
+        direct: Difference | None,
+        moved: Mapping[str, frozenset[str] | None],
+        choice: Decided | None,
+    ) -> None:
+        """Record what the model's own readers will see differ."""
+        if choice is not None and choice.category is Category.NON_BREAKING:
+            return
+        if choice is not None:
+            self.found.effects[name] = Difference(
+                choice.category, choice.why, rows=True, columns=None
+            )
+            return
+        changed = {up: self.found.effects[up] for up in moved}
+        found = derived(self.intended.graph.models[name], changed)
+        self.found.effects[name] = (
+            found if direct is None else _both(direct, found) if moved else direct
+        )
+
+    def _leave(self, name: str, moved: Mapping[str, frozenset[str] | None], because: str) -> None:
+        if because and moved:
+            text = f"{because}, though it reads what changes: its cells become stale at promotion"
+            self.found.untouched.append(Untouched(name, text))
+        elif not because and self._any_effect(name):
+            self.found.untouched.append(Untouched(name, self._reads_none(name)))
+
+    def _reads_none(self, name: str) -> str:
+        """Say which changed columns the model reads none of."""
+        names: list[str] = []
+        for up in self.intended.graph.models[name].reads:
+            effect = self.found.effects.get(up.name)
+            names += sorted(effect.columns or ()) if effect is not None else []
+        if not names:
+            return "what it reads is published as before"
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return f"reads none of: {', '.join(names[:_SHOWN])}{more}"
+
+    def _unchanged(self, name: str) -> ModelChange:
+        state = self.state.view.models.get(name)
+        print_ = state.pointer.fingerprint if state else self.state.running[name].fingerprint.id
+        return ModelChange(
+            change=Change.UNCHANGED, fingerprint=print_, version=self._kept_version(name)
+        )
+
+    def _kept_version(self, name: str) -> str:
+        state = self.state.view.models.get(name)
+        return state.pointer.version if state else self.state.running[name].version
+
+    def _free_version(self, new: Snapshot) -> str:
+        """Name the table; one that the environment reads already holds another logic's rows."""
+        state = self.state.view.models.get(new.model.name)
+        if state is None or new.version not in _versions_of(state):
+            return new.version
+        return f"{new.version}_{self.state.view.counter}"
+
+    def _refuse_destruction(self, name: str, new: Model) -> None:
+        """Refuse to keep a table whose columns go."""
+        old = {column.name: column.dtype for column in self.intended.before[name].model.schema}
+        now = {column.name: column.dtype for column in new.schema}
+        lost = tuple(column for column, dtype in old.items() if now.get(column) != dtype)
+        if lost:
+            asked = "a cutoff" if self.request.cutoff is not None else "forward-only"
+            raise DestructiveInPlaceError(name, lost, asked)
+
+
+def _versions_of(state: ModelState) -> set[str]:
+    return {state.pointer.version, *(layer.version for layer in state.pointer.under)}
+
+
+def _direct(old: Snapshot, new: Snapshot) -> Difference | None:
+    """Compare the declarations; None where nothing was edited."""
+    same_words = old.fingerprint.metadata == new.fingerprint.metadata
+    if same_words and not changed_logic(old.model, new.model):
+        return None
+    return difference(old.model, new.model)
+
+
+def _computes(direct: Difference | None) -> bool:
+    return direct is not None and direct.category is not Category.METADATA
+
+
+def _both(one: Difference, other: Difference) -> Difference:
+    """Add up what differs."""
+    everything = one.columns is None or other.columns is None
+    return Difference(
+        one.category if one.category is Category.BREAKING else other.category,
+        one.why,
+        rows=one.rows or other.rows,
+        columns=None
+        if everything
+        else (one.columns or frozenset()) | (other.columns or frozenset()),
+    )
+
+
+def _reads_text(upstream: str, columns: frozenset[str] | None) -> str:
+    if not columns:
+        return f"reads {upstream}, whose rows change"
+    return f"reads {', '.join(sorted(columns)[:_SHOWN])} of {upstream}"
+
+
+def _audits(old: Model, new: Model) -> tuple[str, ...]:
+    if old.all_audits == new.all_audits:
+        return ()
+    return ("its audits change: they are run on the published data, nothing is rebuilt for them",)

@@ -1,0 +1,45 @@
+"""What a model's own readers see differ, when something that it reads has changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot.errors import SqlglotError
+
+from backfill_assets.models.query import SqlQuery
+from backfill_assets.planning.categorize import Difference
+from backfill_assets.planning.request import Category
+from backfill_assets.planning.sql_change import sql_effect
+from backfill_assets.planning.sql_edit import SqlEdit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.models.model import Model
+
+
+def derived(model: Model, changed: Mapping[str, Difference]) -> Difference:
+    """Carry the difference of upstreams through a model; where it can't be told, all may differ.
+
+    Args:
+        model: the one that reads them, as it is.
+        changed: per upstream that it reads changed things of, how that differs.
+    """
+    why = f"reads what changed of {', '.join(sorted(changed))}"
+    everything = Difference(Category.BREAKING, why, rows=True, columns=None)
+    query = model.logic
+    opaque = any(one.rows or one.columns is None for one in changed.values())
+    if opaque or not isinstance(query, SqlQuery):
+        return everything
+    edits = {name: SqlEdit(changed=one.columns or frozenset()) for name, one in changed.items()}
+    try:
+        effect = sql_effect(query, edits)
+    except SqlglotError:
+        return everything
+    if effect.rows or effect.added or effect.removed or effect.moved:
+        return everything
+    declared = {column.name.lower(): column.name for column in model.schema}
+    columns = frozenset(declared.get(name, name) for name in effect.changed)
+    if columns & set(model.key):
+        return everything
+    return Difference(Category.BREAKING, why, rows=False, columns=columns)

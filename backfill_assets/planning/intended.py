@@ -1,0 +1,152 @@
+"""What the environment is to run: its own models, with the selected ones as they are loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.fingerprint import changed_models
+from backfill_assets.models.graph import CycleInGraphError, Graph
+from backfill_assets.models.lineage import lineage_of
+from backfill_assets.planning.selecting import selected, upstream_of
+from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.plan_state import PlanState
+    from backfill_assets.planning.request import PlanRequest
+    from backfill_assets.snapshots.loaded import Loaded
+
+
+class RemovedButReadError(BackfillAssetsError):
+    """A model (or source) is not declared any more, and others still read it."""
+
+    def __init__(self, removed: str, readers: tuple[str, ...]) -> None:
+        self.removed, self.readers = removed, readers
+        super().__init__(
+            f"'{removed}' is not declared any more, but {', '.join(readers)} still "
+            f"read{'s' if len(readers) == 1 else ''} it; change the readers in the same plan "
+            "(select them too), or declare it again"
+        )
+
+
+class UpstreamNotRunError(BackfillAssetsError):
+    """A selected model reads a new one that the plan is told to leave out."""
+
+    def __init__(self, model: str, upstream: str, environment: str) -> None:
+        self.model, self.upstream = model, upstream
+        super().__init__(
+            f"'{model}' reads '{upstream}', which '{environment}' does not run yet and which is "
+            "not selected; select it too, or leave out --skip-upstream"
+        )
+
+
+@dataclass(frozen=True)
+class Intended:
+    """What the environment is to run, beside what it runs.
+
+    Attributes:
+        graph: the environment's models, the chosen ones as loaded.
+        snapshots: of that graph.
+        before: what the environment runs.
+        otherwise: models whose rows, or whose upstreams' rows, are computed otherwise than there.
+        loaded: per loaded model, the fingerprint of its loaded declaration.
+        chosen: models whose loaded declaration counts, and whose work is planned.
+        helpers: their upstreams, of which only what the chosen ones need is filled.
+        removed: chosen models that are not declared any more.
+        traced: per model, what it reads by column, as far as that was worked out already.
+    """
+
+    graph: Graph
+    snapshots: Mapping[str, Snapshot]
+    before: Mapping[str, Snapshot]
+    otherwise: frozenset[str]
+    loaded: Mapping[str, str]
+    chosen: frozenset[str]
+    helpers: frozenset[str]
+    removed: tuple[str, ...]
+    traced: dict[str, Mapping[str, frozenset[str]]]
+
+    def reads(self, name: str) -> Mapping[str, frozenset[str]]:
+        """Give what a model reads by column, traced once; an absent upstream is read as a whole."""
+        if name not in self.traced:
+            self.traced[name] = lineage_of(self.graph, self.graph.models[name]).reads
+        return self.traced[name]
+
+
+def intended(
+    request: PlanRequest, graph: Graph, state: PlanState, loaded: Loaded | None = None
+) -> Intended:
+    """Put the chosen models, as loaded, in the place of those that the environment runs.
+
+    Raises:
+        UnknownModelError: a selector names no model.
+        NothingSelectedError: a selector matches no model.
+        RemovedButReadError: a model that others read is not declared any more.
+        UpstreamNotRunError: a chosen model reads a new one that is to be left out.
+    """
+    snapshots = loaded.snapshots if loaded is not None else snapshots_of(graph)
+    gone = tuple(name for name in sorted(state.running) if name not in graph.models)
+    chosen = selected(graph, request.select, gone=gone)
+    helpers = frozenset(upstream_of(graph, chosen & {*graph.models}) - chosen)
+    chosen, helpers = _with_new_upstreams(request, state, chosen, helpers)
+    removed = tuple(name for name in gone if name in chosen)
+    models = {
+        name: graph.models[name] if name in chosen else state.running[name].model
+        for name in (*graph.order, *gone)
+        if name not in removed and (name in chosen or name in state.running)
+    }
+    as_loaded = all(models.get(name) == graph.models[name] for name in graph.order) and not (
+        models.keys() - graph.models.keys()
+    )
+    planned = graph if as_loaded else _graph(models, graph)
+    after = snapshots if as_loaded else snapshots_of(planned)
+    return Intended(
+        graph=planned,
+        snapshots=after,
+        before=state.running,
+        otherwise=changed_models(_running_graph(state, graph), planned),
+        loaded={name: one.fingerprint.id for name, one in snapshots.items()},
+        chosen=chosen - {*removed},
+        helpers=frozenset() if request.skip_upstream else helpers,
+        removed=removed,
+        traced=dict(loaded.reads) if loaded is not None and as_loaded else {},
+    )
+
+
+def _with_new_upstreams(
+    request: PlanRequest, state: PlanState, chosen: frozenset[str], helpers: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Choose the new models among the upstreams too: without them the chosen ones can't run."""
+    new = helpers - {*state.running}
+    if new and request.skip_upstream:
+        raise UpstreamNotRunError(min(chosen), min(new), request.environment)
+    return chosen | new, helpers - new
+
+
+def _graph(models: Mapping[str, Model], loaded: Graph) -> Graph:
+    """Order the models; each of them was checked when it was loaded."""
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    readers: dict[str, list[str]] = {}
+    for name in models:
+        upstreams = {up.name for up in models[name].reads} - {name, *loaded.sources}
+        for missing in upstreams - models.keys():
+            readers.setdefault(missing, []).append(name)
+        sorter.add(name, *sorted(upstreams))
+    for missing in sorted(readers):
+        raise RemovedButReadError(missing, tuple(sorted(readers[missing])))
+    try:
+        order = tuple(sorter.static_order())
+    except CycleError as error:
+        raise CycleInGraphError(tuple(error.args[1])) from error
+    return Graph(models, loaded.sources, order)
+
+
+def _running_graph(state: PlanState, graph: Graph) -> Graph:
+    """Put together what the environment runs."""
+    models = {name: one.model for name, one in state.running.items()}
+    return Graph(models, graph.sources, tuple(models))

@@ -1,0 +1,48 @@
+"""What is left to do in a plan: what the rule still finds in its workspace, within its cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.lineage import lineage_of
+from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.plan import Build
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.state_view import StateView
+
+
+def left_to_do(
+    plan: Plan,
+    graph: Graph,
+    workspace: StateView,
+    now: datetime,
+    reads: Mapping[str, Mapping[str, frozenset[str]]] | None = None,
+) -> Mapping[str, IntervalSet]:
+    """Give the plan's cells that still need work, by model; nothing once it can be promoted.
+
+    Args:
+        plan: the plan.
+        graph: the models that its workspace runs.
+        workspace: the state as the workspace sees it.
+        now: the instant that history ends at.
+        reads: per model, what it reads by column; what is absent is traced.
+    """
+    found: dict[str, IntervalSet] = {}
+    for one in plan.models:
+        if one.build is Build.POINTER or not one.cells:
+            continue
+        model = graph.model(one.model)
+        known = (reads or {}).get(one.model)
+        columns = known if known is not None else lineage_of(graph, model).reads
+        work = needs_work(graph, workspace, model, now=now, reads=columns)
+        left = (work.gaps | work.stale_cells) & one.cells
+        if left:
+            found[one.model] = left
+    return found

@@ -1,0 +1,137 @@
+"""The requested range of a plan, in each model's own zone and cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.instants import end_at, start_at
+from backfill_assets.intervals.interval import Interval, epoch_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
+from backfill_assets.intervals.required import required
+from backfill_assets.intervals.text import ranges_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.intended import Intended
+    from backfill_assets.planning.request import PlanRequest
+
+
+class FutureDateError(BackfillAssetsError):
+    """A date that must have come lies in the future."""
+
+    def __init__(self, what: str, when: str, now: datetime) -> None:
+        self.what, self.when = what, when
+        super().__init__(
+            f"the {what} {when} lies in the future (now is {now:%Y-%m-%dT%H:%MZ}); "
+            "give a date that has come"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the request asks of one model.
+
+    Attributes:
+        cells: its required cells inside the requested range.
+        life: its required cells, whatever the range.
+        notes: what was rounded, clipped or left out, in words.
+    """
+
+    cells: IntervalSet
+    life: IntervalSet
+    notes: tuple[str, ...] = ()
+
+
+def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
+    """Cut the requested range to the model's cells and life.
+
+    Raises:
+        OutsideLifeError: nothing of the range lies in the model's life.
+        ReversedRangeError: the range ends where it starts, or before.
+        InstantFormatError: a bound is neither a date nor an instant.
+        FutureDateError: the range starts in the future.
+    """
+    cadence = model.cadence
+    life = required(cadence, start=None, end=None, now=now, ignore_cron=request.ignore_cron)
+    if request.start is None and request.end is None:
+        return Window(life, life)
+    if cadence.unit is Unit.WHOLE:
+        return Window(life, life, ("rebuilt as a whole, whatever the range",))
+    asked, note = _asked(request, cadence, now)
+    cells = required(
+        cadence,
+        start=asked.start,
+        end=asked.end,
+        now=now,
+        ignore_cron=request.ignore_cron,
+        end_bounded=request.end_bounded,
+    )
+    left_out = _left_out(request, cadence, asked, life)
+    return Window(cells, life, tuple(one for one in (note, left_out) if one))
+
+
+def _asked(request: PlanRequest, cadence: Cadence, now: datetime) -> tuple[Interval, str | None]:
+    """Read the range, and say what was rounded or clipped."""
+    check_start(request.start, cadence, now)
+    start = request.start if request.start is not None else cadence.start
+    if start is None:  # a source may not say when it began
+        start = WHOLE_CELL.start
+    first = start_at(start, cadence.tz)
+    end = request.end if request.end is not None else max(now, cadence.next(first))
+    last = end_at(end, cadence.tz)
+    if request.start is None and last <= first:
+        raise OutsideLifeError(Interval(last - cadence.shortest_cell(last), last), cadence)
+    found = parse_range(start, end, cadence)
+    return Interval(first, last), found.note if request.end is not None else None
+
+
+def check_start(start: str | None, cadence: Cadence, now: datetime) -> None:
+    """Refuse a start that has not come.
+
+    Raises:
+        FutureDateError: it lies after now.
+    """
+    if start is not None and start_at(start, cadence.tz) > now:
+        raise FutureDateError("start", start, now)
+
+
+def _left_out(
+    request: PlanRequest, cadence: Cadence, asked: Interval, life: IntervalSet
+) -> str | None:
+    """Name the cell that the requested end would cut."""
+    if not request.end_bounded or cadence.floor(asked.end) == asked.end:
+        return None
+    cut = life.within(epoch_of(cadence.floor(asked.end)), epoch_of(asked.end))
+    if not cut:
+        return None
+    named = ranges_text(cadence, cut)
+    return f"left out: {named}, which reaches past the requested end"
+
+
+def windows_of(request: PlanRequest, intended: Intended, now: datetime) -> dict[str, Window]:
+    """Cut the requested range to every model; some may lie outside of it, but not all.
+
+    Raises:
+        OutsideLifeError: the range lies outside the life of every chosen model.
+    """
+    found: dict[str, Window] = {}
+    outside: dict[str, OutsideLifeError] = {}
+    for name in intended.graph.order:
+        model = intended.graph.models[name]
+        try:
+            found[name] = window_of(request, model, now)
+        except OutsideLifeError as error:
+            outside[name] = error
+            life = required(model.cadence, start=None, end=None, now=now)
+            found[name] = Window(IntervalSet.empty(), life)
+    if outside and intended.chosen <= outside.keys():
+        raise next(iter(outside.values()))
+    return found

@@ -1,0 +1,179 @@
+"""What is wrong when a model or source was declared wrong: in itself, and in all that reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.parse_range import parse_range
+from backfill_assets.intervals.restated import Reach, restated
+from backfill_assets.models.cells import cells_reading
+from backfill_assets.models.graph import UnknownModelError
+from backfill_assets.models.model import Model
+from backfill_assets.models.upstream import Reopens
+from backfill_assets.planning.needs_work import last_cells
+from backfill_assets.planning.requested import check_start
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.source import Source
+    from backfill_assets.models.upstream import Upstream
+    from backfill_assets.planning.request import PlanRequest, Restatement
+    from backfill_assets.snapshots.state_view import StateView
+
+
+@dataclass(slots=True)
+class Wrong:
+    """Cells that a restatement is about, by model.
+
+    Attributes:
+        named: cells that were declared wrong: the model itself, or it reads such a source.
+        spread: those, and every cell that reads one of them, directly or through others.
+        because: who declared it, in words.
+        asked: the range as it was named, of models that are rebuilt as a whole.
+    """
+
+    named: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    spread: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    because: dict[str, str] = field(default_factory=dict[str, str])
+    asked: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+
+    def declare(self, name: str, cells: IntervalSet, because: str) -> None:
+        """Add cells that were declared wrong."""
+        self.named[name] = self.named.get(name, IntervalSet.empty()) | cells
+        self.because.setdefault(name, because)
+
+
+def wrong_cells(
+    request: PlanRequest,
+    graph: Graph,
+    view: StateView,
+    life: Mapping[str, IntervalSet],
+    now: datetime,
+) -> Wrong:
+    """Give what the request declares wrong, through lookback and across grains.
+
+    Args:
+        request: what was asked.
+        graph: what the environment is to run.
+        view: what is ready.
+        life: per model, its required cells, whatever the range.
+        now: the instant that history ends at.
+
+    Raises:
+        UnknownModelError: there is no such model or source.
+        OutsideLifeError: a named range lies outside the life of what it names.
+        FutureDateError: a named range starts in the future.
+    """
+    wrong = Wrong()
+    sources: dict[str, IntervalSet] = {}
+    by = f"restated by {request.asked_by}" if request.asked_by else "restated"
+    for one in request.restate:
+        node = _node(graph, one.name)
+        asked = _asked(request, one, node.cadence, now)
+        if isinstance(node, Model):
+            reach = Reach.ONWARD if node.in_order else Reach.CELLS
+            ready = view.ready(one.name)
+            cells = restated(node.cadence, asked, reach=reach, ready=ready, now=now)
+            wrong.declare(one.name, cells, by)
+            _keep_asked(wrong, node, IntervalSet.of([asked]))
+        else:
+            cells = node.cadence.snap_out(asked)
+            sources[one.name] = sources.get(one.name, IntervalSet.empty()) | cells
+    _read_sources(wrong, graph, sources, by)
+    spread(wrong, graph, view, life)
+    return wrong
+
+
+def _node(graph: Graph, name: str) -> Model | Source:
+    if name in graph.models or name in graph.sources:
+        return graph.node(name)
+    raise UnknownModelError(name, {*graph.models, *graph.sources})
+
+
+def _asked(request: PlanRequest, one: Restatement, cadence: Cadence, now: datetime) -> Interval:
+    """Read the range: its own bounds, else those of the request, else the whole life."""
+    start = one.start if one.start is not None else request.start
+    end = one.end if one.end is not None else request.end
+    check_start(start, cadence, now)
+    if cadence.unit is Unit.WHOLE and start is None and end is None:
+        return WHOLE_CELL
+    first = start if start is not None else cadence.start or cadence.ceil(WHOLE_CELL.start)
+    last = end if end is not None else max(cadence.ceil(now), cadence.next(cadence.start or now))
+    return parse_range(first, last, cadence).interval
+
+
+def _read_sources(wrong: Wrong, graph: Graph, sources: Mapping[str, IntervalSet], by: str) -> None:
+    """Declare wrong what reads a wrong source."""
+    for name in graph.order:
+        model = graph.models[name]
+        for up in model.reads:
+            if up.name not in sources:
+                continue
+            theirs = graph.sources[up.name].cadence
+            cells = _reading(model, up, theirs, sources[up.name])
+            wrong.declare(name, cells, f"{up.name} {by}")
+            _keep_asked(wrong, model, sources[up.name])
+
+
+def _reading(model: Model, up: Upstream, theirs: Cadence, changed: IntervalSet) -> IntervalSet:
+    """Give the cells that read a source; of one that is read as a whole, the named stretch."""
+    if theirs.unit is Unit.WHOLE and model.cadence.unit is not Unit.WHOLE:
+        return model.cadence.snap_out(changed)
+    return cells_reading(model.cadence, up, theirs, changed)
+
+
+def spread(wrong: Wrong, graph: Graph, view: StateView, life: Mapping[str, IntervalSet]) -> None:
+    """Follow what is wrong downstream, to every cell that reads it."""
+    for name in graph.order:
+        model = graph.models[name]
+        cells = wrong.named.get(name, IntervalSet.empty())
+        for up in model.reads:
+            if up.name in wrong.spread and up.name != name:
+                cells |= _reached(wrong, graph, view, model, up)
+        cells &= life[name]
+        if model.in_order:
+            cells = onward(cells, life[name])
+        if cells:
+            wrong.spread[name] = cells
+
+
+def _reached(
+    wrong: Wrong, graph: Graph, view: StateView, model: Model, up: Upstream
+) -> IntervalSet:
+    theirs, cells = graph.models[up.name].cadence, wrong.spread[up.name]
+    if theirs.unit is not Unit.WHOLE or model.cadence.unit is Unit.WHOLE:
+        _keep_asked(wrong, model, cells)
+        return cells_reading(model.cadence, up, theirs, cells)
+    if up.reopens is Reopens.NEVER:
+        return IntervalSet.empty()
+    ready = view.ready(model.name)
+    if up.reopens is Reopens.ALL:
+        return ready
+    told = model.cadence.snap_out(wrong.asked.get(up.name, IntervalSet.empty()))
+    return last_cells(model, ready, model.late_window) | told
+
+
+def _keep_asked(wrong: Wrong, model: Model, cells: IntervalSet) -> None:
+    """Remember the stretch that went into a model that is rebuilt as a whole."""
+    if model.cadence.unit is Unit.WHOLE:
+        finite = cells if not cells.covers(*_WHOLE) else IntervalSet.empty()
+        wrong.asked[model.name] = wrong.asked.get(model.name, IntervalSet.empty()) | finite
+
+
+def onward(cells: IntervalSet, life: IntervalSet) -> IntervalSet:
+    """Give every cell from the first on: what reads its own earlier cells is wrong from there."""
+    if not cells:
+        return cells
+    return life.within(cells.boundaries[0], life.boundaries[-1]) if life else cells
+
+
+_WHOLE = IntervalSet.of([WHOLE_CELL]).boundaries

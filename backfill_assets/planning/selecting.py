@@ -1,0 +1,109 @@
+"""Which models a plan is about: names, globs, ``+model``, ``model+``, tags and owners."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.graph import UnknownModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+
+_WILD = "*?["
+
+
+class NothingSelectedError(BackfillAssetsError):
+    """A selector matches no model."""
+
+    def __init__(self, selector: str) -> None:
+        self.selector = selector
+        super().__init__(
+            f"'{selector}' selects no model; use a name, a glob such as 'marketing.*', "
+            "'+name' (with its upstreams), 'name+' (with its readers), 'tag:key=value' "
+            "or 'owner:name'"
+        )
+
+
+def selected(graph: Graph, select: Iterable[str], *, gone: Iterable[str] = ()) -> frozenset[str]:
+    """Name the models that any of the selectors matches; no selector at all matches every one.
+
+    Args:
+        graph: the loaded models.
+        select: the selectors.
+        gone: models that the environment runs and that are not declared any more; they are
+            matched by name and glob.
+
+    Raises:
+        UnknownModelError: a name is no model; it says which one may be meant.
+        NothingSelectedError: a glob, a tag or an owner matches none.
+    """
+    names = (*graph.order, *sorted(gone))
+    chosen = [one.strip() for one in select if one.strip()]
+    if not chosen:
+        return frozenset(names)
+    matched = [_matched(graph, names, selector) for selector in chosen]
+    return frozenset(name for some in matched for name in some)
+
+
+def _matched(graph: Graph, names: tuple[str, ...], selector: str) -> frozenset[str]:
+    core = selector.removeprefix("+").removesuffix("+")
+    if not core:
+        raise NothingSelectedError(selector)
+    found = _core(graph, names, core)
+    if selector.startswith("+"):
+        found |= upstream_of(graph, found)
+    if selector.endswith("+"):
+        found |= downstream_of(graph, found)
+    models = frozenset(found) & frozenset(names)
+    if not models:
+        raise NothingSelectedError(selector)
+    return models
+
+
+def _core(graph: Graph, names: tuple[str, ...], core: str) -> set[str]:
+    kind, colon, value = core.partition(":")
+    if colon and kind in ("tag", "owner"):
+        held = _tagged if kind == "tag" else _owned
+        return {name for name in graph.order if held(graph.models[name], value)}
+    if any(sign in core for sign in _WILD):
+        return {name for name in names if fnmatchcase(name, core)}
+    if core not in names and core not in graph.sources:
+        raise UnknownModelError(core, names)
+    return {core}
+
+
+def _tagged(model: Model, value: str) -> bool:
+    key, equals, wanted = value.partition("=")
+    return key in model.tags and (not equals or fnmatchcase(model.tags[key], wanted))
+
+
+def _owned(model: Model, value: str) -> bool:
+    return fnmatchcase(model.owner, value) or model.owner.partition(":")[2] == value
+
+
+def upstream_of(graph: Graph, names: Iterable[str]) -> set[str]:
+    """Name every model that these read, directly or through others."""
+    found: set[str] = set()
+    wanted = {*names}
+    for name in reversed(graph.order):
+        if name in wanted:
+            read = {up.name for up in graph.models[name].reads if up.name in graph.models}
+            wanted |= read
+            found |= read - {name}
+    return found
+
+
+def downstream_of(graph: Graph, names: Iterable[str]) -> set[str]:
+    """Name every model that reads one of these models or sources, directly or through others."""
+    reached = {*names}
+    found: set[str] = set()
+    for name in graph.order:
+        if any(up.name in reached for up in graph.models[name].reads if up.name != name):
+            reached.add(name)
+            found.add(name)
+    return found
