@@ -9,3 +9,8 @@ import typer
 Select = Annotated[str, typer.Option(metavar="MODEL,...", help="These models; all unless given.")]
 Env = Annotated[str, typer.Option(metavar="NAME", help="The environment.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, alone, on stdout.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Everything, however long.")]
+Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the history.")]
+Markdown = Annotated[
+    bool, typer.Option("--markdown", help="Write Markdown, alone, on stdout: for a pull request.")
+]

@@ -98,6 +98,12 @@ Strategies = Annotated[
         help="Decide how: full-rebuild, partition-repair, column-enrichment, dual-run. Repeatable.",
     ),
 ]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out", metavar="FILE", help="Write the plan here too, for `backfill apply FILE`."
+    ),
+]
 
 
 def restatements(asked: Iterable[str] | None) -> tuple[Restatement, ...]:

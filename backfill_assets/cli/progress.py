@@ -160,10 +160,10 @@ _STYLES: dict[type, str] = {Failed: "red", NeedsPlan: "yellow", Waiting: "yellow
 
 def event_line(graph: Graph, event: Event) -> str | None:
     """Say what happened in one line; None for what need not be said."""
-    cadence = graph.model(event.model).cadence
+    known = graph.models.get(event.model)  # an environment may run one that is not declared now
 
     def named(cells: IntervalSet) -> str:
-        return ranges_text(cadence, cells)
+        return ranges_text(known.cadence, cells) if known else str(cells)
 
     match event:
         case Started() | Skipped():

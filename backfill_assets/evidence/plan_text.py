@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _CHANGED, _DIFFS, _DIFF_LINES = 6, 3, 12
 _MODELS, _PIECES, _OTHERS = 8, 2, 3
+_FILES = ("--- ", "+++ ")
+"""Of a unified diff: the two lines that name what was compared."""
 _INDENT = 4
 _LABEL = 10
 
@@ -98,10 +100,13 @@ def _head(plan: Plan) -> Iterator[Line]:
 def _diffs(plan: Plan, *, whole: bool) -> Iterator[Line]:
     changed = [one for one in plan.models if one.change is not Change.UNCHANGED]
     shown = changed if whole else changed[:_CHANGED]
-    room = _DIFF_LINES // max(min(sum(1 for one in shown if one.diff), _DIFFS), 1)
+    long = sum(1 for one in shown if one.diff and one.change is not Change.ADDED)
+    room = _DIFF_LINES // max(min(long, _DIFFS), 1)
     for at, one in enumerate(shown):
         yield Line(f"{symbol(one)} {one.model}: {category_text(one)}", Tone.HEAD)
-        yield from _diff(one.diff.splitlines(), len(one.diff) if whole else room * (at < _DIFFS))
+        lines = [line for line in one.diff.splitlines() if not line.startswith(_FILES)]
+        if whole or one.change is not Change.ADDED:
+            yield from _diff(lines, len(lines) if whole else room * (at < _DIFFS))
     yield from _more(len(changed) - len(shown), "changed model")
 
 
@@ -147,6 +152,14 @@ def _model(one: ModelPlan, naming: Naming, width: int, *, whole: bool) -> Iterat
     if hidden:
         reasons = counted(len(one.work) - len(pieces), "other reason")
         yield Line(f"{' ' * len(before)}{hidden:>6,}  for {reasons}", Tone.QUIET)
+    if one.waiting:
+        waits = naming.count(one.model, one.waiting)
+        ranges = naming.ranges(one.model, one.waiting, limit=50 if whole else 3)
+        yield Line(
+            f"{' ' * len(before)}{waits:>6,}  {ranges}  left out: what they read is neither ready nor planned",
+            Tone.WARNING,
+            len(before) + 8,
+        )
     if whole:
         yield from _details(one, naming, len(before))
     for note in one.notes:

@@ -19,8 +19,6 @@ Plan p1a2b3c4d5 for prod (protected), asked for by ada
 Reason    new columns
 Expires   2024-06-08 12:00 UTC; history ends at 2024-06-01 12:00 UTC
 ~ marketing.campaign_performance: non-breaking: adds clicks, conversions (decided by planner)
-    --- prod
-    +++ loaded
     @@ -3,4 +3,5 @@
        CAST(SUM(cost) AS DECIMAL(18, 2)) AS cost,
     +  SUM(clicks) AS clicks,

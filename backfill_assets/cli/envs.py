@@ -1,0 +1,123 @@
+"""`backfill envs`: the environments, what is their own in them, and dropping one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import Heading, counted, print_json, print_table, say
+from backfill_assets.cli.project import now, open_store
+from backfill_assets.settings import read_settings
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.snapshots.environment import Environment
+    from backfill_assets.state.store import Store
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def envs(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """List the environments: whom each follows, and what it has of its own.
+
+    A new environment is made by planning for it: `backfill plan dev_refunds`, then `backfill apply`. It costs nothing: what is
+    not its own it reads where the environment that it follows does.
+
+    Example: backfill envs
+
+    Example: backfill envs drop dev_refunds
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    with open_store(read_settings()) as store:
+        rows = [_row(store, one) for one in store.environments() if not one.is_workspace]
+    if as_json:
+        print_json(rows)
+        return
+    _print(rows)
+
+
+@app.command()
+def drop(
+    name: Annotated[str, typer.Argument(help="An environment that is not protected.")],
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Drop an unprotected environment; its tables stay until `backfill gc` collects them.
+
+    Example: backfill envs drop dev_refunds --yes
+    """
+    with open_store(read_settings()) as store:
+        own = store.own_pointers(store.environment(name).name)
+        confirm(f"drop environment {name} with {counted(len(own), 'pointer')} of its own", yes=yes)
+        store.drop_environment(name)
+    if as_json:
+        print_json({"dropped": name, "pointers": sorted(own)})
+        return
+    say("Next: backfill gc --dry-run")
+    say(f"{name}: dropped, with {counted(len(own), 'pointer')} of its own.")
+
+
+def _row(store: Store, environment: Environment) -> dict[str, Any]:
+    last = store.finalized(environment.name)
+    own = store.own_pointers(environment.name)
+    return {
+        "name": environment.name,
+        "protected": environment.protected,
+        "follows": environment.follows,
+        "own": sorted(own),
+        "finalized_at": _iso(last.at) if last else None,
+        "finalized_by": last.plan_id if last else None,
+        "removed": list(last.removed) if last else [],
+        "expires_at": _iso(environment.expires_at),
+        "expired": bool(environment.expires_at and environment.expires_at <= now()),
+    }
+
+
+def _iso(instant: datetime | None) -> str | None:
+    return instant.isoformat() if instant else None
+
+
+_HEADINGS = (
+    Heading("environment"),
+    Heading("protected"),
+    Heading("follows"),
+    Heading("own", number=True),
+    Heading("finalized", spare=2),
+    Heading("by plan", spare=1),
+    Heading("expires", spare=3),
+)
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    if rows:
+        print_table(_HEADINGS, [_cells(row) for row in rows])
+    for row in rows:
+        if row["removed"]:
+            text = f"{row['name']}: {row['finalized_by']} removed {', '.join(row['removed'])}"
+            say(text, indent=2)
+    expired = [row["name"] for row in rows if row["expired"]]
+    if expired:
+        say(f"Next: backfill gc, which collects {', '.join(expired)}")
+    say(f"{counted(len(rows), 'environment')}, {len(expired):,} expired.")
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        row["name"],
+        "yes" if row["protected"] else "no",
+        row["follows"] or "",
+        str(len(row["own"])),
+        _minute(row["finalized_at"]),
+        row["finalized_by"] or "",
+        _minute(row["expires_at"]) + (" (expired)" if row["expired"] else ""),
+    )
+
+
+def _minute(iso: str | None) -> str:
+    return iso[:16].replace("T", " ") if iso else ""

@@ -1,0 +1,112 @@
+"""`backfill history`: every plan, batch and pointer move that touched a model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import Heading, counted, print_json, print_table, say
+from backfill_assets.cli.plan_view import naming_of
+from backfill_assets.cli.project import load_graph, open_store
+from backfill_assets.cli.selecting import model_named
+from backfill_assets.cli.why import cells_asked
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.settings import read_settings
+from backfill_assets.snapshots.environment import plan_of
+
+if TYPE_CHECKING:
+    from backfill_assets.evidence.plan_words import Naming
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.state.history import HistoryEntry
+
+_PLAN, _BATCH = "plan", "batch"
+
+
+def history(
+    model: Annotated[str, typer.Argument(help="Such as marketing.campaign_performance.")],
+    interval: Annotated[
+        str | None,
+        typer.Argument(
+            help="Only what touched these cells: a partition key, or FIRST..LAST, both included."
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many, the latest ones.")] = 30,
+    as_json: AsJson = False,
+) -> None:
+    """Tell every plan, batch and pointer move that touched a model, the newest last.
+
+    Example: backfill history marketing.campaign_performance
+
+    Example: backfill history marketing.roi_analysis 2024-03-01..2024-03-31 --json
+    """
+    settings = read_settings()
+    graph = load_graph(settings)
+    with open_store(settings) as store:
+        entries = store.history(model, _asked(graph, model, interval))
+    if not entries:
+        model_named(graph, model)
+    naming = naming_of(graph)
+    if as_json:
+        print_json([_json(naming, model, one) for one in entries])
+        return
+    _print(naming, model, entries, limit)
+
+
+def _asked(graph: Graph, model: str, interval: str | None) -> IntervalSet | None:
+    if interval is None:
+        return None
+    return IntervalSet.of([cells_asked(model_named(graph, model).cadence, interval)])
+
+
+def _json(naming: Naming, model: str, one: HistoryEntry) -> dict[str, Any]:
+    return {
+        **asdict(one),
+        "at": one.at.isoformat(),
+        "cells": naming.ranges(model, one.cells, limit=1000) if one.cells else "",
+    }
+
+
+_HEADINGS = (
+    Heading("at (UTC)"),
+    Heading("what"),
+    Heading("status", spare=1),
+    Heading("environment", spare=3),
+    Heading("plan"),
+    Heading("batch", spare=5),
+    Heading("cells"),
+    Heading("by", spare=4),
+    Heading("why", spare=2),
+)
+
+
+def _print(naming: Naming, model: str, entries: list[HistoryEntry], limit: int) -> None:
+    shown = entries[-limit:]
+    if len(shown) < len(entries):
+        hidden = counted(len(entries) - len(shown), "earlier entry", "earlier entries")
+        say(f"{hidden} left out: --limit shows more")
+    if shown:
+        print_table(_HEADINGS, [_row(naming, model, one) for one in shown])
+    kinds = [one.what for one in entries]
+    plans = len({one.plan_id for one in entries if one.plan_id})
+    moves = sum(kind not in {_PLAN, _BATCH} for kind in kinds)
+    say(
+        f"{model}: {counted(plans, 'plan')}, {counted(kinds.count(_BATCH), 'batch', 'batches')}, "
+        f"{counted(moves, 'pointer move')}."
+    )
+
+
+def _row(naming: Naming, model: str, one: HistoryEntry) -> tuple[str, ...]:
+    return (
+        f"{one.at:%Y-%m-%d %H:%M:%S}",
+        one.what,
+        one.status,
+        "workspace" if plan_of(one.environment) else one.environment,
+        one.plan_id or "",
+        (one.batch_id or "")[:8],
+        naming.ranges(model, one.cells, limit=2) if one.cells else "",
+        one.who,
+        one.why,
+    )

@@ -1,0 +1,78 @@
+"""What a plan really took, held against its estimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.evidence.plan_words import bytes_text, counted, duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.stored_plan import PlanEvent
+    from backfill_assets.state.batches import BatchRow
+
+MEASURED = "measured"
+"""The event of a plan that keeps its estimate beside what it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actual:
+    """What a plan took, over all its applies.
+
+    Attributes:
+        seconds: wall time; None where no apply said.
+        batch_seconds: time of its committed batches, one after the other.
+        batches: committed.
+        failed: attempts that failed.
+        rows: in its committed cells.
+        bytes_written: by its commits.
+    """
+
+    seconds: float | None
+    batch_seconds: float
+    batches: int
+    failed: int
+    rows: int
+    bytes_written: int
+
+
+def actual_of(plan: Plan, events: Iterable[PlanEvent], batches: Iterable[BatchRow]) -> Actual:
+    """Sum up what a plan's batches and applies took.
+
+    Args:
+        plan: the plan.
+        events: what happened to it.
+        batches: any batches; those that served it count.
+    """
+    own = [row for row in batches if row.plan_id == plan.plan_id]
+    done = [row for row in own if row.finished_at is not None and row.delta_version is not None]
+    said = [one.detail.get("seconds") for one in events if one.event != MEASURED]
+    walls = [float(one) for one in said if isinstance(one, int | float)]
+    return Actual(
+        seconds=sum(walls) if walls else None,
+        batch_seconds=sum(_seconds(row) for row in done),
+        batches=len(done),
+        failed=sum(row.status == "failed" for row in own),
+        rows=sum(row.rows or 0 for row in done),
+        bytes_written=sum(row.bytes_written or 0 for row in done),
+    )
+
+
+def _seconds(row: BatchRow) -> float:
+    return (row.finished_at - row.started_at).total_seconds() if row.finished_at else 0.0
+
+
+def actual_text(plan: Plan, actual: Actual) -> str:
+    """Say what a plan took, and what was expected."""
+    wall = actual.batch_seconds if actual.seconds is None else actual.seconds
+    took = (
+        f"took {duration_text(wall)}, {counted(actual.batches, 'batch', 'batches')}, "
+        f"{actual.rows:,} rows, {bytes_text(actual.bytes_written)} written"
+    )
+    if plan.estimate is None:
+        return took
+    middle, most = plan.estimate.seconds
+    return f"{took}; estimated {duration_text(middle)} (P50), {duration_text(most)} (P90)"

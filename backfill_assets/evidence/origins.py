@@ -1,0 +1,118 @@
+"""Where a published cell comes from: which batch and code, which plan, who let it in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.evidence.plan_words import instant_text
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.state.batches import UnknownBatchError
+from backfill_assets.state.plans import UnknownPlanError
+
+if TYPE_CHECKING:
+    from backfill_assets.evidence.plan_words import Naming
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.state_view import StateView
+    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.plan_reader import PlanReader
+    from backfill_assets.state.reader import StateReader
+
+EMPTY = "empty"
+"""The reason of a batch that recorded cells without computing them."""
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where some ready cells come from.
+
+    Attributes:
+        cells: keys of the cells, as ranges.
+        batch_id: the batch that built them.
+        plan_id: the plan that it served; None for a gap fill.
+        fingerprint: the snapshot that it ran; empty when the batch is not known.
+        text: all of it in words.
+    """
+
+    cells: str
+    batch_id: str
+    plan_id: str | None
+    fingerprint: str
+    text: str
+
+
+def origins(
+    store: StateReader, naming: Naming, view: StateView, model: str, cells: IntervalSet
+) -> tuple[Origin, ...]:
+    """Say of the ready ones of these cells where they come from, batch by batch.
+
+    Args:
+        store: the state.
+        naming: how cells are named.
+        view: of the environment that is asked about.
+        model: whose cells.
+        cells: whole cells.
+    """
+    state = view.models.get(model)
+    parts: dict[str, IntervalSet] = {}
+    for run in state.runs if state else ():
+        part = cells & IntervalSet.of([run.interval])
+        if part:
+            parts[run.batch_id] = parts.get(run.batch_id, IntervalSet.empty()) | part
+    return tuple(
+        _origin(store, state.pointer, batch_id, naming.ranges(model, part))
+        for batch_id, part in parts.items()
+        if state
+    )
+
+
+def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> Origin:
+    try:
+        row = store.batch(batch_id)
+    except UnknownBatchError:
+        text = f"batch {batch_id}, of which only the table's own log knows"
+        return Origin(cells, batch_id, None, "", text)
+    text = f"{_built(row)}{_let_in(store, row)}{_definition(store, row, pointer)}"
+    return Origin(cells, batch_id, row.plan_id, row.fingerprint, text)
+
+
+def _built(row: BatchRow) -> str:
+    by = f" by plan {row.plan_id}" if row.plan_id else f" by run {row.run_id}"
+    short = row.batch_id[:_SHOWN]
+    if row.reason == EMPTY:
+        return f"recorded as empty{by}, not computed (batch {short})"
+    return f"built{by} ({row.reason}; batch {short})"
+
+
+def _let_in(store: PlanReader, row: BatchRow) -> str:
+    """Say why there was a plan, and who promoted it."""
+    if row.plan_id is None:
+        return ""
+    try:
+        stored, events = store.plan(row.plan_id), store.plan_events(row.plan_id)
+    except UnknownPlanError:
+        return ", of which the state knows no more"
+    why = f": {stored.reason}" if stored.reason else ""
+    moves = [one for one in store.moves_of(row.plan_id) if one.model == row.model]
+    who = next((one.who for one in reversed(moves) if one.who), stored.created_by)
+    if moves:
+        return f"{why}; promoted by {who} on {instant_text(moves[-1].at)}"
+    return f"{why}; {events[-1].event} by {events[-1].who}" if events else why
+
+
+def _definition(store: StateReader, row: BatchRow, pointer: Pointer) -> str:
+    """Say so where the cell holds an older definition than the one that runs, and since which plan."""
+    if row.fingerprint == pointer.fingerprint:
+        return ""
+    moved = [one for one in store.moves_in(pointer.environment) if one.model == row.model]
+    since = next(
+        (one for one in reversed(moved) if one.new and one.new.fingerprint == pointer.fingerprint),
+        None,
+    )
+    by = f", which plan {since.plan_id} brought" if since else ""
+    why = f" ({since.why})" if since and since.why else ""
+    return (
+        f"; by the definition {row.fingerprint[:_SHOWN]}, before the one that "
+        f"{pointer.environment} runs now{by}{why}"
+    )
