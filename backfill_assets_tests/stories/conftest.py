@@ -1,0 +1,112 @@
+"""Projects that are filled once; every story works on a copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.cli import project as cli_project
+from backfill_assets_tests.stories.edits import conversions_by_reported_day
+from backfill_assets_tests.stories.project import (
+    LAST_OF_QUARTER,
+    QUARTER,
+    Project,
+    copied,
+    land_events,
+    new_project,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+DAYS = 540
+EVENTS, QUARTER_EVENTS = 20_000, 12_000
+
+
+@pytest.fixture(scope="session")
+def one_spark(spark: SparkSession) -> Iterator[SparkSession]:
+    """Every command takes the session of the tests, and leaves it running."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli_project.LazySpark, "__call__", lambda _: spark)
+        patch.setattr(cli_project.LazySpark, "stop", lambda _: None)
+        yield spark
+
+
+@pytest.fixture(scope="session")
+def history(one_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """All 540 days, filled. Never written to again."""
+    project = new_project(tmp_path_factory.mktemp("history") / "project")
+    land_events(one_spark, project, rows=EVENTS, days=DAYS)
+    return _filled(project)
+
+
+@pytest.fixture(scope="session")
+def first_quarter(one_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The first 91 days, filled. Never written to again."""
+    project = _quarter(tmp_path_factory.mktemp("quarter") / "project", one_spark)
+    return _filled(project)
+
+
+@pytest.fixture(scope="session")
+def first_reported(one_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The same, conversions counted on the day that they were reported on."""
+    project = _quarter(tmp_path_factory.mktemp("reported") / "project", one_spark)
+    conversions_by_reported_day(project)
+    return _filled(project)
+
+
+@pytest.fixture
+def year(history: Project, tmp_path: Path, enter: Callable[[Project], Project]) -> Project:
+    """A copy of the 540 days."""
+    return enter(copied(history, tmp_path / "project"))
+
+
+@pytest.fixture
+def quarter(first_quarter: Project, tmp_path: Path, enter: Callable[[Project], Project]) -> Project:
+    """A copy of the 91 days."""
+    return enter(copied(first_quarter, tmp_path / "project"))
+
+
+@pytest.fixture
+def reported(
+    first_reported: Project, tmp_path: Path, enter: Callable[[Project], Project]
+) -> Project:
+    """A copy of the 91 days with conversions by the day that they were reported on."""
+    return enter(copied(first_reported, tmp_path / "project"))
+
+
+@pytest.fixture
+def enter(monkeypatch: pytest.MonkeyPatch) -> Callable[[Project], Project]:
+    """Work on a project: in its folder, with its variables."""
+
+    def entered(project: Project) -> Project:
+        _enter(project, monkeypatch)
+        return project
+
+    return entered
+
+
+def _quarter(folder: Path, spark: SparkSession) -> Project:
+    project = new_project(folder, last_day=str(LAST_OF_QUARTER))
+    land_events(spark, project, rows=QUARTER_EVENTS, days=QUARTER)
+    return project
+
+
+def _filled(project: Project) -> Project:
+    with pytest.MonkeyPatch.context() as patch:
+        _enter(project, patch)
+        project.do("run")
+    return project
+
+
+def _enter(project: Project, patch: pytest.MonkeyPatch) -> None:
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "BACKFILL_STATE_URL", "BACKFILL_CACHE_DIR"):
+        patch.delenv(name, raising=False)
+    for name, value in project.variables.items():
+        patch.setenv(name, value)
+    patch.chdir(project.folder)
+    patch.syspath_prepend(str(project.folder))

@@ -1,0 +1,190 @@
+"""A scratch project: the marketing models as somebody's own package, their events, and `backfill`.
+
+The package lies in a folder of its own and is edited there, as a person edits theirs. The command
+runs in this process, so that all stories share one Spark; it reads the package from disk each time.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.cli.app import app, call
+from backfill_assets.pipelines.marketing.ad_events import generate_events
+from backfill_assets.pipelines.marketing.sources import FIRST_DAY, LAST_DAY
+from backfill_assets.settings import Settings
+from backfill_assets_tests.spark import jars_dir
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PACKAGE = "ads"
+PERFORMANCE = "marketing.campaign_performance"
+TRENDS = "marketing.campaign_trends_monthly"
+ROI = "marketing.roi_analysis"
+MODELS = (PERFORMANCE, TRENDS, ROI)
+EVENTS = "sources/marketing/ad_events"
+QUARTER = 91
+LAST_OF_QUARTER = date(2024, 3, 31)
+LAST_OF_YEAR = date.fromisoformat(LAST_DAY)
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_MARKETING = _CHECKOUT / "backfill_assets" / "pipelines" / "marketing"
+_TAKEN = ("models.py", "schemas.py", "sources.py", "*.sql")
+_CATALOG = f'''"""The catalog of a scratch project."""
+
+from {PACKAGE} import models, sources
+
+MODELS = models.MODELS
+SOURCES = sources.SOURCES
+'''
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it said."""
+
+    words: tuple[str, ...]
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - any JSON
+        """What it wrote on stdout, which has to be JSON alone."""
+        return json.loads(self.out)
+
+    @property
+    def said(self) -> str:
+        """All of it, on one line: for looking for words."""
+        return " ".join(f"{self.out} {self.err}".split())
+
+    def __str__(self) -> str:
+        return f"backfill {' '.join(self.words)} -> {self.code}\n{self.out}\n{self.err}"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with a package of models, a data folder, and the commands of this checkout."""
+
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        """The data folder."""
+        return self.folder / "data"
+
+    @property
+    def package(self) -> Path:
+        """The folder of the package that holds the models."""
+        return self.folder / PACKAGE
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this project, for `read` and `resolve`."""
+        return Settings(data_dir=str(self.data), catalog=f"{PACKAGE}.catalog")
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What a person has exported who works on this project."""
+        return {
+            "BACKFILL_CATALOG": f"{PACKAGE}.catalog",
+            "BACKFILL_DATA_DIR": str(self.data),
+            "BACKFILL_JARS_DIR": str(jars_dir().resolve()),
+            "BACKFILL_LEASE_SECONDS": "20",
+            "BACKFILL_SPARK_MEMORY": "1g",
+            "BACKFILL_SPARK_MASTER": "local[2]",
+            "BACKFILL_USER": "ada",
+            "PYTHONPATH": str(self.folder),
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+        }
+
+    def backfill(self, *words: str) -> Ended:
+        """Run the command in this process, and say how it ended, whatever that was."""
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = call(app, words)
+        return Ended(words, code, out.getvalue(), err.getvalue())
+
+    def do(self, *words: str, code: int = 0) -> Ended:
+        """Run the command, and insist on how it ends."""
+        ended = self.backfill(*words)
+        assert ended.code == code, ended
+        return ended
+
+    def process(self, *words: str) -> Ended:
+        """Run the command as a process of its own, as a person would."""
+        done = subprocess.run(
+            [str(Path(sys.executable).parent / "backfill"), *words],
+            cwd=self.folder,
+            env={**os.environ, **self.variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Ended(words, done.returncode, done.stdout, done.stderr)
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Change one place of a file of the package; the place has to be there once."""
+        path = self.package / file
+        text = path.read_text()
+        assert text.count(old) == 1, f"{file} has {text.count(old)} times: {old}"
+        path.write_text(text.replace(old, new))
+
+    def append(self, file: str, text: str) -> None:
+        """Add to the end of a file of the package."""
+        path = self.package / file
+        path.write_text(path.read_text() + text)
+
+
+def new_project(folder: Path, *, last_day: str = LAST_DAY) -> Project:
+    """Lay out the package; nothing is landed and nothing filled."""
+    project = Project(folder)
+    project.package.mkdir(parents=True)
+    project.data.mkdir()
+    for pattern in _TAKEN:
+        for file in _MARKETING.glob(pattern):
+            text = file.read_text().replace("backfill_assets.pipelines.marketing", PACKAGE)
+            (project.package / file.name).write_text(text)
+    (project.package / "__init__.py").touch()
+    (project.package / "catalog.py").write_text(_CATALOG)
+    project.edit("sources.py", f'"{LAST_DAY}"', f'"{last_day}"')
+    # The last whole month of the shorter history.
+    whole = (date.fromisoformat(last_day) + timedelta(days=1)).replace(day=1) - timedelta(days=1)
+    project.edit("models.py", '"2025-05-31"', f'"{whole}"')
+    return project
+
+
+def land_events(spark: SparkSession, project: Project, *, rows: int, days: int) -> None:
+    """Land ad events as the ad platform would: partitioned by the day they happened on."""
+    events = generate_events(spark, rows=rows, seed=7, days=days, start=FIRST_DAY)
+    path = str(project.data / EVENTS)
+    events.write.format("delta").partitionBy("event_date").save(path)
+
+
+def copied(project: Project, folder: Path) -> Project:
+    """Copy a project with its data; the state then names the copy's tables."""
+    shutil.copytree(
+        project.folder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".cache")
+    )
+    copy = Project(folder)
+    with closing(sqlite3.connect(copy.data / "state.db")) as state, state:
+        old, new = str(project.data), str(copy.data)
+        state.execute("UPDATE versions SET path = REPLACE(path, ?, ?)", (old, new))
+    return copy
+
+
+def day(number: int) -> date:
+    """Give a day of the history, the first being 0."""
+    return date.fromisoformat(FIRST_DAY) + timedelta(days=number)

@@ -1,0 +1,88 @@
+"""A reader who polls prod all the time, and the failure of one batch."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+from deltalake import DeltaTable
+
+from backfill_assets import resolve
+from backfill_assets_tests.stories.project import EVENTS, MODELS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import date
+
+    from backfill_assets.reading import Resolved
+    from backfill_assets_tests.stories.project import Project
+
+
+@dataclass
+class Poller:
+    """Reads all models of prod again and again, and notes each different state that it saw.
+
+    A state counts when two looks in a row found the same pointers: between two calls of `resolve`
+    a promotion may happen, and that would be no mix.
+
+    Attributes:
+        project: whose prod.
+        seen: every different state in the order in which they came: path and pin by model.
+        rows: how many rows each table held in that state.
+        errors: whatever went wrong; nothing must.
+        looks: how often it looked.
+    """
+
+    project: Project
+    models: tuple[str, ...] = MODELS
+    seen: list[dict[str, Resolved]] = field(default_factory=list)
+    rows: list[dict[str, int]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    looks: int = 0
+
+    def __post_init__(self) -> None:
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._poll, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _poll(self) -> None:
+        while not self._over.is_set():
+            try:
+                self._look()
+            except Exception as error:  # noqa: BLE001 - a reader must never see one
+                self.errors.append(f"{type(error).__name__}: {error}")
+            self._over.wait(0.05)
+
+    def _look(self) -> None:
+        found = {name: resolve(name, settings=self.project.settings) for name in self.models}
+        counted = {name: _count(one) for name, one in found.items()}
+        again = {name: resolve(name, settings=self.project.settings) for name in self.models}
+        self.looks += 1
+        if found == again and (not self.seen or self.seen[-1] != found):
+            self.seen.append(found)
+            self.rows.append(counted)
+
+
+def _count(one: Resolved) -> int:
+    return DeltaTable(one.path, version=one.delta_version).to_pyarrow_dataset().count_rows()
+
+
+@contextmanager
+def unreadable(project: Project, day: date) -> Iterator[None]:
+    """Let nobody read the events of one day: the file store fails, and recovers."""
+    folder = project.data / EVENTS / f"event_date={day}"
+    away = project.data / f"away-{day}"
+    folder.rename(away)
+    try:
+        yield
+    finally:
+        away.rename(folder)
