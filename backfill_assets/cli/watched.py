@@ -9,11 +9,12 @@ import sys
 import sysconfig
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _CODE = (".py", ".sql")
 _WRITING = frozenset("wax+")
@@ -83,18 +84,29 @@ class Watching:
         # An audit hook can't be taken off again: one more reason for a process of its own.
         sys.addaudithook(self._note_file)
         environment: Any = type(os.environ)
-        asked = environment.__getitem__
+        with (
+            _replaced(environment, "__getitem__", self._noting_variables),
+            _replaced(SourceFileLoader, "path_stats", self._from_source),
+        ):
+            yield
 
-        def noted(variables: Any, name: str) -> str:  # noqa: ANN401 - os keeps the type to itself
+    def _noting_variables(self, asked: Callable[..., str]) -> Callable[..., str]:
+        def noted(variables: object, name: str) -> str:
             if self._is_ours(_asker()):
                 self._variables.add(name)
             return asked(variables, name)
 
-        environment.__getitem__ = noted
-        try:
-            yield
-        finally:
-            environment.__getitem__ = asked
+        return noted
+
+    def _from_source(self, stats: Callable[..., Any]) -> Callable[..., Any]:
+        """Compile the project's modules anew: bytecode can't tell two edits within one second."""
+
+        def of_others(loader: SourceFileLoader, path: str) -> Any:  # noqa: ANN401 - importlib's own
+            if self._is_ours(path):
+                raise OSError(path)  # importlib then looks at no bytecode, and writes none
+            return stats(loader, path)
+
+        return of_others
 
     def watched(self) -> Watched:
         """Tell what the import depended on."""
@@ -128,6 +140,21 @@ class Watching:
         """Whether a file is of the project: neither Python's own nor of an installed package."""
         path = os.path.abspath(file)  # noqa: PTH100 - called for every file that is opened
         return not file.startswith("<") and not path.startswith(self._foreign)
+
+
+@contextmanager
+def _replaced(
+    kind: Any,  # noqa: ANN401 - any class
+    name: str,
+    other: Callable[[Any], Any],
+) -> Iterator[None]:
+    """Put something else in the place of a method, for a while."""
+    own = getattr(kind, name)
+    setattr(kind, name, other(own))
+    try:
+        yield
+    finally:
+        setattr(kind, name, own)
 
 
 def _asker() -> str:

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.cli.importing import import_catalog
+from backfill_assets.cli.manifest import CatalogError, DeclarationError, load
+from backfill_assets.cli.project import loaded_fingerprints
+from backfill_assets.cli.watched import Watched
+from backfill_assets.models.graph import build_graph
+from backfill_assets.settings import Settings
+from backfill_assets.snapshots.loaded import Loaded, loaded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CATALOG = """
+import os
+from pathlib import Path
+
+from backfill_assets.models.source import Source
+from shop.visits import VISITS
+from backfill_assets_tests.builders import a_source
+
+with open("imports.log", "a") as log:
+    log.write("once\\n")
+print("a word of its own")
+MODELS = [VISITS]
+SOURCES = [a_source(owner=os.environ.get("SHOP_OWNER", "team:web"))]
+"""
+VISITS = """
+from pathlib import Path
+
+from backfill_assets.models.sql_file import sql_file
+from backfill_assets_tests.builders import a_model
+
+WORDS = Path(__file__).with_name("words.txt").read_text()
+VISITS = a_model(query=sql_file("visits.sql"), description=WORDS, batch_size=3)
+"""
+SQL = "SELECT ds, id, cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+
+
+@dataclass(frozen=True)
+class Shop:
+    """Somebody's own project, with a package `shop` in it."""
+
+    folder: Path
+
+    @property
+    def package(self) -> Path:
+        return self.folder / "shop"
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(catalog="shop.catalog", data_dir=str(self.folder / "data"))
+
+    @property
+    def imports(self) -> int:
+        """How often the catalog was imported."""
+        return len((self.folder / "imports.log").read_text().splitlines())
+
+    @property
+    def manifest(self) -> Path:
+        (found,) = (self.folder / "data" / ".cache").iterdir()
+        return found
+
+    def load(self) -> Loaded:
+        return load(self.settings)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    package = tmp_path / "shop"
+    package.mkdir()
+    files = {"__init__.py": "", "catalog.py": CATALOG, "visits.py": VISITS, "visits.sql": SQL}
+    for name, text in {**files, "words.txt": "who came"}.items():
+        (package / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BACKFILL_CACHE_DIR", raising=False)
+    return Shop(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """The settings of this project's own catalog, imported once."""
+    return Settings(cache_dir=str(tmp_path_factory.mktemp("cache")))
+
+
+def test_declarations_from_the_manifest_are_those_of_the_import(ours: Settings):
+    load(ours)  # imports, and keeps the manifest
+
+    kept = load(ours)
+
+    assert kept == import_catalog(ours.catalog)
+    assert kept == loaded(build_graph(kept.graph.models.values(), kept.graph.sources.values()))
+
+
+def test_an_unchanged_project_is_not_imported_again(shop: Shop):
+    first = shop.load()
+    os.utime(shop.package / "visits.py", (0, 0))
+    (shop.folder / "notes.txt").write_text("nothing that the catalog reads")
+
+    assert (shop.load(), shop.imports) == (first, 1)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a module": lambda package: (package / "visits.py").write_text(VISITS.replace("3", "4")),
+    "a SQL file": lambda package: (package / "visits.sql").write_text(f"{SQL} AND id > 0"),
+    "another file that it reads": lambda package: (package / "words.txt").write_text("who left"),
+    "a new module": lambda package: (package / "orders.py").write_text(""),
+    "a new SQL file": lambda package: (package / "orders.sql").write_text(SQL),
+    "a new package": lambda package: _package(package / "orders"),
+}
+
+
+def _package(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_the_import_depended_on_is_imported_again_when_it_changes(
+    shop: Shop, change: Callable[[Path], object]
+):
+    shop.load()
+    change(shop.package)
+
+    after = shop.load()
+
+    assert shop.imports == 2
+    assert after == shop.load() == _imported_anew(shop)
+
+
+def _imported_anew(shop: Shop) -> Loaded:
+    """What is told where there is no manifest yet."""
+    return load(shop.settings.model_copy(update={"cache_dir": str(shop.folder / "other")}))
+
+
+def test_a_file_that_has_gone_is_missed(shop: Shop):
+    shop.load()
+    (shop.package / "visits.sql").unlink()
+
+    with pytest.raises(DeclarationError, match="no SQL file 'visits.sql' beside"):
+        shop.load()
+
+
+def test_a_variable_that_the_catalog_reads_counts_and_no_other(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+):
+    shop.load()
+    monkeypatch.setenv("SOMETHING_ELSE", "1")
+    shop.load()
+    assert shop.imports == 1
+
+    monkeypatch.setenv("SHOP_OWNER", "team:shop")
+
+    assert shop.load().graph.sources["web.events"].owner == "team:shop"
+
+
+def test_installing_a_package_counts(tmp_path: Path):
+    watched = Watched((), (), (), (), installed=(str(tmp_path),))
+    before = watched.state()
+    os.utime(tmp_path, (0, 0))  # as any new folder in it does
+
+    assert watched.state() != before
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "null", '{"format": 0}', '{"format": 1}'])
+def test_a_damaged_manifest_is_written_anew(shop: Shop, text: str):
+    first = shop.load()
+    shop.manifest.write_text(text)
+
+    assert [shop.load(), shop.load()] == [first, first]
+    assert shop.imports == 2
+
+
+def test_the_manifest_is_for_its_owner_alone(shop: Shop):
+    shop.load()
+
+    assert shop.manifest.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_is_edited_during_the_import_leaves_no_manifest(shop: Shop):
+    edits_itself = "Path(__file__).write_text(Path(__file__).read_text() + '#')\n"
+    (shop.package / "catalog.py").write_text(CATALOG + edits_itself)
+
+    shop.load()
+    shop.load()
+
+    assert shop.imports == 2
+
+
+def test_two_edits_within_one_second_are_two_edits(shop: Shop, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    sizes: list[int | None] = []
+    for size in (4, 5, 6):
+        path = shop.package / "visits.py"
+        path.write_text(VISITS.replace("3", str(size)))
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        sizes.append(shop.load().graph.model("web.visits").batch_size)
+
+    assert sizes == [4, 5, 6]
+
+
+def test_what_is_on_disk_now_is_told_whatever_this_process_has_imported(shop: Shop):
+    was = loaded_fingerprints(shop.settings)
+    (shop.package / "visits.sql").write_text(f"-- who came\n{SQL}")
+    in_other_words = loaded_fingerprints(shop.settings)
+    (shop.package / "visits.sql").write_text(f"{SQL} AND id > 0")
+
+    assert in_other_words == was
+    assert loaded_fingerprints(shop.settings) != was
+
+
+BROKEN = {
+    "MODELS = [": (CatalogError, "catalog 'shop.catalog': SyntaxError: '[' was never closed"),
+    "MODELS = ()": (CatalogError, "catalog 'shop.catalog': has no SOURCES"),
+    f"{CATALOG}\nMODELS = [VISITS, VISITS]": (DeclarationError, "'web.visits' is declared twice"),
+    "import os; os._exit(3)": (CatalogError, "its import ended with exit code 3"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), BROKEN.items())
+def test_a_catalog_that_cannot_be_used_is_told_each_time_and_works_when_it_is_mended(
+    shop: Shop, text: str, said: tuple[type[Exception], str]
+):
+    kind, words = said
+    (shop.package / "catalog.py").write_text(text)
+    for _ in range(2):
+        with pytest.raises(kind, match=re.escape(words)):
+            shop.load()
+
+    (shop.package / "catalog.py").write_text(CATALOG)
+
+    assert set(shop.load().graph.models) == {"web.visits"}
