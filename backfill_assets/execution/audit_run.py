@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.execution.batch_inputs import published_table
 from backfill_assets.execution.judge import judge
 from backfill_assets.execution.requests import input_cells
 from backfill_assets.execution.run_context import source_path
@@ -16,7 +17,7 @@ from backfill_assets.warehouse.profile import Subject, profile
 from backfill_assets.warehouse.published import published_rows
 from backfill_assets.warehouse.samples import failing_rows
 from backfill_assets.warehouse.session import batch_session
-from backfill_assets.warehouse.tables import Table, table_now
+from backfill_assets.warehouse.tables import table_now
 
 if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
@@ -44,7 +45,7 @@ def audit_published(
         asked = asked & cells
     if state is None or not asked:
         return ()
-    table = Table(run.table(model), state.pointer.delta_version)
+    table = published_table(run, name)
     audited = tuple(model.cadence.cells(asked))
     subject = Subject(model, audited, table, _inputs(run, model, asked))
     rows = published_rows(batch_session(run.spark()), model, audited, table)
@@ -69,4 +70,4 @@ def _input(run: RunContext, name: str, cells: IntervalSet) -> Input:
     declared = run.graph.node(name)
     if isinstance(declared, Source):
         return Input(declared, table_now(source_path(run.data_root, declared.path)), cells)
-    return Input(declared, Table(run.table(declared), run.pointers[name].delta_version), cells)
+    return Input(declared, published_table(run, name), cells)
