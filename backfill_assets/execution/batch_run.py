@@ -72,6 +72,8 @@ def _ended(run: RunContext, opened: OpenBatch) -> Committed | Skipped | Failed:
 
 def _write(run: RunContext, opened: OpenBatch) -> Committed:
     request, model = opened.request, run.graph.model(opened.request.model)
+    if run.frozen is not None:
+        run.frozen.check()
     watch, started_at = Stopwatch(), run.clock()
     inputs = batch_inputs(run, model, opened)
     target = target_table(run, model, run.pointer(model))
@@ -82,7 +84,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
             run.store.claim_more(request.batch_id, batch.moved)
         profiles, results = audited(run, batch)
         watch.lap("audit")
-        with commit_turn(run, request) as lock:
+        with commit_turn(run, opened) as lock:
             commit = _commit(opened, lock.token, started_at, (profiles, results))
             ticket = Ticket(batch.target.path, request.version, lock.token, commit.to_json())
             done = batch.commit(ticket, target_table(run, model, run.pointer(model)))

@@ -1,52 +1,28 @@
-"""The critical section of one table: between taking its commit lock and giving it back.
-
-Delta's history is linear, so a pin is a prefix of it. Before a holder commits, the head must be the
-one that the state knows; if it isn't, the unknown commits are adopted (audited batches of ours whose
-recording was cut off) or taken back (anything else).
-"""
+"""The critical section of a batch: between taking its table's commit lock and giving it back."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
-
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.publishing import finish_publication
+from backfill_assets.execution.table_turn import reconcile, take
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.snapshots.batch import GAP, BatchCommit
-from backfill_assets.state.locks import TableLockedError
+from backfill_assets.snapshots.batch import GAP
 from backfill_assets.state.opening import CellsReadyError
-from backfill_assets.warehouse.commit import fence, is_ours, restore
-from backfill_assets.warehouse.tables import (
-    CorruptTableError,
-    head,
-    last_token,
-    logged_commits,
-)
+from backfill_assets.state.promotions import PromotionPendingError
+from backfill_assets.warehouse.commit import is_ours
+from backfill_assets.warehouse.tables import head, logged_commits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.model import Model
-    from backfill_assets.snapshots.batch import BatchRequest
+    from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.warehouse.commit import Committed
-
-LONGEST_WAIT = 1800.0
-"""Seconds that a batch waits for its turn before it gives up, saying who holds the lock."""
-
-
-class ForeignTableError(BackfillAssetsError):
-    """A table lies where a version's own table would be made."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        super().__init__(
-            f"there is a table at '{path}' that no batch of ours began; move it away, or adopt it, "
-            "before this version is filled"
-        )
 
 
 class OvertakenError(BackfillAssetsError):
@@ -62,17 +38,20 @@ class OvertakenError(BackfillAssetsError):
 
 
 @contextmanager
-def commit_turn(run: RunContext, request: BatchRequest) -> Iterator[CommitLock]:
+def commit_turn(run: RunContext, opened: OpenBatch) -> Iterator[CommitLock]:
     """Hold a table's commit lock, its head reconciled with the state.
 
     Raises:
         TableLockedError: another live batch holds it and did not give it back in time.
         LostClaimError: the batch was silent for so long that others took its cells.
+        InputsMovedError: a promotion has changed what the batch has read.
         CellsReadyError: a gap's cells were committed by a process that died before recording it.
         ForeignTableError: something else lies where the version's table belongs.
     """
+    request = opened.request
     with _turn(run, request.version, request.batch_id) as (lock, adopted):
         run.store.check_claims(request.batch_id)
+        run.store.check_inputs(opened)
         if adopted and request.reason == GAP:
             _refuse_ready(run, request)
         yield lock
@@ -112,24 +91,20 @@ def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: Committ
 @contextmanager
 def _turn(run: RunContext, version: str, holder: str) -> Iterator[tuple[CommitLock, bool]]:
     """Hold the lock of a reconciled table, and tell whether commits were adopted."""
-    path = run.store.version_path(version)
-    lock = _take(run, version, holder, path)
+    lock = _taken(run, version, holder)
     try:
-        if lock.taken_over and head(path) >= 0:
-            fence(run.spark(), path, app_id=version, token=lock.token)
-        yield lock, _reconcile(run, path, lock)
+        yield lock, reconcile(run, lock)
     finally:
         run.store.release_commit_lock(lock)
 
 
-def _take(run: RunContext, version: str, holder: str, path: str) -> CommitLock:
-    patience = Retrying(
-        retry=retry_if_exception_type(TableLockedError),
-        wait=wait_random_exponential(multiplier=0.05, max=1.0),
-        stop=stop_after_delay(LONGEST_WAIT),
-        reraise=True,
-    )
-    return patience(run.store.take_commit_lock, version, holder, above=last_token(path, version))
+def _taken(run: RunContext, version: str, holder: str) -> CommitLock:
+    """Take the lock; a promotion that died over this table is finished first."""
+    while True:
+        try:
+            return take(run, version, holder)
+        except PromotionPendingError as pending:
+            finish_publication(run, pending.plan_id)
 
 
 def _refuse_ready(run: RunContext, request: BatchRequest) -> None:
@@ -139,37 +114,3 @@ def _refuse_ready(run: RunContext, request: BatchRequest) -> None:
     ready = {cell: one.batch_id for cell, one in built.items() if cell in wanted}
     if ready:
         raise CellsReadyError(request.model, ready)
-
-
-def _reconcile(run: RunContext, path: str, lock: CommitLock) -> bool:
-    """Adopt or take back every commit that the state does not know, oldest first."""
-    adopted, known, newest = False, run.store.known_head(lock.version), head(path)
-    if newest < known:
-        found = f"it ends at commit {newest}, though commit {known} is recorded"
-        raise CorruptTableError(path=path, found=found)
-    for logged in logged_commits(path, known):
-        commit = BatchCommit.from_json(logged.metadata)
-        if commit is not None and commit.version == lock.version:
-            run.store.record(
-                commit,
-                lock,
-                logged.delta_version,
-                bytes_written=logged.bytes_added,
-                finished_at=run.clock(),
-            )
-            adopted = True
-        elif is_ours(logged.metadata):
-            run.store.advance_head(lock, logged.delta_version)
-        else:
-            _take_back(run, path, lock)
-            break
-    return adopted
-
-
-def _take_back(run: RunContext, path: str, lock: CommitLock) -> None:
-    """Bring the table back to the last head that the state knows: nobody audited what follows."""
-    known = run.store.known_head(lock.version)
-    if known < 0:
-        raise ForeignTableError(path)
-    restored = restore(run.spark(), path, known, app_id=lock.version, token=lock.token)
-    run.store.advance_head(lock, restored.delta_version)

@@ -47,9 +47,22 @@ class EnvironmentGraph:
     reworded: tuple[Snapshot, ...] = ()
 
 
-def environment_graph(store: Store, loaded: Graph, environment: Environment) -> EnvironmentGraph:
-    """Tell what an environment runs, and how that differs from what is loaded."""
-    snapshots, pointers = snapshots_of(loaded), store.pointers(environment.name)
+def environment_graph(
+    store: Store,
+    loaded: Graph,
+    environment: Environment,
+    snapshots: Mapping[str, Snapshot] | None = None,
+) -> EnvironmentGraph:
+    """Tell what an environment runs, and how that differs from what is loaded.
+
+    Args:
+        store: the state.
+        loaded: the models and sources that are declared now.
+        environment: whose.
+        snapshots: of the loaded models, when they are known already.
+    """
+    snapshots = snapshots_of(loaded) if snapshots is None else snapshots
+    pointers = store.pointers(environment.name)
     running = _running(store, loaded, pointers, snapshots)
     if environment.is_workspace:
         graph = _graph({name: one.model for name, one in running.items()}, loaded)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.environment_graph import EnvironmentGraph
     from backfill_assets.models.graph import Graph
     from backfill_assets.snapshots.environment import Environment
+    from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.snapshots.snapshot import Snapshot
     from backfill_assets.state.store import Store
 
@@ -32,6 +33,7 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
     root_id: str | None = None,
     published: Published = Published.KEPT,
     plan_id: str | None = None,
+    worked_out: Loaded | None = None,
 ) -> RunContext:
     """Bring the store, an environment and the loaded models together for one run.
 
@@ -49,12 +51,13 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
         published: what to do with published cells that are asked for again; a protected
             environment keeps them whatever this says.
         plan_id: the plan that is served; None for a gap fill.
+        worked_out: what is known of the loaded models already: their fingerprints and reads.
 
     Raises:
         UnknownEnvironmentError: there is no environment of that name.
     """
     known = store.environment(environment)
-    own = environment_graph(store, loaded, known)
+    own = environment_graph(store, loaded, known, worked_out.snapshots if worked_out else None)
     settled = {
         **{one.model.name: _pointed(store, known, one, data_root) for one in own.new},
         **{one.model.name: _reworded(store, own, one) for one in own.reworded},
@@ -65,7 +68,7 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
         environment=known,
         graph=own.graph,
         pointers={**own.pointers, **settled},
-        reads=own.reads,
+        reads=worked_out.reads if worked_out and own.graph is loaded else own.reads,
         data_root=data_root,
         clock=clock,
         until=clock(),

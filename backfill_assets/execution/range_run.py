@@ -6,6 +6,7 @@ This is what the Dagster asset, `dagster asset materialize` and the CLI all call
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -19,7 +20,6 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.batching import batches
 from backfill_assets.planning.needs_work import Work, needs_work
-from backfill_assets.snapshots.batch import GAP
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -66,6 +66,10 @@ def run_range(
 def _filled(
     run: RunContext, model: Model, target: IntervalSet, batches_at_once: int
 ) -> Generator[Event]:
+    owner = run.store.owner(run.pointer(model).version)
+    if owner not in (None, run.environment.name):
+        yield from _followed(run, model, target, owner)
+        return
     try:
         settle(run, model)
     except BackfillAssetsError as error:
@@ -82,8 +86,17 @@ def _filled(
         yield event
         todo -= cells
     at_once = 1 if model.in_order else min(model.batch_concurrency, batches_at_once)
-    reasons = {GAP: todo - again - refresh, RERUN: todo & again, REFRESH: todo & refresh}
+    reasons = {run.fills: todo - again - refresh, RERUN: todo & again, REFRESH: todo & refresh}
     yield from run_pieces(run, model, _pieces(model, reasons), at_once)
+
+
+def _followed(run: RunContext, model: Model, target: IntervalSet, owner: str) -> Iterator[Event]:
+    """Leave a table alone that another environment writes: what it lacks is for that one to fill."""
+    view, reads = run.view(), run.reads.get(model.name)
+    work = needs_work(run.graph, view, model, now=run.until, reads=reads)
+    yield from _at_rest(view, model, replace(work, blocked={}), target)
+    if gaps := work.gaps & target:
+        yield Waiting(model.name, gaps, owner)
 
 
 def _asked_again(run: RunContext, model: Model, work: Work) -> IntervalSet:
@@ -99,15 +112,27 @@ def _held_up(
     run: RunContext, model: Model, work: Work, todo: IntervalSet
 ) -> Iterator[tuple[Event, IntervalSet]]:
     """Tell which cells can't be filled now, and why: a source's, or those behind such a gap."""
+    published = _published(run, model)
     for held in cells_held(run, model, todo):
-        todo -= held.cells
         if held.error is None:
-            yield Waiting(model.name, held.cells, held.source), held.cells
+            # What is published and has no rows any more becomes empty when it is built again.
+            if waiting := (held.cells & todo) - published:
+                yield Waiting(model.name, waiting, held.source), waiting
+            todo -= waiting
             continue
+        todo -= held.cells
         for interval in held.cells:
             yield Failed(model.name, "", interval, str(held.error)), held.cells
     if model.in_order and (behind := _behind_a_gap(work, todo)):
         yield Waiting(model.name, behind, model.name), behind
+
+
+def _published(run: RunContext, model: Model) -> IntervalSet:
+    """The cells that a workspace is about to replace."""
+    follows = run.environment.follows
+    if not run.environment.is_workspace or follows is None:
+        return IntervalSet.empty()
+    return run.store.view(follows).ready(model.name)
 
 
 def _behind_a_gap(work: Work, todo: IntervalSet) -> IntervalSet:

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.snapshots.batch import GAP
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from backfill_assets.execution.frozen_code import FrozenCode
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.environment import Environment, Pointer
@@ -43,6 +46,9 @@ class RunContext:
         plan_id: the plan served; None for a gap fill.
         changed: models whose loaded logic is not what the environment runs.
         published: what a person who launched this run by hand wants of published cells.
+        fills: the reason that batches of gaps give.
+        frozen: the code that the run's plan was made for, and a look at what is there now; None
+            where no plan is served.
     """
 
     store: Store
@@ -59,6 +65,8 @@ class RunContext:
     plan_id: str | None = None
     changed: tuple[str, ...] = ()
     published: Published = Published.KEPT
+    fills: str = GAP
+    frozen: FrozenCode | None = None
 
     @property
     def rebuilds(self) -> bool:

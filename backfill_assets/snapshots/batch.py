@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval import Interval
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 GAP = "gap"
 """The reason of a batch that fills cells which are not ready: nobody's history changes."""
+
+EMPTY = "empty"
+"""The reason of a batch that records its cells as ready without a row, because a plan says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class BatchCommit:
     """All that a commit says of itself, in Delta's `userMetadata`.
 
     Every field of the ready records can be read back from here, so the state can be rebuilt from
-    the tables' own commits.
+    the tables' own commits. `emptied` are cells that the commit took away: not ready any more.
     """
 
     batch_id: str
@@ -101,6 +104,7 @@ class BatchCommit:
     inputs: tuple[InputPin, ...]
     cells: tuple[CommittedCell, ...]
     audits: tuple[AuditResult, ...]
+    emptied: IntervalSet = field(default_factory=IntervalSet.empty)
 
     def to_json(self) -> str:
         """Write as the text of a commit's `userMetadata`."""

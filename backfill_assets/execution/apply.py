@@ -1,0 +1,145 @@
+"""Apply a plan: build its cells where nobody reads, with the one write path, and say what is left.
+
+    refuse -> fill gaps in the environment -> open the workspace -> run_graph in it -> built
+
+Applying again goes on with exactly what is left. An unprotected environment is promoted at once; a
+protected one waits for `promote`: the place where approvals will stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Unpack
+
+from backfill_assets.execution.events import Committed, Failed
+from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.leftover import BUILT_APART, left_in
+from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.promotion import promote
+from backfill_assets.execution.refusals import refuse
+from backfill_assets.execution.stopwatch import Stopwatch
+from backfill_assets.execution.workspace import open_workspace, scope
+from backfill_assets.planning.plan import Build
+from backfill_assets.snapshots.batch import EMPTY, GAP
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.execution.events import Event
+    from backfill_assets.execution.promotion import Promoted
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.state.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """How far a plan has come.
+
+    Attributes:
+        plan_id: the plan.
+        status: ``applying`` when something is left, ``built``, or ``promoted``.
+        events: what happened, by model.
+        left: the planned cells that still need work, by model.
+        promoted: what was published; None where that still waits.
+    """
+
+    plan_id: str
+    status: PlanStatus
+    events: Mapping[str, tuple[Event, ...]] = field(default_factory=dict[str, "tuple[Event, ...]"])
+    left: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
+    promoted: Promoted | None = None
+
+    @property
+    def failed(self) -> tuple[Failed, ...]:
+        """Every batch that failed."""
+        return tuple(
+            one for told in self.events.values() for one in told if isinstance(one, Failed)
+        )
+
+
+def apply_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) -> Applied:
+    """Build what a plan says, and on an unprotected environment publish it.
+
+    Raises:
+        ExpiredPlanError: it is too old.
+        EditedPlanError: it is not the plan that the state keeps under its id.
+        PlanEndedError: it is promoted, abandoned or taken back already.
+        CodeChangedError: a model was edited since; also when it is edited meanwhile.
+        StalePlanError: cells or columns that it reads or rewrites have moved.
+        PlanConflictError: another plan is at work on the same cells.
+    """
+    return applied(Operation(store=store, loaded=loaded, plan=plan, **means))
+
+
+def applied(op: Operation) -> Applied:
+    """Apply a plan for somebody; see `apply_plan`."""
+    refuse(op)
+    watch, plan = Stopwatch(), op.plan
+    if op.store.plan(plan.plan_id).status is PlanStatus.PROPOSED:
+        op.store.set_plan_status(plan.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
+        op.tell("applying")
+    events = _fill_gaps(op)
+    if _publishes_nothing(plan):
+        return _filled(op, events)
+    open_workspace(op, op.environment())
+    run = replace(op.workspace(), until=plan.until, fills=EMPTY if plan.request.empty else GAP)
+    events |= _run(
+        op, run, {one.model: one.cells for one in plan.models if one.build in BUILT_APART}
+    )
+    watch.lap("compute")
+    if run.frozen is not None:
+        run.frozen.check()
+    left = left_in(run, plan)
+    op.tell("built" if not left else "stopped", **_figures(events), seconds=watch.timing().compute)
+    if left:
+        return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
+    op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.BUILT)
+    if plan.protected:
+        return Applied(plan.plan_id, PlanStatus.BUILT, events)
+    return Applied(plan.plan_id, PlanStatus.PROMOTED, events, promoted=promote(op))
+
+
+def _fill_gaps(op: Operation) -> dict[str, tuple[Event, ...]]:
+    """Fill what nobody has published in the environment's own tables, by the ordinary run."""
+    cells = {one.model: one.cells for one in op.plan.models if one.build is Build.GAP_FILL}
+    if not cells:
+        return {}
+    return _run(op, replace(op.environment(), until=op.plan.until), cells)
+
+
+def _run(
+    op: Operation, run: RunContext, cells: Mapping[str, IntervalSet]
+) -> dict[str, tuple[Event, ...]]:
+    return run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
+
+
+def _publishes_nothing(plan: Plan) -> bool:
+    return not scope(plan.models) and not plan.removed
+
+
+def _filled(op: Operation, events: dict[str, tuple[Event, ...]]) -> Applied:
+    """End a plan that only fills gaps: they are published as soon as they are committed."""
+    plan, view = op.plan, op.environment().view()
+    unready = {one.model: one.cells - view.ready(one.model) for one in plan.models}
+    left = {name: cells for name, cells in unready.items() if cells}
+    op.tell("filled" if not left else "stopped", **_figures(events))
+    if left:
+        return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
+    op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.PROMOTED)
+    return Applied(plan.plan_id, PlanStatus.PROMOTED, events)
+
+
+def _figures(events: Mapping[str, tuple[Event, ...]]) -> dict[str, object]:
+    """Count what an apply has done, to be held against the estimate."""
+    done = [one for told in events.values() for one in told if isinstance(one, Committed)]
+    failed = [one for told in events.values() for one in told if isinstance(one, Failed)]
+    return {
+        "batches": len(done),
+        "failed": len(failed),
+        "rows": sum(one.rows for one in done),
+        "batch_seconds": sum(one.timing.total for one in done),
+    }

@@ -1,0 +1,74 @@
+"""Carry over: what an environment published after a plan was made, computed with the new logic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.events import Failed
+from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.leftover import BUILT_APART, as_text, todo, work_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan import Build
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.execution.operation import Operation
+    from backfill_assets.planning.plan import ModelPlan
+    from backfill_assets.snapshots.state_view import StateView
+
+
+class CarryOverError(BackfillAssetsError):
+    """Cells that were published after a plan was made can't be computed with the new logic."""
+
+    def __init__(self, plan_id: str, cells: Mapping[str, str], errors: tuple[str, ...]) -> None:
+        self.plan_id, self.cells, self.errors = plan_id, dict(cells), errors
+        listed = "; ".join(f"{model}: {ranges}" for model, ranges in cells.items())
+        why = f" ({errors[0]})" if errors else ""
+        super().__init__(
+            f"cells were published after plan {plan_id} was made, and can't be carried over: "
+            f"{listed}{why}. Nothing was published; see `backfill batches`, then promote again"
+        )
+
+
+def carried_over(op: Operation) -> dict[str, IntervalSet]:
+    """Compute in the plan's workspace what was published meanwhile, and say what that was.
+
+    Raises:
+        CarryOverError: some of it can't be computed, or fails its audits.
+    """
+    cells = lacking(op)
+    if not cells:
+        return {}
+    run = op.workspace()
+    events = run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
+    if left := lacking(op):
+        told = (one for each in events.values() for one in each if isinstance(one, Failed))
+        raise CarryOverError(op.plan_id, as_text(run.graph, left), tuple(one.error for one in told))
+    return cells
+
+
+def lacking(op: Operation) -> dict[str, IntervalSet]:
+    """Give the cells that the environment published meanwhile and that need work, by model."""
+    run = op.workspace()
+    view, published = run.view(), op.store.view(op.plan.environment)
+    found: dict[str, IntervalSet] = {}
+    for one in op.plan.models:
+        if one.build not in BUILT_APART:
+            continue
+        model = run.graph.model(one.model)
+        since = model.cadence.snap_out(_published(published, one, op.plan.seen))
+        cells = (todo(work_of(run, view, one.model)) & since) - one.cells
+        found |= {one.model: cells} if cells else {}
+    return found
+
+
+def _published(view: StateView, one: ModelPlan, seen: int) -> IntervalSet:
+    """Give what a new table must hold too: all that is published; else what was built since."""
+    if one.build is Build.NEW_VERSION:
+        return view.ready(one.model)
+    state = view.models.get(one.model)
+    return IntervalSet.of(
+        run.interval for run in (state.runs if state else ()) if run.built_at > seen
+    )

@@ -1,0 +1,61 @@
+"""What is left to do in a plan: the one rule on its workspace, within its cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.plan import Build
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.needs_work import Work
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.state_view import StateView
+
+BUILT_APART = (Build.NEW_VERSION, Build.IN_PLACE)
+"""Where cells are built in the plan's workspace."""
+
+
+class PlanUnfinishedError(BackfillAssetsError):
+    """Planned cells do not hold audited data that fits together yet."""
+
+    def __init__(self, plan_id: str, left: Mapping[str, str]) -> None:
+        self.plan_id, self.left = plan_id, dict(left)
+        listed = "; ".join(f"{model}: {cells}" for model, cells in left.items())
+        super().__init__(
+            f"plan {plan_id} is not built to the end, nothing was published. Left are {listed}. "
+            f"`backfill apply {plan_id}` goes on with exactly these"
+        )
+
+
+def left_in(run: RunContext, plan: Plan) -> dict[str, IntervalSet]:
+    """Give the plan's cells that still need work in its workspace, by model."""
+    view, found = run.view(), dict[str, IntervalSet]()
+    for one in plan.models:
+        if one.build in BUILT_APART:
+            cells = todo(work_of(run, view, one.model)) & one.cells
+            found |= {one.model: cells} if cells else {}
+    return found
+
+
+def work_of(run: RunContext, view: StateView, name: str) -> Work:
+    """Apply the rule to one model of a run's environment."""
+    model, reads = run.graph.model(name), run.reads.get(name)
+    return needs_work(run.graph, view, model, now=run.until, reads=reads)
+
+
+def todo(work: Work) -> IntervalSet:
+    """Every gap and every stale cell, those that wait included."""
+    return work.gaps | work.stale_cells
+
+
+def as_text(graph: Graph, cells: Mapping[str, IntervalSet]) -> dict[str, str]:
+    """Write cells by model as ranges."""
+    return {name: ranges_text(graph.model(name).cadence, found) for name, found in cells.items()}

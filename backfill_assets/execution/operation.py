@@ -1,0 +1,95 @@
+"""An operation on a plan: who does it, and with what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+from backfill_assets.execution.frozen_code import FrozenCode
+from backfill_assets.execution.opening import look
+from backfill_assets.snapshots.environment import workspace_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from backfill_assets.execution.events import Listener
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.state.store import Store
+
+
+class Means(TypedDict):
+    """What every operation on a plan is given.
+
+    Attributes:
+        spark: gives the Spark session, started on first use.
+        data_root: folder or URI under which tables lie.
+        clock: gives the instant (UTC).
+        run_id: of this run or process.
+        who: the person or run that asks for it.
+        listener: called with each thing that happens to cells, from one thread only.
+        batches_at_once: the limit of the process.
+        code: gives the fingerprints of the declarations as they are on disk at this moment.
+        why: the reason, in words.
+    """
+
+    spark: Callable[[], Any]
+    data_root: str
+    clock: Callable[[], datetime]
+    run_id: str
+    who: str
+    listener: NotRequired[Listener]
+    batches_at_once: NotRequired[int]
+    code: NotRequired[Callable[[], Mapping[str, str]] | None]
+    why: NotRequired[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """Somebody who works on a plan, and what with; see `Means`."""
+
+    store: Store
+    loaded: Graph
+    plan: Plan
+    spark: Callable[[], Any]
+    data_root: str
+    clock: Callable[[], datetime]
+    run_id: str
+    who: str
+    listener: Listener = lambda _: None
+    batches_at_once: int = 1
+    code: Callable[[], Mapping[str, str]] | None = None
+    why: str = ""
+
+    @property
+    def plan_id(self) -> str:
+        """The plan."""
+        return self.plan.plan_id
+
+    def environment(self) -> RunContext:
+        """Look at the environment whose history the plan changes."""
+        return self._run(self.plan.environment)
+
+    def workspace(self) -> RunContext:
+        """Open a run in the plan's workspace."""
+        run = self._run(workspace_name(self.plan_id))
+        frozen = FrozenCode.of(self.plan, self.code) if self.code else None
+        return replace(run, frozen=frozen)
+
+    def tell(self, event: str, **detail: object) -> None:
+        """Add to the plan's history."""
+        self.store.tell(self.plan_id, event, who=self.who, why=self.why, detail=detail)
+
+    def _run(self, environment: str) -> RunContext:
+        run = look(
+            self.store,
+            self.loaded,
+            environment=environment,
+            spark=self.spark,
+            data_root=self.data_root,
+            clock=self.clock,
+            run_id=self.run_id,
+        )
+        return replace(run, plan_id=self.plan_id)

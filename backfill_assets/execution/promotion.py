@@ -1,0 +1,118 @@
+"""Promote a plan: everything that it built becomes what its environment reads, at once.
+
+    carry over what was published meanwhile -> nothing left, nothing moved, checks pass
+    -> intent -> locks -> look again -> copy what really differs -> one transaction
+
+The transaction is `Store.publish`; before it nobody reads anything of the plan. Approvals will stand
+in front of all this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Unpack
+
+from backfill_assets.execution.carrying_over import carried_over, lacking
+from backfill_assets.execution.leftover import PlanUnfinishedError, as_text, left_in
+from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.promotion_steps import concerned, steps_of
+from backfill_assets.execution.publishing import Prepared, publish
+from backfill_assets.execution.refusals import PlanEndedError, refuse_stale
+from backfill_assets.execution.strategy_checks import check_strategies
+from backfill_assets.snapshots.publication import Intent, PublicationKind
+from backfill_assets.snapshots.stored_plan import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.state.store import Store
+
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """What a promotion has published.
+
+    Attributes:
+        plan_id: the plan.
+        number: of the publication, on the state's counter.
+        appended: cells that the environment published after the plan was made, by model: computed
+            with the new logic and appended after approval.
+        removed: models that the environment does not run any more.
+    """
+
+    plan_id: str
+    number: int
+    appended: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
+    removed: tuple[str, ...] = ()
+
+
+class _NewCellsError(Exception):
+    """The environment has published more cells while the locks were taken."""
+
+
+def promote_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) -> Promoted:
+    """Publish what a plan has built.
+
+    Raises:
+        PlanEndedError: it was never applied, or is promoted or abandoned already.
+        PlanUnfinishedError: planned cells are not ready; nothing was published.
+        StalePlanError: cells or columns that it reads or rewrites have moved.
+        StrategyCheckError: a strategy's check fails.
+        SliceLeakError: rows outside the plan's slice would change.
+    """
+    return promote(Operation(store=store, loaded=loaded, plan=plan, **means))
+
+
+def promote(op: Operation) -> Promoted:
+    """Publish what a plan has built, for somebody; see `promote_plan`."""
+    status = op.store.plan(op.plan_id).status
+    if status not in OPEN:
+        raise PlanEndedError(op.plan_id, status)
+    appended: dict[str, IntervalSet] = {}
+    for _ in range(_TRIES):
+        for name, cells in carried_over(op).items():
+            appended[name] = appended[name] | cells if name in appended else cells
+        _check(op)
+        check_strategies(op)
+        try:
+            number = publish(op.environment(), _intent(op), lambda: _prepared(op))
+        except _NewCellsError:
+            continue
+        op.tell("published", number=number, appended=_shown(op, appended))
+        return Promoted(op.plan_id, number, appended, op.plan.removed)
+    raise PlanUnfinishedError(op.plan_id, as_text(op.workspace().graph, lacking(op)))
+
+
+def _shown(op: Operation, cells: Mapping[str, IntervalSet]) -> dict[str, str]:
+    return as_text(op.environment().graph, cells)
+
+
+def _check(op: Operation) -> None:
+    """Refuse unless the rule finds nothing left, in a world that is as the plan saw it."""
+    refuse_stale(op)
+    run = op.workspace()
+    if left := left_in(run, op.plan):
+        raise PlanUnfinishedError(op.plan_id, as_text(run.graph, left))
+
+
+def _intent(op: Operation) -> Intent:
+    return Intent(
+        plan_id=op.plan_id,
+        environment=op.plan.environment,
+        kind=PublicationKind.PROMOTE,
+        holder=op.run_id,
+        versions=concerned(op),
+    )
+
+
+def _prepared(op: Operation) -> Prepared:
+    """Under the locks: look again, and decide what moves."""
+    if lacking(op):
+        raise _NewCellsError
+    _check(op)
+    return Prepared(steps_of(op), op.plan.removed, op.who, op.why)

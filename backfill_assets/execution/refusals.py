@@ -1,0 +1,161 @@
+"""What keeps a plan from being applied, all of it found before the first write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.frozen_code import FrozenCode
+from backfill_assets.execution.plan_state import open_plans
+from backfill_assets.execution.workspace import planned_snapshots, scope
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.planning.in_flight import in_flight
+from backfill_assets.planning.plan_json import content_hash
+from backfill_assets.planning.plan_state import PlanState
+from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from backfill_assets.execution.operation import Operation
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan import InFlight
+
+
+class ExpiredPlanError(BackfillAssetsError):
+    """A plan is too old to be applied."""
+
+    def __init__(self, plan_id: str, expired_at: datetime) -> None:
+        self.plan_id, self.expired_at = plan_id, expired_at
+        super().__init__(
+            f"plan {plan_id} expired at {expired_at:%Y-%m-%d %H:%M} UTC, nothing was written; make it "
+            "again, so that it says what there is to do now"
+        )
+
+
+class EditedPlanError(BackfillAssetsError):
+    """A plan is not the one that the state keeps under its id."""
+
+    def __init__(self, plan_id: str) -> None:
+        self.plan_id = plan_id
+        super().__init__(
+            f"plan {plan_id} is not what was saved under this id: its file was edited. Nothing was "
+            "written; a plan is never changed, make a new one"
+        )
+
+
+class PlanEndedError(BackfillAssetsError):
+    """A plan's life is over."""
+
+    def __init__(self, plan_id: str, status: PlanStatus) -> None:
+        self.plan_id, self.status = plan_id, status
+        super().__init__(
+            f"plan {plan_id} is {status.value} already, nothing was written; make a new plan for what "
+            "is still to be done"
+        )
+
+
+class StalePlanError(BackfillAssetsError):
+    """What a plan reads or rewrites is not what it saw when it was made."""
+
+    def __init__(self, plan_id: str, moved: tuple[str, ...]) -> None:
+        self.plan_id, self.moved = plan_id, moved
+        super().__init__(
+            f"plan {plan_id} is stale, nothing was written: {'; '.join(moved)}. Make it again, so that "
+            "it says what there is to do now"
+        )
+
+
+class PlanConflictError(BackfillAssetsError):
+    """Another plan is at work where this one wants to be."""
+
+    def __init__(self, plan_id: str, conflicts: tuple[InFlight, ...], graph: Graph) -> None:
+        self.plan_id, self.conflicts = plan_id, conflicts
+        listed = "; ".join(
+            f"{one.model} {ranges_text(graph.model(one.model).cadence, one.cells) or '(its table)'} "
+            f"by {one.who}"
+            for one in conflicts
+        )
+        super().__init__(
+            f"plan {plan_id} overlaps with what others are at, nothing was written: {listed}. Promote "
+            "or abandon that first, then make this plan again"
+        )
+
+
+def refuse(op: Operation) -> None:
+    """Refuse a plan that is not what was shown, or whose world has moved.
+
+    Raises:
+        ExpiredPlanError: it is too old.
+        EditedPlanError: it is not the plan that the state keeps under its id.
+        PlanEndedError: it is promoted, abandoned or taken back already.
+        CodeChangedError: a model was edited since.
+        StalePlanError: cells, columns or snapshots that it reads or rewrites have moved.
+        PlanConflictError: another plan is at work on the same cells.
+    """
+    plan, stored = op.plan, op.store.plan(op.plan_id)
+    if stored.content_hash != content_hash(plan):
+        raise EditedPlanError(plan.plan_id)
+    if stored.status not in (PlanStatus.PROPOSED, *OPEN):
+        raise PlanEndedError(plan.plan_id, stored.status)
+    _refuse_other_code(op)
+    if stored.status is PlanStatus.PROPOSED:
+        if plan.expires_at <= op.clock():
+            raise ExpiredPlanError(plan.plan_id, plan.expires_at)
+        _refuse_conflicts(op)
+        refuse_stale(op)
+
+
+def refuse_stale(op: Operation) -> None:
+    """Refuse a plan when something that it reads or rewrites is not as it saw it.
+
+    Raises:
+        StalePlanError: it lists what.
+    """
+    environment = op.environment()
+    found = [*_pointers_moved(op), *_snapshots_moved(op, environment)]
+    if found:
+        raise StalePlanError(op.plan_id, tuple(found))
+
+
+def _refuse_other_code(op: Operation) -> None:
+    loaded = {name: one.fingerprint.id for name, one in snapshots_of(op.loaded).items()}
+    FrozenCode.of(op.plan, lambda: loaded).check()
+    if op.code is not None:
+        FrozenCode.of(op.plan, op.code).check()
+
+
+def _refuse_conflicts(op: Operation) -> None:
+    others = tuple(one for one in open_plans(op.store) if one.plan_id != op.plan_id)
+    state = PlanState(op.environment().view(), open_plans=others)
+    conflicts = [one for one in in_flight(op.plan.models, state) if one.blocks]
+    if conflicts:
+        raise PlanConflictError(op.plan_id, tuple(conflicts), op.environment().graph)
+
+
+def _pointers_moved(op: Operation) -> Iterator[str]:
+    """Hold the environment's pointers against those that the plan saw."""
+    pointers = op.store.pointers(op.plan.environment)
+    for one in scope(op.plan.models):
+        at = pointers.get(one.model)
+        if at is None and one.old_version:
+            yield f"{one.model} is not in '{op.plan.environment}' any more"
+        elif at is not None and at.version not in (one.old_version, one.version):
+            yield (
+                f"{one.model} is read from {at.version}, the plan saw "
+                f"{one.old_version or 'no table of it'}"
+            )
+        elif at is not None and one.old_version and at.fingerprint != one.old_fingerprint:
+            yield f"{one.model} runs another snapshot than the plan saw"
+
+
+def _snapshots_moved(op: Operation, environment: RunContext) -> Iterator[str]:
+    """Find models whose snapshot would be another one: what they read has been changed since."""
+    snapshots = planned_snapshots(op, environment)
+    for one in op.plan.models:
+        found = snapshots.get(one.model)
+        if found is not None and found.fingerprint.id != one.fingerprint:
+            yield f"{one.model} reads models that '{op.plan.environment}' runs otherwise by now"

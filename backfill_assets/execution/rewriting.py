@@ -1,0 +1,93 @@
+"""Rewrite published cells: one commit that names itself, so that it is made once whoever makes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval import Interval, instant_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.batch import BatchCommit, CommittedCell
+from backfill_assets.snapshots.publication import PROMOTED
+from backfill_assets.snapshots.snapshot import stored_model
+from backfill_assets.warehouse.copies import copy_cells, find_commit, restore_cells
+from backfill_assets.warehouse.session import batch_session
+from backfill_assets.warehouse.tables import Table
+from backfill_assets.warehouse.ticket import Ticket
+
+if TYPE_CHECKING:
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.snapshots.environment import Layer, Pointer
+    from backfill_assets.snapshots.publication import Intent
+    from backfill_assets.state.locks import CommitLock
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Cells of a published table that become what another table, or an older pin of it, holds.
+
+    Attributes:
+        source: where their rows come from.
+        cells: all that the source answers for.
+        differing: those whose rows are not what is published.
+        emptied: cells that it takes away.
+    """
+
+    source: Layer
+    cells: IntervalSet
+    differing: IntervalSet
+    emptied: IntervalSet = field(default_factory=IntervalSet.empty)
+
+
+def rewritten(
+    run: RunContext, intent: Intent, pointer: Pointer, rewrite: Rewrite, lock: CommitLock
+) -> int:
+    """Make a rewrite's commit, unless it is in the log already, and give its delta_version."""
+    path = run.store.version_path(pointer.version)
+    commit = _commit(run, intent, pointer, rewrite, lock)
+    known = find_commit(path, run.store.known_head(pointer.version), commit.batch_id)
+    if known is not None:
+        return known.delta_version
+    session = batch_session(run.spark())
+    model = stored_model(run.store.snapshot_definition(pointer.fingerprint))
+    ticket = Ticket(path, pointer.version, lock.token, commit.to_json())
+    source, touched = rewrite.source, rewrite.differing | rewrite.emptied
+    if source.version == pointer.version:
+        done = restore_cells(session, model, source.delta_version, touched, ticket)
+    else:
+        table = Table(run.store.version_path(source.version), source.delta_version)
+        done = copy_cells(session, model, table, rewrite.cells, touched, ticket)
+    return done.delta_version
+
+
+def _commit(
+    run: RunContext, intent: Intent, pointer: Pointer, rewrite: Rewrite, lock: CommitLock
+) -> BatchCommit:
+    """Say all about a rewrite: what its cells hold is what they held where they come from."""
+    hull = (rewrite.cells | rewrite.emptied).hull() or _NOWHERE
+    source = rewrite.source
+    records = run.store.ready_records(source.version, source.delta_version)
+    return BatchCommit(
+        batch_id=f"{intent.plan_id}:{intent.number}:{pointer.model}",
+        environment=pointer.environment,
+        model=pointer.model,
+        version=pointer.version,
+        fingerprint=pointer.fingerprint,
+        interval=hull,
+        run_id=run.run_id,
+        root_id=run.root_id,
+        plan_id=intent.plan_id,
+        reason=PROMOTED,
+        attempt=1,
+        built_at=intent.number,
+        token=lock.token,
+        started_at=run.clock(),
+        inputs=(),
+        cells=tuple(
+            CommittedCell(one.cell, one.content) for one in records if one.cell in rewrite.cells
+        ),
+        audits=(),
+    )
+
+
+_NOWHERE = Interval(instant_of(0), instant_of(1))

@@ -1,0 +1,109 @@
+"""A turn at one table: its commit lock, and its head made the one that the state knows.
+
+Delta's history is linear, so a pin is a prefix of it. Before a holder commits, the head must be the
+one that the state knows; if it isn't, the unknown commits are adopted (audited batches of ours whose
+recording was cut off) or taken back (anything else).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.batch import BatchCommit
+from backfill_assets.state.locks import TableLockedError
+from backfill_assets.warehouse.commit import fence, is_ours, restore
+from backfill_assets.warehouse.tables import (
+    CorruptTableError,
+    head,
+    last_token,
+    logged_commits,
+)
+
+if TYPE_CHECKING:
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.state.locks import CommitLock
+
+LONGEST_WAIT = 1800.0
+"""Seconds that a batch waits for its turn before it gives up, saying who holds the lock."""
+
+
+class ForeignTableError(BackfillAssetsError):
+    """A table lies where a version's own table would be made."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"there is a table at '{path}' that no batch of ours began; move it away, or adopt it, "
+            "before this version is filled"
+        )
+
+
+def take(run: RunContext, version: str, holder: str) -> CommitLock:
+    """Take a table's commit lock when it is free; whoever held it before can't commit any more.
+
+    Raises:
+        TableLockedError: another live holder has it and did not give it back in time.
+        PromotionPendingError: an unfinished promotion comes first.
+    """
+    path = run.store.version_path(version)
+    patience = Retrying(
+        retry=retry_if_exception_type(TableLockedError),
+        wait=wait_random_exponential(multiplier=0.05, max=1.0),
+        stop=stop_after_delay(LONGEST_WAIT),
+        reraise=True,
+    )
+    token = last_token(path, version)
+    lock = patience(run.store.take_commit_lock, version, holder, above=token)
+    try:
+        if lock.taken_over and head(path) >= 0:
+            fence(run.spark(), path, app_id=version, token=lock.token)
+    except BaseException:
+        run.store.release_commit_lock(lock)
+        raise
+    return lock
+
+
+def reconcile(run: RunContext, lock: CommitLock) -> bool:
+    """Adopt or take back every commit that the state does not know, oldest first.
+
+    Returns:
+        Whether commits were adopted.
+
+    Raises:
+        ForeignTableError: something else lies where the version's table belongs.
+        CorruptTableError: the table's log is damaged, or lacks commits that the state knows.
+    """
+    path = run.store.version_path(lock.version)
+    adopted, known, newest = False, run.store.known_head(lock.version), head(path)
+    if newest < known:
+        found = f"it ends at commit {newest}, though commit {known} is recorded"
+        raise CorruptTableError(path=path, found=found)
+    for logged in logged_commits(path, known):
+        commit = BatchCommit.from_json(logged.metadata)
+        if commit is not None and commit.version == lock.version:
+            run.store.record(
+                commit,
+                lock,
+                logged.delta_version,
+                bytes_written=logged.bytes_added,
+                finished_at=run.clock(),
+            )
+            adopted = True
+        elif is_ours(logged.metadata):
+            run.store.advance_head(lock, logged.delta_version)
+        else:
+            _take_back(run, path, lock)
+            break
+    return adopted
+
+
+def _take_back(run: RunContext, path: str, lock: CommitLock) -> None:
+    """Bring the table back to the last head that the state knows: nobody audited what follows."""
+    known = run.store.known_head(lock.version)
+    if known < 0:
+        raise ForeignTableError(path)
+    restored = restore(run.spark(), path, known, app_id=lock.version, token=lock.token)
+    run.store.advance_head(lock, restored.delta_version)
