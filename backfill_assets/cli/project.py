@@ -106,13 +106,14 @@ def open_store(settings: Settings) -> Store:
 def opened_run(environment: str, *, run_id: str | None = None) -> Iterator[RunContext]:
     """Open a run of one environment, and close state and Spark after it."""
     settings = read_settings()
-    graph = load_graph(settings)
+    loaded = load(settings)
     store = open_store(settings)
     spark = LazySpark(settings)
     try:
         yield open_run(
             store,
-            graph,
+            loaded.graph,
+            worked_out=loaded,
             environment=environment,
             spark=spark,
             data_root=settings.data_root,

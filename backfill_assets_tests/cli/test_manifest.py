@@ -145,7 +145,7 @@ def test_a_file_that_has_gone_is_missed(shop: Shop):
     shop.load()
     (shop.package / "visits.sql").unlink()
 
-    with pytest.raises(DeclarationError, match="no SQL file 'visits.sql' beside"):
+    with pytest.raises(DeclarationError, match=r"no SQL file 'visits\.sql' beside"):
         shop.load()
 
 
