@@ -10,7 +10,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.fingerprint import changed_models
 from backfill_assets.models.graph import CycleInGraphError, Graph
 from backfill_assets.models.lineage import lineage_of
-from backfill_assets.planning.selecting import selected, upstream_of
+from backfill_assets.planning.selecting import following, selected, upstream_of
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def intended(
     """
     snapshots = loaded.snapshots if loaded is not None else snapshots_of(graph)
     gone = tuple(name for name in sorted(state.running) if name not in graph.models)
-    chosen = selected(graph, request.select, gone=gone)
+    chosen = _chosen(request, graph, gone)
     helpers = frozenset(upstream_of(graph, chosen & {*graph.models}) - chosen)
     chosen, helpers = _with_new_upstreams(request, state, chosen, helpers)
     removed = tuple(name for name in gone if name in chosen)
@@ -116,6 +116,14 @@ def intended(
         removed=removed,
         traced=dict(loaded.reads) if loaded is not None and as_loaded else {},
     )
+
+
+def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozenset[str]:
+    """Name what is selected; without a selection what is restated, and its readers."""
+    restated = {one.name for one in request.restate}
+    if restated and not request.select:
+        return following(graph, restated)
+    return selected(graph, request.select, gone=gone) | (restated & {*graph.models})
 
 
 def _with_new_upstreams(

@@ -107,3 +107,14 @@ def downstream_of(graph: Graph, names: Iterable[str]) -> set[str]:
             reached.add(name)
             found.add(name)
     return found
+
+
+def following(graph: Graph, names: Iterable[str]) -> frozenset[str]:
+    """Name these models, those that read these sources, and all that is downstream of them."""
+    wanted = {*names}
+    found = {
+        name
+        for name in graph.order
+        if name in wanted or any(up.name in wanted for up in graph.models[name].reads)
+    }
+    return frozenset(found | downstream_of(graph, found))

@@ -20,7 +20,9 @@ from backfill_assets.intervals.parse_range import (
 from backfill_assets.intervals.required import inherited, missing, required
 from backfill_assets.intervals.restated import restated
 from backfill_assets.planning.batching import batches, unblocked, waits_for
+from backfill_assets.planning.late import late_cells
 from backfill_assets_tests.vectors import translate as tr
+from backfill_assets_tests.vectors.restating import auto_restate, restate
 
 Json = Any
 
@@ -43,8 +45,6 @@ def answer(case: dict[str, Json]) -> Json:
     strange = sorted(case["call"].keys() - {"fn", *words.split()})
     strange += sorted({word for model in models for word in tr.not_understood(model)})
     strange += sorted((case.get("state") or {}).keys() - {"intervals"})
-    if fn in WALKS_MISSING and any(model.get("lookback") for model in models):
-        strange.append("lookback")
     if strange:
         raise NotSupportedYet(f"{name} with {', '.join(strange)}")
     try:
@@ -132,7 +132,25 @@ def _missing(
         end_bounded=end_bounded,
         partials=partials,
     )
-    return missing(cadence, cells, tr.state_of(model) | tr.state_of(case))
+    gaps = missing(cadence, cells, tr.state_of(model) | tr.state_of(case))
+    return _with_late(case, model, gaps, cells)
+
+
+def _with_late(
+    case: dict[str, Json], model: dict[str, Json], gaps: IntervalSet, cells: IntervalSet
+) -> IntervalSet:
+    """The cells before each new one that late rows may belong to, inside the requested range.
+
+    A model that has ended has no new cells, but what would have been its last one still counts.
+    """
+    cadence, window = tr.cadence_of(model), model.get("lookback") or 0
+    if cadence.end is not None and window:
+        end = case["call"].get("end")
+        asked = tr.now_of(case) if end is None else end_at(end, cadence.tz)
+        until = cadence.floor(min(asked, tr.now_of(case)))
+        if until > cadence.end:
+            gaps |= IntervalSet.of([Interval(cadence.shift(until, -1), until)])
+    return late_cells(cadence, gaps, window) & cells
 
 
 def _bounds(
@@ -211,7 +229,7 @@ FUNCTIONS = {
     "cron": (_cron, "at"),
     "batches": (_batches, _MISSING),
     "interval_diff": (_interval_diff, "a b uninterrupted"),
+    "restate": (restate, f"{_RANGE} restate merged is_dev environment ignore_cron"),
+    "auto_restate": (auto_restate, "execution_time"),
 }
 """What answers a call, and the words of the call that it understands."""
-
-WALKS_MISSING = (_missing_intervals, _plan_missing_intervals, _batches)

@@ -24,6 +24,9 @@ SUPPORTED = (
     "cron",
     "partials",
     "batching",
+    "lookback",
+    "end_bounded",
+    "restatement",
     "ours",
 )
 """The files that this stage answers; the others wait for the stage that builds what they ask."""

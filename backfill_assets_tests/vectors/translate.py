@@ -57,12 +57,20 @@ WORDS = {
     "start",
     "state",
 }
+RESTATEMENT_WORDS = {
+    "auto_restatement_cron",
+    "auto_restatement_intervals",
+    "next_auto_restatement",
+    "unpaused",
+}
 
 
 def not_understood(model: dict[str, Json]) -> set[str]:
     """What a case says about a model that we have no words for."""
     kind = model.get("kind") or "INCREMENTAL_BY_TIME_RANGE"
-    return (model.keys() - WORDS) | ({f"kind {kind}"} - {f"kind {each}" for each in KINDS})
+    return (model.keys() - WORDS - RESTATEMENT_WORDS) | (
+        {f"kind {kind}"} - {f"kind {each}" for each in KINDS}
+    )
 
 
 def cadence_of(model: dict[str, Json], start: datetime | None = None) -> Cadence:
