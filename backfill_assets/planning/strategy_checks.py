@@ -1,0 +1,277 @@
+"""The checks that a strategy adds before its promotion, made on checksums of cells alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audit import RowRule, not_null
+from backfill_assets.planning.request import Strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.content import Content
+    from backfill_assets.models.model import Model
+
+Cells: TypeAlias = "Mapping[Interval, Content]"
+
+_ROW_SET = "(rows)"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What one check found.
+
+    Attributes:
+        name: of the check.
+        passed: whether the promotion may go on; a warning never stops it.
+        text: the numbers, in words.
+        blocking: False for a warning.
+    """
+
+    name: str
+    passed: bool
+    text: str
+    blocking: bool = True
+
+    @property
+    def stops(self) -> bool:
+        """Whether the promotion must not happen."""
+        return self.blocking and not self.passed
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the plan explains: the model's `Difference`, or everything for one that is restated.
+
+    Attributes:
+        rows: whether the row set may differ; then every column may.
+        columns: columns that may differ; None for all.
+        cells: cells in which anything may differ, because what they read had changed anyway.
+    """
+
+    rows: bool = True
+    columns: frozenset[str] | None = None
+    cells: IntervalSet = field(default_factory=IntervalSet.empty)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much that nobody explains a full rebuild may bring along.
+
+    Attributes:
+        rows: of the total number of rows, as a fraction.
+        cells: of the cells, as a fraction.
+    """
+
+    rows: float = 0.001
+    cells: float = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class CellDifference:
+    """A cell that holds something else than before.
+
+    Attributes:
+        cell: the interval.
+        rows: whether other rows are in it.
+        columns: columns with other values, those that are gone included; new ones are none.
+    """
+
+    cell: Interval
+    rows: bool
+    columns: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is held against what.
+
+    Attributes:
+        old: what each cell holds that the environment publishes now.
+        new: what each cell would hold after the promotion, those that stay included.
+        planned: the cells that the plan builds.
+        expected: what the plan explains.
+        coverage: per new column, the fraction of its rows that have a value and the one declared
+            (`declared_coverage`); None leaves the check out.
+    """
+
+    old: Cells
+    new: Cells
+    planned: IntervalSet
+    expected: Expected = field(default_factory=Expected)
+    coverage: Mapping[str, tuple[float, float]] | None = None
+
+
+def check(
+    strategy: Strategy, compared: Comparison, limits: Limits | None = None
+) -> tuple[CheckResult, ...]:
+    """Make the checks of a model's strategy.
+
+    Args:
+        strategy: the model's.
+        compared: the numbers.
+        limits: of a full rebuild.
+    """
+    old, new, expected = compared.old, compared.new, compared.expected
+    match strategy:
+        case Strategy.PARTITION_REPAIR:
+            return (
+                _counts_fit(old, new, compared.planned),
+                _neighbours(old, new, compared.planned),
+            )
+        case Strategy.COLUMN_ENRICHMENT:
+            equal = _equal_but_new(old, new, expected)
+            return (equal,) if compared.coverage is None else (equal, _covered(compared.coverage))
+        case Strategy.DUAL_RUN:
+            return (_explained(old, new, expected),)
+        case Strategy.FULL_REBUILD:
+            return tuple(_reconciled(old, new, expected, limits or Limits()))
+
+
+def differences(old: Cells, new: Cells) -> tuple[CellDifference, ...]:
+    """Compare the cells that both hold, in order of time."""
+    return tuple(
+        CellDifference(
+            cell,
+            rows=(old[cell].rows, old[cell].key) != (new[cell].rows, new[cell].key),
+            columns=frozenset(
+                name
+                for name, checksum in old[cell].columns.items()
+                if new[cell].columns.get(name) != checksum
+            ),
+        )
+        for cell in sorted(old.keys() & new.keys(), key=lambda cell: cell.start)
+        if old[cell] != new[cell]
+    )
+
+
+def declared_coverage(model: Model, column: str) -> float:
+    """The least fraction of rows in which a column must have a value; 0: not all may be NULL."""
+    if any(one.name == column and not one.nullable for one in model.schema):
+        return 1.0
+    rule = not_null(column)
+    allowed = [
+        audit.allowed
+        for audit in model.audits
+        if isinstance(audit, RowRule) and audit.predicate == rule.predicate
+    ]
+    return 1 - min(allowed) if allowed else 0.0
+
+
+def _counts_fit(old: Cells, new: Cells, planned: IntervalSet) -> CheckResult:
+    """All rows afterwards are those that stay and those that were built."""
+    built = sum(content.rows for cell, content in new.items() if cell in planned)
+    stay = sum(content.rows for cell, content in old.items() if cell not in planned)
+    total = sum(content.rows for content in new.values())
+    lost = [cell for cell in old if cell not in new]
+    text = f"{total:,} rows = {stay:,} that stay + {built:,} repaired"
+    if lost:
+        text += f"; {_cells(len(lost))} would no longer be published, {_first(lost)} first"
+    elif total != stay + built:
+        text = text.replace("=", "are not")
+    return CheckResult("counts fit", total == stay + built and not lost, text)
+
+
+def _neighbours(old: Cells, new: Cells, planned: IntervalSet) -> CheckResult:
+    others = [cell for cell in old if cell not in planned]
+    moved = [cell for cell in others if new.get(cell) != old[cell]]
+    text = f"{_cells(len(others))} outside the plan: equal byte for byte"
+    if moved:
+        text = f"{_cells(len(moved))} outside the plan: not as before, {_first(moved)} first"
+    return CheckResult("neighbours equal", not moved, text)
+
+
+def _equal_but_new(old: Cells, new: Cells, expected: Expected) -> CheckResult:
+    """Nothing but columns that are new; here no difference of old columns is explained."""
+    found = (one for one in differences(old, new) if one.cell not in expected.cells)
+    bad = [one for one in found if one.rows or one.columns]
+    text = f"row counts, keys and old columns are equal in {_common(old, new)}"
+    return CheckResult("all else equal", not bad, _listed(bad) or text)
+
+
+def _covered(coverage: Mapping[str, tuple[float, float]]) -> CheckResult:
+    low = {
+        name: (found, declared)
+        for name, (found, declared) in coverage.items()
+        if found < declared or found == 0
+    }
+    shown = low or coverage
+    text = ", ".join(
+        f"{name} has a value in {found:.1%} of rows"
+        + (f", declared {declared:.1%}" * (declared > 0))
+        for name, (found, declared) in sorted(shown.items())
+    )
+    return CheckResult("declared coverage", not low, text or "no new column")
+
+
+def _explained(old: Cells, new: Cells, expected: Expected) -> CheckResult:
+    found = differences(old, new)
+    bad = list(_unexplained(found, expected))
+    text = f"{_cells(len(found))} with a difference, all explained by the change, of {_common(old, new)}"
+    return CheckResult("every difference explained", not bad, _listed(bad) or text)
+
+
+def _reconciled(
+    old: Cells, new: Cells, expected: Expected, limits: Limits
+) -> Iterator[CheckResult]:
+    """Totals, then the trend: cell by cell."""
+    common = [cell for cell in old if cell in new and cell not in expected.cells]
+    before, after = (sum(side[cell].rows for cell in common) for side in (old, new))
+    off = abs(after - before) / before if before else 0.0
+    fits = expected.rows or off <= limits.rows
+    emptied = before > 0 and after == 0  # no meaning of a change explains that
+    text = f"{before:,} rows before, {after:,} after ({_percent(before, after)})"
+    if expected.rows and before != after:
+        text += ", explained by the change"
+    yield CheckResult("totals reconcile", fits and not emptied, text)
+    bad = list(_unexplained(differences(old, new), expected))
+    text = f"nothing that the change does not explain differs in {_common(old, new)}"
+    within = len(bad) <= limits.cells * len(common)
+    yield CheckResult("trend reconciles", within, _listed(bad) or text)
+
+
+def _unexplained(found: Iterable[CellDifference], expected: Expected) -> Iterator[CellDifference]:
+    for one in found:
+        if expected.rows or one.cell in expected.cells:
+            continue
+        columns = frozenset[str]() if expected.columns is None else one.columns - expected.columns
+        if one.rows or columns:
+            yield CellDifference(one.cell, one.rows, columns)
+
+
+def _listed(found: Iterable[CellDifference]) -> str:
+    """Say what differs, the most frequent first; empty when nothing does."""
+    counts: Counter[str] = Counter()
+    first: dict[str, Interval] = {}
+    for one in found:
+        for name in [_ROW_SET] if one.rows else sorted(one.columns):
+            counts[name] += 1
+            first.setdefault(name, one.cell)
+    named = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return "; ".join(
+        f"{'the rows differ' if name == _ROW_SET else f'{name} differs'} in {_cells(count)}, "
+        f"{_first([first[name]])} first"
+        for name, count in named
+    )
+
+
+def _first(cells: Iterable[Interval]) -> str:
+    return min(cell.start for cell in cells).isoformat()
+
+
+def _common(old: Cells, new: Cells) -> str:
+    count = len(old.keys() & new.keys())
+    return _cells(count) if count else "no cell that was published before"
+
+
+def _cells(count: int) -> str:
+    return f"{count:,} cell{'' if count == 1 else 's'}"
+
+
+def _percent(before: int, after: int) -> str:
+    return f"{(after - before) / before:+.2%}" if before else "nothing to compare with"

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from backfill_assets.intervals import Interval, IntervalSet
+from backfill_assets.models.audit import not_null
+from backfill_assets.models.column import Column
+from backfill_assets.models.content import Content
+from backfill_assets.planning.plan import Build, Change
+from backfill_assets.planning.request import Category, Strategy
+from backfill_assets.planning.strategies import RISK, SIGNAL, propose
+from backfill_assets.planning.strategy_checks import (
+    CheckResult,
+    Comparison,
+    Expected,
+    Limits,
+    check,
+    declared_coverage,
+)
+from backfill_assets_tests.builders import COLUMNS, a_model, day, days
+
+Cells = dict[Interval, Content]
+NONE = IntervalSet.empty()
+NOTHING = Expected(rows=False, columns=frozenset())
+
+
+def a_content(rows: int = 10, key: int = 1, **columns: int) -> Content:
+    return Content(rows, key, {"id": 5, "cost": 7, **columns})
+
+
+def a_history(cells: int = 4) -> Cells:
+    return {day(number): a_content(key=number) for number in range(1, cells + 1)}
+
+
+def edited(cells: Cells, number: int, content: Content) -> Cells:
+    return {**cells, day(number): content}
+
+
+def stops(*results: CheckResult) -> list[str]:
+    return [one.name for one in results if one.stops]
+
+
+@pytest.mark.parametrize(
+    ("build", "change", "category", "strategy"),
+    [
+        (Build.NEW_VERSION, Change.MODIFIED, Category.BREAKING, Strategy.FULL_REBUILD),
+        (Build.NEW_VERSION, Change.ADDED, Category.NON_BREAKING, Strategy.FULL_REBUILD),
+        (Build.NEW_VERSION, Change.INDIRECT, Category.BREAKING, Strategy.FULL_REBUILD),
+        (Build.NEW_VERSION, Change.MODIFIED, Category.NON_BREAKING, Strategy.COLUMN_ENRICHMENT),
+        (Build.IN_PLACE, Change.UNCHANGED, None, Strategy.PARTITION_REPAIR),
+        (Build.GAP_FILL, Change.UNCHANGED, None, None),
+        (Build.POINTER, Change.MODIFIED, Category.METADATA, None),
+    ],
+)
+def test_the_strategy_follows_from_what_is_built_where(
+    build: Build, change: Change, category: Category | None, strategy: Strategy | None
+):
+    assert propose(build=build, change=change, category=category) is strategy
+
+
+@pytest.mark.parametrize("asked", Strategy)
+def test_a_person_may_choose_another_where_something_is_built(asked: Strategy):
+    def chosen(build: Build) -> Strategy | None:
+        return propose(build=build, change=Change.MODIFIED, category=None, asked=asked)
+
+    assert chosen(Build.NEW_VERSION) is chosen(Build.IN_PLACE) is asked
+    assert chosen(Build.POINTER) is None
+
+
+def test_every_strategy_names_its_risk_and_its_signal():
+    assert RISK.keys() == SIGNAL.keys() == {*Strategy}
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+@given(number=st.integers(0, 5))
+def test_a_history_that_stays_equal_passes_every_check(strategy: Strategy, number: int):
+    cells = a_history(number)
+    assert not stops(*check(strategy, Comparison(cells, cells, days(2), NOTHING)))
+
+
+def test_a_repair_keeps_its_neighbours_byte_for_byte():
+    before = a_history()
+    repaired = edited(before, 2, a_content(rows=0, key=0))
+    leaked = edited(repaired, 4, a_content(key=4, cost=8))
+
+    good = check(Strategy.PARTITION_REPAIR, Comparison(before, repaired, days(2)))
+    bad = check(Strategy.PARTITION_REPAIR, Comparison(before, leaked, days(2)))
+
+    assert [one.text for one in good] == [
+        "30 rows = 30 that stay + 0 repaired",
+        "3 cells outside the plan: equal byte for byte",
+    ]
+    assert stops(*bad) == ["neighbours equal"]
+    assert "1 cell outside the plan: not as before, 2024-01-04" in bad[1].text
+
+
+def test_a_repair_that_loses_a_cell_or_rows_elsewhere_does_not_fit():
+    before = a_history()
+    lost = {cell: content for cell, content in before.items() if cell != day(4)}
+    fewer = edited(before, 4, a_content(rows=9, key=4))
+
+    for after in (lost, fewer):
+        found = check(Strategy.PARTITION_REPAIR, Comparison(before, after, days(2)))
+        assert "counts fit" in stops(*found)
+
+
+def test_an_enrichment_changes_nothing_but_what_is_new():
+    before = a_history()
+    more = {cell: replace(one, columns={**one.columns, "n": 3}) for cell, one in before.items()}
+    changed = edited(more, 3, a_content(key=3, cost=8, n=3))
+    rows = edited(more, 3, a_content(rows=11, key=3, n=3))
+
+    def found(after: Cells, expected: Expected = NOTHING) -> list[CheckResult]:
+        compared = Comparison(before, after, days(1, 2, 3, 4), expected)
+        return list(check(Strategy.COLUMN_ENRICHMENT, compared))
+
+    assert not stops(*found(more))
+    assert stops(*found(changed)) == stops(*found(rows)) == ["all else equal"]
+    assert "cost differs in 1 cell, 2024-01-03" in found(changed)[0].text
+    assert "the rows differ in 1 cell" in found(rows)[0].text
+    late = replace(NOTHING, cells=days(3))
+    assert not stops(*found(changed, late))  # what it reads had changed before the plan
+
+
+@pytest.mark.parametrize(
+    ("coverage", "passes"),
+    [
+        ({"n": (1.0, 1.0)}, True),
+        ({"n": (0.95, 0.9)}, True),
+        ({"n": (0.01, 0.0)}, True),
+        ({"n": (0.0, 0.0)}, False),
+        ({"n": (0.95, 1.0)}, False),
+        ({"n": (1.0, 1.0), "m": (0.0, 0.0)}, False),
+        ({}, True),
+    ],
+)
+def test_a_new_column_has_its_declared_coverage(
+    coverage: dict[str, tuple[float, float]],
+    passes: bool,  # noqa: FBT001
+):
+    compared = Comparison({}, {}, NONE, NOTHING, coverage)
+    assert check(Strategy.COLUMN_ENRICHMENT, compared)[1].passed is passes
+
+
+def test_coverage_is_declared_by_nullability_or_an_audit():
+    model = a_model(
+        columns=[*COLUMNS[:-1], replace(COLUMNS[-1], nullable=False), Column("n", "int"), Column("m", "int")],
+        audits=[not_null("n", allowed=0.25)],
+    )  # fmt: skip
+    found = [declared_coverage(model, name) for name in ("cost", "n", "m")]
+    assert found == [1.0, 0.75, 0.0]
+
+
+def test_a_full_rebuild_reconciles_what_the_change_does_not_explain():
+    before = a_history(10)
+    cost = {cell: replace(one, columns={**one.columns, "cost": 8}) for cell, one in before.items()}
+    both = {cell: replace(one, columns={"id": 6, "cost": 8}) for cell, one in cost.items()}
+    explained = Expected(rows=False, columns=frozenset({"cost"}))
+
+    def found(after: Cells, limits: Limits | None = None) -> list[CheckResult]:
+        compared = Comparison(before, after, days(*range(1, 11)), explained)
+        return list(check(Strategy.FULL_REBUILD, compared, limits))
+
+    assert not stops(*found(cost))
+    assert stops(*found(both)) == ["trend reconciles"]
+    assert "id differs in 10 cells, 2024-01-01" in found(both)[1].text
+    assert not stops(*found(both, Limits(cells=1.0)))
+    fewer = edited(cost, 2, a_content(rows=4, key=2))
+    assert stops(*found(fewer)) == ["totals reconcile", "trend reconciles"]
+    assert found(fewer)[0].text == "100 rows before, 94 after (-6.00%)"
+
+
+def test_a_change_of_rows_explains_another_total_but_never_an_empty_history():
+    before = a_history()
+    fewer = {cell: a_content(rows=1, key=9) for cell in before}
+    empty = {cell: a_content(rows=0, key=0) for cell in before}
+
+    good = check(Strategy.FULL_REBUILD, Comparison(before, fewer, days(1)))
+    bad = check(Strategy.FULL_REBUILD, Comparison(before, empty, days(1)))
+
+    assert not stops(*good)
+    assert "explained by the change" in good[0].text
+    assert stops(*bad) == ["totals reconcile"]
+
+
+def test_the_first_history_of_a_model_has_nothing_to_reconcile_with():
+    found = check(Strategy.FULL_REBUILD, Comparison({}, a_history(), days(1, 2, 3, 4)))
+    assert not stops(*found)
+
+
+def test_a_dual_run_stops_at_the_first_difference_that_is_not_explained():
+    before = a_history()
+    after = edited(before, 2, a_content(key=2, cost=8))
+
+    def found(*columns: str) -> tuple[CheckResult, ...]:
+        expected = Expected(rows=False, columns=frozenset(columns))
+        return check(Strategy.DUAL_RUN, Comparison(before, after, days(2), expected))
+
+    assert not stops(*found("cost"))
+    assert stops(*found("id")) == ["every difference explained"]
