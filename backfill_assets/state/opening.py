@@ -8,18 +8,21 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import GAP, OpenBatch
 from backfill_assets.snapshots.ready import InputPin
-from backfill_assets.state import batches, claims, pointers, ready, versions
+from backfill_assets.state import batches, claims, layers, pointers, versions
 from backfill_assets.state.claims import Claimant
 from backfill_assets.state.counter import next_number
+from backfill_assets.state.environments import find_environment
+from backfill_assets.state.versions import VersionOwnedElsewhereError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime, timedelta
 
     import sqlalchemy as sa
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.snapshots.batch import BatchRequest
+    from backfill_assets.snapshots.environment import Pointer
 
 
 class UpstreamNotReadyError(BackfillAssetsError):
@@ -65,6 +68,7 @@ def open_batch(
 
     Raises:
         VersionMovedError: its environment points at another version.
+        VersionOwnedElsewhereError: another environment alone writes the version.
         UpstreamNotReadyError: it reads cells that are not ready at the pin.
         CellsClaimedError: a live batch holds some of its cells.
         CellsReadyError: it fills a gap, and some of its cells are ready by now.
@@ -72,35 +76,51 @@ def open_batch(
     own = pointers.pointer(connection, request.environment, request.model)
     if own is None or own.version != request.version:
         raise VersionMovedError(request, None if own is None else own.version)
+    _own(connection, own, request.environment)
     claimant = Claimant(
         request.batch_id, request.run_id, request.model, request.version, now, lease
     )
     claims.claim(connection, claimant, request.interval)
     if request.reason == GAP:
-        _refuse_ready(connection, request, own.delta_version)
-    pins = tuple(_pin(connection, request, upstream) for upstream in sorted(request.reads))
+        _refuse_ready(connection, request, own)
+    pins = [
+        pin for upstream in sorted(request.reads) for pin in _pins(connection, request, upstream)
+    ]
     opened = OpenBatch(request, next_number(connection), (*pins, *request.source_pins))
     batches.begin_batch(connection, opened, now)
     return opened
 
 
-def _refuse_ready(connection: sa.Connection, request: BatchRequest, at: int) -> None:
-    cells = IntervalSet.of([request.interval])
-    if not ready.ready_cells(connection, request.version, at, cells):
+def _own(connection: sa.Connection, own: Pointer, environment: str) -> None:
+    """Make sure that the environment alone writes its version; what nobody owns becomes its own."""
+    owner = versions.owner(connection, own.version)
+    if owner == environment:
         return
-    builders = ready.built_by(connection, request.version, at)
-    inside = {cell: one.batch_id for cell, one in builders.items() if cell in cells}
-    raise CellsReadyError(request.model, inside)
+    if own.environment != environment:
+        raise VersionOwnedElsewhereError(own.version, owner or own.environment, environment)
+    if owner is not None and find_environment(connection, owner) is not None:
+        raise VersionOwnedElsewhereError(own.version, owner, environment)
+    versions.set_owner(connection, own.version, environment)
 
 
-def _pin(connection: sa.Connection, request: BatchRequest, upstream: str) -> InputPin:
+def _refuse_ready(connection: sa.Connection, request: BatchRequest, own: Pointer) -> None:
+    found = layers.records(connection, own, IntervalSet.of([request.interval]))
+    if found:
+        raise CellsReadyError(request.model, {cell: one.batch_id for cell, one in found.items()})
+
+
+def _pins(connection: sa.Connection, request: BatchRequest, upstream: str) -> Iterator[InputPin]:
+    """Pin every table that answers for some of what is read; the upper one when nothing is."""
     needed = request.reads[upstream]
     found = pointers.pointer(connection, request.environment, upstream)
     if found is None:
         raise UpstreamNotReadyError(request.model, upstream, needed)
-    there = ready.ready_cells(connection, found.version, found.delta_version, needed)
-    missing = needed - there
+    parts = list(layers.parts(connection, found, needed))
+    missing = needed - IntervalSet.union_all(cells for _, cells in parts)
     if missing:
         raise UpstreamNotReadyError(request.model, upstream, missing)
-    path = versions.version_path(connection, found.version)
-    return InputPin(upstream, found.version, path, found.delta_version)
+    answering = [(layer, cells) for layer, cells in parts if cells] or parts[:1]
+    for layer, cells in answering:
+        path = versions.version_path(connection, layer.version)
+        some = cells if len(answering) > 1 else None
+        yield InputPin(upstream, layer.version, path, layer.delta_version, some)

@@ -15,6 +15,7 @@ from backfill_assets.state.cells import bounds, cell_of, reached
 from backfill_assets.state.tables import BATCHES, READY_RECORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -131,29 +132,77 @@ def is_recorded(connection: sa.Connection, commit: BatchCommit, delta_version: i
 
 
 def replace_records(
-    connection: sa.Connection, commit: BatchCommit, delta_version: int, now: int
+    connection: sa.Connection,
+    commit: BatchCommit,
+    delta_version: int,
+    now: int,
+    under: Mapping[Interval, ReadyRecord],
 ) -> None:
-    """Close the records of a commit's cells and open new ones, stamped where content changed."""
+    """Close the records of a commit's cells and open new ones, stamped where content changed.
+
+    Args:
+        connection: to the state.
+        commit: what was committed.
+        delta_version: Delta's number of it.
+        now: the counter.
+        under: what a table under the commit's own held in these cells, for those it did not.
+    """
     cells = IntervalSet.of(each.cell for each in commit.cells)
-    if not cells:
-        return
     before = records_within(connection, commit.version, None, cells)
-    after = _successors(commit, before, now)
+    after = _successors(commit, {**under, **before}, now)
+    closed = [each.cell for each in after if each.cell in before]
+    gone = records_within(connection, commit.version, None, commit.emptied)
+    close_records(connection, commit.version, [*closed, *gone], delta_version)
+    open_records(connection, after, delta_version)
+
+
+def close_records(
+    connection: sa.Connection, version: str, cells: Iterable[Interval], delta_version: int
+) -> None:
+    """End the current records of cells with the commit that replaced them, or took them away."""
     closed = sa.update(READY_RECORDS).where(
-        _RECORDS.version == commit.version,
+        _RECORDS.version == version,
         _RECORDS.valid_to.is_(None),
         _RECORDS.starts == sa.bindparam("cell"),
     )
-    replaced = [{"cell": bounds(each.cell)["starts"]} for each in after if each.cell in before]
+    replaced = [{"cell": bounds(cell)["starts"]} for cell in cells]
     if replaced:
         connection.execute(closed.values(valid_to=delta_version), replaced)
-    opened = [{**_row(each), "valid_from": delta_version} for each in after]
-    if opened:
-        connection.execute(sa.insert(READY_RECORDS), opened)
+
+
+def open_records(
+    connection: sa.Connection, opened: Iterable[ReadyRecord], delta_version: int
+) -> None:
+    """Write records that are valid from a commit on."""
+    rows = [{**_row(each), "valid_from": delta_version} for each in opened]
+    if rows:
+        connection.execute(sa.insert(READY_RECORDS), rows)
+
+
+def restamp(connection: sa.Connection, restamped: Iterable[ReadyRecord]) -> None:
+    """Write other stamps into records that are there: `built_at` and `changed_at`."""
+    found = sa.update(READY_RECORDS).where(
+        _RECORDS.version == sa.bindparam("of"),
+        _RECORDS.starts == sa.bindparam("cell"),
+        _RECORDS.valid_from == sa.bindparam("since"),
+    )
+    stamps = {"built_at": sa.bindparam("built"), "changed_at": sa.bindparam("changed")}
+    rows = [
+        {
+            "of": each.version,
+            "cell": bounds(each.cell)["starts"],
+            "since": each.valid_from,
+            "built": each.built_at,
+            "changed": each.changed_at,
+        }
+        for each in restamped
+    ]
+    if rows:
+        connection.execute(found.values(stamps), rows)
 
 
 def _successors(
-    commit: BatchCommit, before: dict[Interval, ReadyRecord], now: int
+    commit: BatchCommit, before: Mapping[Interval, ReadyRecord], now: int
 ) -> list[ReadyRecord]:
     made: list[ReadyRecord] = []
     for each in commit.cells:

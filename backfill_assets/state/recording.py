@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.state import audits, batches, claims, owed, pointers, ready, versions
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.state import audits, batches, claims, layers, owed, pointers, ready, versions
 from backfill_assets.state.audits import Audited
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.locks import CommitLock, check_lock
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
+    from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.snapshots.batch import BatchCommit
+    from backfill_assets.snapshots.ready import ReadyRecord
     from backfill_assets.state.batches import Ending
 
 
@@ -54,7 +57,7 @@ def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending,
     """Write all that follows from a commit, as of the counter's `now`."""
     at = ending.delta_version
     seen = ending.finished_at or commit.started_at
-    ready.replace_records(connection, commit, at, now)
+    ready.replace_records(connection, commit, at, now, _read_before(connection, commit))
     versions.set_known_head(connection, commit.version, at)
     pointers.raise_pin(connection, commit.environment, commit.version, at, seen)
     owed.settle_owed(connection, commit)
@@ -64,6 +67,14 @@ def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending,
     if row is None or row.built_at <= commit.built_at:
         batches.commit_batch(connection, commit, ending)
         claims.drop_claims(connection, commit.batch_id)
+
+
+def _read_before(connection: sa.Connection, commit: BatchCommit) -> dict[Interval, ReadyRecord]:
+    """Read what a table under the commit's own held in its cells until now."""
+    at = pointers.pointer(connection, commit.environment, commit.model)
+    if at is None or at.version != commit.version or not at.under:
+        return {}
+    return layers.records(connection, at, IntervalSet.of(each.cell for each in commit.cells))
 
 
 def fail_batch(

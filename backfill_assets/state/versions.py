@@ -127,6 +127,12 @@ def owner(connection: sa.Connection, version: str) -> str | None:
     return _known_version(connection, version).owner
 
 
+def find_owner(connection: sa.Connection, version: str) -> str | None:
+    """Read who alone writes a version; None when nobody does, or nobody knows of it."""
+    row = _version(connection, version)
+    return None if row is None else row.owner
+
+
 def set_owner(connection: sa.Connection, version: str, environment: str) -> None:
     """Let an environment alone write a version."""
     owned = sa.update(VERSIONS).where(VERSIONS.c.version == version)

@@ -2,56 +2,131 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
+from backfill_assets.state import layered_view, layers, owed
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.claims import live_claims
+from backfill_assets.state.counter import last_number
 from backfill_assets.state.environments import environment
-from backfill_assets.state.owed import marks
 from backfill_assets.state.pointers import followed, pointers
 from backfill_assets.state.tables import POINTERS, READY_RECORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
+
+    from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.state.layered_view import Cell
 
 _RECORDS = READY_RECORDS.c
 
 
-def owed(connection: sa.Connection, name: str) -> dict[str, IntervalSet]:
-    """Read the cells that an environment owes, by model."""
-    model_of = {at.version: model for model, at in pointers(connection, name).items()}
-    found: dict[str, list[tuple[int, int]]] = {}
-    for row in marks(connection, model_of, followed(connection, name)):
-        found.setdefault(model_of[row.version], []).append((row.starts, row.ends))
-    return {model: IntervalSet.of_pairs(pairs) for model, pairs in found.items()}
-
-
 def view(
-    connection: sa.Connection, name: str, heard_after: datetime, instead: object = None
+    connection: sa.Connection,
+    name: str,
+    heard_after: datetime,
+    instead: Mapping[str, Pointer | None] | None = None,
 ) -> StateView:
-    del instead
-    """Draw an environment: what is ready at its pins, and what live batches hold.
+    """Draw an environment: what is ready at its pins, what is owed, what live batches hold.
+
+    Args:
+        connection: to the state.
+        name: of the environment.
+        heard_after: a batch that was heard since then is alive.
+        instead: other pointers than its own, by model; None for a model that it would not run.
 
     Raises:
         UnknownEnvironmentError: there is none of this name.
     """
     drawn = environment(connection, name)
-    pointed = pointers(connection, name)
-    runs: dict[str, list[ReadyRun]] = {model: [] for model in pointed}
-    for row in connection.execute(_runs(name)):
-        run = ReadyRun(cell_of(row), row.built_at, row.changed_at, row.batch_id)
-        runs[row.model].append(run)
+    other = instead or {}
+    resolved = {**pointers(connection, name), **other}
+    pointed = {model: at for model, at in sorted(resolved.items()) if at is not None}
+    plain = {
+        model: at for model, at in pointed.items() if model not in other and _is_plain(drawn, at)
+    }
+    special = {model: at for model, at in pointed.items() if model not in plain}
+    cells = _cells(connection, drawn, special)
+    runs = _plain_runs(connection, drawn, plain)
+    for model, each in cells.items():
+        own = pointed[model].environment == name
+        runs[model] = layered_view.runs_of(each, own=own)
     held = live_claims(connection, heard_after)
-    models = {model: ModelState(at, tuple(runs[model])) for model, at in pointed.items()}
-    claimed = {model: held[at.version] for model, at in pointed.items() if at.version in held}
-    return StateView(drawn, models, claimed)
+    return StateView(
+        environment=drawn,
+        models={model: ModelState(at, runs.get(model, ())) for model, at in pointed.items()},
+        claimed={model: held[at.version] for model, at in pointed.items() if at.version in held},
+        owed=_owed(connection, name, pointed, cells),
+        counter=last_number(connection),
+    )
 
 
-def _runs(name: str) -> sa.Select[Any]:
+def _is_plain(drawn: Environment, at: Pointer) -> bool:
+    """Whether one table answers for all, with the stamps that are stored."""
+    return not at.under and not (drawn.is_workspace and at.environment == drawn.name)
+
+
+def _cells(
+    connection: sa.Connection, drawn: Environment, special: Mapping[str, Pointer]
+) -> dict[str, list[Cell]]:
+    found = {model: layered_view.cells_at(connection, at) for model, at in special.items()}
+    if drawn.opened is None or not found:
+        return found
+    published = pointers(connection, drawn.follows) if drawn.follows is not None else {}
+    for model, at in special.items():
+        if at.environment == drawn.name:
+            there = published.get(model)
+            found[model] = layered_view.told_against(
+                connection, found[model], there, drawn.opened + 1
+            )
+    return found
+
+
+def _owed(
+    connection: sa.Connection,
+    name: str,
+    pointed: Mapping[str, Pointer],
+    cells: Mapping[str, list[Cell]],
+) -> dict[str, IntervalSet]:
+    """Read what is owed where the environment reads it: in a table under another, where it shows."""
+    tables = {
+        layer.version: (model, number)
+        for model, at in pointed.items()
+        for number, layer in enumerate(layers.layers_of(at))
+    }
+    marks = owed.marks(connection, tables, followed(connection, name))
+    found: dict[str, IntervalSet] = {}
+    for version, rows in groupby(sorted(marks, key=_version), key=_version):
+        model, number = tables[version]
+        marked = IntervalSet.of_pairs((row.starts, row.ends) for row in rows)
+        if number > 0:
+            marked &= layered_view.answered(cells[model], number)
+        found[model] = found.get(model, IntervalSet.empty()) | marked
+    return {model: each for model, each in found.items() if each}
+
+
+def _version(row: sa.Row[Any]) -> str:
+    return row.version
+
+
+def _plain_runs(
+    connection: sa.Connection, drawn: Environment, plain: Mapping[str, Pointer]
+) -> dict[str, tuple[ReadyRun, ...]]:
+    runs: dict[str, list[ReadyRun]] = {model: [] for model in plain}
+    for row in connection.execute(_runs(plain.values())) if plain else ():
+        own = plain[row.model].environment == drawn.name
+        run = ReadyRun(cell_of(row), row.built_at, row.changed_at, row.batch_id, own)
+        runs[row.model].append(run)
+    return {model: tuple(each) for model, each in runs.items()}
+
+
+def _runs(plain: Iterable[Pointer]) -> sa.Select[Any]:
     """Join touching cells that share batch and stamps, in the database: ten years are one row."""
     columns = (
         POINTERS.c.model, _RECORDS.starts, _RECORDS.ends, _RECORDS.batch_id,
@@ -59,7 +134,7 @@ def _runs(name: str) -> sa.Select[Any]:
     )  # fmt: skip
     at = POINTERS.c.delta_version
     here = sa.and_(
-        POINTERS.c.environment == name,
+        _named(plain),
         _RECORDS.valid_from <= at,
         sa.or_(_RECORDS.valid_to.is_(None), _RECORDS.valid_to > at),
     )
@@ -94,3 +169,14 @@ def _begins() -> sa.ColumnElement[int]:
         ),
     )
     return sa.case((goes_on, 0), else_=1)
+
+
+def _named(pointers_: Iterable[Pointer]) -> sa.ColumnElement[bool]:
+    """Select these pointers' rows."""
+    models: dict[str, list[str]] = {}
+    for each in pointers_:
+        models.setdefault(each.environment, []).append(each.model)
+    at = POINTERS.c
+    return sa.or_(
+        *(sa.and_(at.environment == name, at.model.in_(each)) for name, each in models.items())
+    )

@@ -1,0 +1,140 @@
+"""Draw one model where a table lies over another, or where a workspace has built: cell by cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.intervals.interval import Interval, instant_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.codec import dumps, loads
+from backfill_assets.models.content import ChangedAt, Content
+from backfill_assets.snapshots.restamp import against
+from backfill_assets.snapshots.state_view import ReadyRun
+from backfill_assets.state.cells import reached
+from backfill_assets.state.layers import layers_of
+from backfill_assets.state.ready import valid_at
+from backfill_assets.state.tables import READY_RECORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from backfill_assets.snapshots.environment import Layer, Pointer
+
+_RECORDS = READY_RECORDS.c
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One ready cell, its stamps and content as canonical text: equal values are equal text."""
+
+    starts: int
+    ends: int
+    batch_id: str
+    built_at: int
+    changed_at: str
+    content: str
+    layer: int
+
+
+def cells_at(
+    connection: sa.Connection, pointer: Pointer, within: IntervalSet | None = None
+) -> list[Cell]:
+    """Read every ready cell of a pointer, from the table that answers for it, in order."""
+    found: dict[int, Cell] = {}
+    for number, layer in enumerate(layers_of(pointer)):
+        for each in _of_table(connection, layer, number, within):
+            hidden = number > 0 and pointer.certain.covers(each.starts, each.ends)
+            if each.starts not in found and not hidden:
+                found[each.starts] = each
+    return [found[starts] for starts in sorted(found)]
+
+
+def told_against(
+    connection: sa.Connection, own: list[Cell], published: Pointer | None, floor: int
+) -> list[Cell]:
+    """Restamp the cells of a workspace's own table against what people read there now."""
+    mine = IntervalSet.of_pairs((one.starts, one.ends) for one in own if one.layer == 0)
+    there: dict[int, Cell] = {}
+    if published is not None and mine:
+        there = {one.starts: one for one in cells_at(connection, published, mine)}
+    return [_told(one, there.get(one.starts), floor) if one.layer == 0 else one for one in own]
+
+
+def runs_of(cells: Iterable[Cell], *, own: bool) -> tuple[ReadyRun, ...]:
+    """Join touching cells that share batch, stamps and table.
+
+    Args:
+        cells: in order.
+        own: whether the upper table is the environment's own.
+    """
+    return tuple(_run(run, own=own) for run in _joined(cells))
+
+
+def answered(cells: Iterable[Cell], layer: int) -> IntervalSet:
+    """The cells that one of the tables answers for."""
+    return IntervalSet.of_pairs((one.starts, one.ends) for one in cells if one.layer == layer)
+
+
+def _of_table(
+    connection: sa.Connection, layer: Layer, number: int, within: IntervalSet | None
+) -> Iterator[Cell]:
+    as_text = [sa.type_coerce(_RECORDS[name], sa.Text) for name in ("changed_at", "content")]
+    columns = (_RECORDS.starts, _RECORDS.ends, _RECORDS.batch_id, _RECORDS.built_at, *as_text)
+    wanted = sa.select(*columns).where(
+        _RECORDS.version == layer.version, valid_at(layer.delta_version)
+    )
+    if within is not None:
+        wanted = wanted.where(reached(READY_RECORDS, within))
+    return (Cell(*row, number) for row in connection.execute(wanted))
+
+
+def _told(own: Cell, published: Cell | None, floor: int) -> Cell:
+    if published is not None and published.content == own.content:
+        return replace(own, changed_at=published.changed_at)
+    there = None
+    if published is not None:
+        there = _content(published.content), _stamps(published.changed_at)
+    stamps = against(there, (_content(own.content), _stamps(own.changed_at)), floor)
+    return replace(own, changed_at=dumps(stamps))
+
+
+def _joined(cells: Iterable[Cell]) -> Iterator[Cell]:
+    before: Cell | None = None
+    for each in cells:
+        if before is not None and before.ends == each.starts and _alike(before, each):
+            before = replace(before, ends=each.ends)
+            continue
+        if before is not None:
+            yield before
+        before = each
+    if before is not None:
+        yield before
+
+
+def _alike(one: Cell, other: Cell) -> bool:
+    return (one.batch_id, one.built_at, one.changed_at, one.layer) == (
+        other.batch_id, other.built_at, other.changed_at, other.layer,
+    )  # fmt: skip
+
+
+def _run(cell: Cell, *, own: bool) -> ReadyRun:
+    interval = Interval(instant_of(cell.starts), instant_of(cell.ends))
+    stamps = _stamps(cell.changed_at)
+    return ReadyRun(interval, cell.built_at, stamps, cell.batch_id, own and cell.layer == 0)
+
+
+@lru_cache(maxsize=4096)
+def _stamps(text: str) -> ChangedAt:
+    return _loaded(text)
+
+
+def _content(text: str) -> Content:
+    return _loaded(text)
+
+
+def _loaded(text: str) -> Any:  # noqa: ANN401 - the caller knows the type
+    return loads(text, (Content, ChangedAt))
