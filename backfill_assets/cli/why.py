@@ -9,9 +9,12 @@ import typer
 
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
+from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.selecting import model_named
+from backfill_assets.evidence.origins import origins
 from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import parse_interval
 from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.planning.explain import why as explain
@@ -31,7 +34,8 @@ def why(
     """Tell why cells are, or are not, in the next work.
 
     The reason is followed upstream. The word after the cells is the branch of the rule: gap, waits, running, upstream changed,
-    ready, not required.
+    ready, not required. Of ready cells the batch is named, the plan that it served, who promoted it, and whether they hold an
+    older definition than the one that runs now.
 
     Example: backfill why commerce.fact_orders 2018-10-03
 
@@ -40,14 +44,22 @@ def why(
     with opened_run(env) as run:
         cadence = model_named(run.graph, model).cadence
         asked = cells_asked(cadence, interval)
-        reasons = explain(run.graph, run.view(), model, asked, now=run.clock(), reads=run.reads)
+        view, naming = run.view(), naming_of(run.graph)
+        reasons = explain(run.graph, view, model, asked, now=run.clock(), reads=run.reads)
+        built = [
+            one
+            for one in origins(run.store, naming, view, model, IntervalSet.of([asked]))
+            if one.plan_id or one.fingerprint != run.pointer(run.graph.model(model)).fingerprint
+        ]
     if as_json:
-        print_json([asdict(reason) for reason in reasons])
+        print_json([*map(asdict, reasons), *({**asdict(one), "branch": "origin"} for one in built)])
         return
     for reason in reasons:
         indent = "  " * reason.depth
         line = f"{indent}{reason.model} {reason.cells}: {reason.branch}: {reason.text}"
         say(line, indent=len(indent) + 4)
+    for one in built:
+        say(f"{model} {one.cells}: {one.text}", indent=4)
     gaps = sorted({reason.model for reason in reasons if reason.branch == "gap"})
     if gaps:
         say(f"Next: backfill run --select {','.join(gaps)}")

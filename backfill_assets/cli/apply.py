@@ -1,0 +1,167 @@
+"""`backfill apply`: build what a plan says, where nobody reads."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.making import made, new_environment
+from backfill_assets.cli.operating import Operating, operating
+from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
+from backfill_assets.cli.plan_view import show_plan
+from backfill_assets.cli.progress import shown
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.telling import tell_quietly
+from backfill_assets.evidence.actual import MEASURED, Actual, actual_of, actual_text
+from backfill_assets.evidence.plan_life import Progress, next_commands, progress
+from backfill_assets.execution.apply import apply_plan
+from backfill_assets.planning.request import PlanRequest
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from backfill_assets.execution.apply import Applied
+    from backfill_assets.planning.plan import Plan
+
+
+def apply(
+    plan: Annotated[
+        str | None,
+        typer.Argument(help="Its id, or a file of `plan --out`; without it one is made and shown."),
+    ] = None,
+    env: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Of a plan that is made here: for which environment."),
+    ] = "prod",
+    yes: Yes = False,
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Build what a plan says where nobody reads; promote it at once where nothing is protected.
+
+    Stop it at any time: the same command does exactly what is left. A batch that fails leaves its cells to the next time, and what
+    does not read them goes on. A protected environment reads what it read before, until `backfill promote`.
+
+    Exit code: 0 when all of it is built, 1 when a batch failed or cells lack, 130 when it was interrupted.
+
+    Example: backfill apply p1a2b3c4d5
+
+    Example: backfill apply --env dev_refunds --yes
+    """
+    with operating() as at:
+        found = kept_plan(at.store, plan).plan if plan else _asked(at, env, reason, yes=yes)
+        if found is None:
+            _nothing(env, as_json=as_json)
+            return
+        ended = _applied(at, found, reason or found.request.reason)
+    if as_json:
+        print_json(ended.plain())
+    else:
+        _report(ended)
+    if ended.applied.left or ended.applied.failed:
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """How an apply ended."""
+
+    plan: Plan
+    applied: Applied
+    done: tuple[Progress, ...]
+    actual: Actual
+
+    def plain(self) -> dict[str, Any]:
+        """Give it as JSON has it."""
+        return {
+            "plan_id": self.plan.plan_id,
+            "environment": self.plan.environment,
+            "status": self.applied.status.value,
+            "progress": [asdict(one) for one in self.done],
+            "left": {name: str(cells) for name, cells in self.applied.left.items()},
+            "errors": [one.error for one in self.applied.failed],
+            "estimate": asdict(self.plan.estimate) if self.plan.estimate else None,
+            "actual": asdict(self.actual),
+            "next": list(next_commands(self.plan.plan_id, self.applied.status.value)),
+        }
+
+
+def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:
+    """Make a plan, show it, and ask once; None when there is nothing to do."""
+    found = made(at, PlanRequest(environment=env, asked_by=at.who, reason=reason))
+    if found.is_empty:
+        return None
+    show_plan(found, at.naming, after=("Nothing has been written yet.",), aside=True)
+    cells = sum(at.naming.count(one.model, one.cells) for one in found.models)
+    built = f"build up to {counted(cells, 'cell')} of {counted(len(found.models), 'model')}"
+    if found.protected and found.gates:
+        confirm(f"{built} where nobody reads: {env} stays as it is until `promote`", yes=yes)
+    else:
+        confirm(f"{built} and publish them in {env}", yes=yes)
+    return found
+
+
+def _nothing(env: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"plan_id": None, "environment": env, "status": "nothing to do"})
+    else:
+        say(f"{env}: nothing to do: it runs what is loaded, and nothing is owed.")
+
+
+def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
+    if plan.request.restate_all_snapshots:
+        for one in at.store.environments():
+            at.may_change(one.name)
+    new = new_environment(at, plan.environment)
+    if new is not None:
+        at.store.save_environment(new)
+    say(
+        f"plan {plan.plan_id} for {plan.environment}, run {at.run_id}; stop it at any time, "
+        f"`backfill apply {plan.plan_id}` goes on from there",
+        to=err,
+    )
+    left = {one.model: one.planned - one.done for one in _progress(at, plan)}
+    with shown(at.loaded.graph, left) as listener:
+        applied = apply_plan(at.store, at.loaded.graph, plan, **at.means(listener, why))
+    actual = actual_of(plan, at.store.plan_events(plan.plan_id), at.batches_of(plan))
+    if applied.status is not PlanStatus.APPLYING:
+        estimate = asdict(plan.estimate) if plan.estimate else None
+        detail = {"estimate": estimate, "actual": asdict(actual)}
+        at.store.tell(plan.plan_id, MEASURED, who=at.who, detail=detail)
+    if applied.status is PlanStatus.PROMOTED:
+        tell_quietly(at, plan.environment)
+    return _Ended(plan, applied, _progress(at, plan), actual)
+
+
+def _progress(at: Operating, plan: Plan) -> tuple[Progress, ...]:
+    return progress(plan, at.naming, at.batches_of(plan))
+
+
+_HEADINGS = (
+    Heading("model"),
+    Heading("built", number=True),
+    Heading("planned", number=True),
+    Heading("batches", number=True, spare=1),
+    Heading("failed", number=True),
+    Heading("rows", number=True, spare=2),
+)
+
+
+def _report(ended: _Ended) -> None:
+    numbers = [(one.done, one.planned, one.batches, one.failed, one.rows) for one in ended.done]
+    rows = zip((one.model for one in ended.done), numbers, strict=True)
+    print_table(_HEADINGS, [(name, *(f"{one:,}" for one in row)) for name, row in rows])
+    for name, cells in (ended.applied.promoted.appended if ended.applied.promoted else {}).items():
+        say(f"appended {name}: {cells}", indent=2)
+    say(actual_text(ended.plan, ended.actual), indent=2)
+    status = ended.applied.status
+    if ended.applied.failed:
+        say("Next: backfill batches --failed, then the same command again")
+    elif commands := next_commands(ended.plan.plan_id, status.value):
+        say(f"Next: {', or '.join(commands)}")
+    built = sum(one.done for one in ended.done)
+    failed = counted(len(ended.applied.failed), "batch", "batches")
+    say(f"{ended.plan.plan_id}: {status.value}, {counted(built, 'cell')} built, {failed} failed.")

@@ -1,0 +1,80 @@
+"""Make a plan from what is loaded and what is there, for an environment that may be a new one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.cli.project import now
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.plan_state import plan_state, save_plan
+from backfill_assets.planning.build_plan import build_plan
+from backfill_assets.snapshots.environment import PROD, Environment
+
+if TYPE_CHECKING:
+    from backfill_assets.cli.operating import Operating
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan_state import PlanState
+    from backfill_assets.planning.request import PlanRequest
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class EnvironmentNameError(BackfillAssetsError):
+    """A new environment can't have this name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"no environment can be called {name!r}; a name is up to 40 small letters, digits and "
+            "underscores, and begins with a letter, as dev_refunds does"
+        )
+
+
+def made(at: Operating, request: PlanRequest, *, kept: bool = True) -> Plan:
+    """Make a plan, and keep it unless there is nothing to do.
+
+    Args:
+        at: what the verb works with.
+        request: what is asked.
+        kept: whether it is stored under its id.
+
+    Raises:
+        EnvironmentNameError: the environment is a new one that can't be called so.
+        BackfillAssetsError: the request can't be met; each cause has its own class.
+    """
+    state = _state(at, request.environment)
+    plan = at.estimated(build_plan(request, at.loaded.graph, state, now(), at.loaded))
+    if kept and not plan.is_empty:
+        save_plan(at.store, plan)
+    return plan
+
+
+def new_environment(at: Operating, name: str) -> Environment | None:
+    """Describe an environment that is to follow prod; None when it is there already.
+
+    Raises:
+        EnvironmentNameError: it can't be called so.
+    """
+    if any(one.name == name for one in at.store.environments()):
+        return None
+    if not _NAME.fullmatch(name):
+        raise EnvironmentNameError(name)
+    expires = now() + timedelta(days=at.settings.environment_days)
+    return Environment(name, protected=False, follows=PROD, expires_at=expires)
+
+
+def _state(at: Operating, environment: str) -> PlanState:
+    """Draw the picture that planning works on; a new environment reads all that prod reads."""
+    new = new_environment(at, environment)
+    state = plan_state(
+        at.store,
+        at.loaded.graph,
+        PROD if new else environment,
+        data_root=at.settings.data_root,
+        known=at.loaded,
+        plan_days=at.settings.plan_days,
+    )
+    return state if new is None else replace(state, view=replace(state.view, environment=new))

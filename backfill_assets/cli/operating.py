@@ -1,0 +1,119 @@
+"""Everything that a verb about plans works with: settings, declarations, state, Spark, and who asks."""
+
+from __future__ import annotations
+
+import getpass
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.cli.manifest import load
+from backfill_assets.cli.plan_view import naming_of
+from backfill_assets.cli.project import LazySpark, loaded_fingerprints, now, open_store
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.evidence.plan_words import Naming
+    from backfill_assets.execution.events import Listener
+    from backfill_assets.execution.operation import Means
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.loaded import Loaded
+    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.store import Store
+
+
+class NotAnOperatorError(BackfillAssetsError):
+    """Somebody who may not wants to change a protected environment."""
+
+    def __init__(self, who: str, environment: str, operators: tuple[str, ...]) -> None:
+        self.who, self.environment = who, environment
+        super().__init__(
+            f"{who} may not change {environment}, which is protected; BACKFILL_OPERATORS names who "
+            f"may: {', '.join(operators)}. Ask one of them"
+        )
+
+
+@dataclass(frozen=True)
+class Operating:
+    """What a verb about plans works with.
+
+    Attributes:
+        settings: where things lie.
+        loaded: the declarations as they are on disk.
+        store: the state.
+        spark: started on first use.
+        run_id: of this process.
+        who: the person who asks.
+    """
+
+    settings: Settings
+    loaded: Loaded
+    store: Store
+    spark: LazySpark
+    run_id: str
+    who: str
+
+    @property
+    def naming(self) -> Naming:
+        """How cells are named."""
+        return naming_of(self.loaded.graph)
+
+    def may_change(self, environment: str) -> None:
+        """Refuse those who may not change a protected environment.
+
+        Raises:
+            NotAnOperatorError: the settings name others.
+        """
+        operators = self.settings.operators
+        known = {one.name: one for one in self.store.environments()}
+        protected = environment in known and known[environment].protected
+        if protected and operators and self.who not in operators:
+            raise NotAnOperatorError(self.who, environment, operators)
+
+    def batches_of(self, plan: Plan) -> list[BatchRow]:
+        """Read every batch of the models of a plan."""
+        return [row for one in plan.models for row in self.store.batches(model=one.model)]
+
+    def estimated(self, plan: Plan) -> Plan:
+        """Add what a plan will take."""
+        return plan
+
+    def means(self, listener: Listener | None = None, why: str = "") -> Means:
+        """Give what an operation on a plan takes."""
+        given: Means = {
+            "spark": self.spark,
+            "data_root": self.settings.data_root,
+            "clock": now,
+            "run_id": self.run_id,
+            "who": self.who,
+            "batches_at_once": self.settings.max_batches,
+            "code": lambda: loaded_fingerprints(self.settings),
+            "why": why,
+        }
+        if listener is not None:
+            given["listener"] = listener
+        return given
+
+
+@contextmanager
+def operating() -> Iterator[Operating]:
+    """Open all of it, and close state and Spark afterwards."""
+    settings = read_settings()
+    loaded = load(settings)
+    store = open_store(settings)
+    spark = LazySpark(settings)
+    run_id = f"cli-{uuid.uuid4().hex[:12]}"
+    try:
+        yield Operating(settings, loaded, store, spark, run_id, who_asks(settings))
+    finally:
+        spark.stop()
+        store.close()
+
+
+def who_asks(settings: Settings) -> str:
+    """Name the person at work: as the settings say, else the user of the operating system."""
+    return settings.user or getpass.getuser()

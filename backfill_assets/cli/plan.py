@@ -1,0 +1,110 @@
+"""`backfill plan`: what would change, cell by cell, before anything is written."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from backfill_assets.cli import plan_options as ask
+from backfill_assets.cli.exits import CHANGES
+from backfill_assets.cli.making import made
+from backfill_assets.cli.operating import Operating, operating
+from backfill_assets.cli.options import AsJson, Markdown, Verbose  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import err, say
+from backfill_assets.cli.plan_view import show_plan
+from backfill_assets.cli.stored_plans import write_plan
+from backfill_assets.evidence.plan_life import next_commands
+from backfill_assets.evidence.plan_markdown import plan_markdown
+from backfill_assets.planning.plan_json import plan_json
+from backfill_assets.planning.request import PlanRequest
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from backfill_assets.planning.plan import Plan
+
+
+def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be asked
+    env: ask.Environment = "prod",
+    restate: ask.Restate = None,
+    restate_all_snapshots: ask.AllSnapshots = False,
+    start: ask.Start = None,
+    end: ask.End = None,
+    end_bounded: ask.EndBounded = False,
+    ignore_cron: ask.IgnoreCron = False,
+    select: ask.Chosen = None,
+    skip_upstream: ask.SkipUpstream = False,
+    forward_only: ask.ForwardOnly = False,
+    effective_from: ask.EffectiveFrom = None,
+    empty: ask.Empty = False,
+    where: ask.Where = None,
+    cutoff: ask.Cutoff = None,
+    reason: ask.Reason = "",
+    canary: ask.Canary = False,
+    category: ask.Categories = None,
+    strategy: ask.Strategies = None,
+    out: ask.Out = None,
+    verbose: Verbose = False,
+    markdown: Markdown = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what would change in an environment, cell by cell; nothing is written but the plan itself.
+
+    Without options it plans for whatever the loaded models change, what is owed, and what lacks. The plan is kept under its id, so
+    that `backfill apply ID` does exactly what was shown.
+
+    Exit code: 0 when there is nothing to do, 2 when there are changes, 1 when something asked can't be.
+
+    Example: backfill plan
+
+    Example: backfill plan dev_refunds --select +marketing.roi_analysis
+
+    Example: backfill plan --restate marketing.ad_events:2024-03-01..2024-03-30 --reason "sent twice"
+    """
+    with operating() as at:
+        request = PlanRequest(
+            environment=env,
+            asked_by=at.who,
+            reason=reason,
+            restate=ask.restatements(restate),
+            restate_all_snapshots=restate_all_snapshots,
+            start=start,
+            end=end,
+            end_bounded=end_bounded,
+            ignore_cron=ignore_cron,
+            select=ask.chosen(select),
+            skip_upstream=skip_upstream,
+            forward_only=forward_only,
+            effective_from=effective_from,
+            empty=empty,
+            where=where,
+            cutoff=cutoff,
+            canary=canary,
+            categories=ask.categories(category),
+            strategies=ask.strategies(strategy),
+        )
+        found = made(at, request)
+        if out:
+            write_plan(found, out)
+        _tell(at, found, whole=verbose, as_json=as_json, markdown=markdown)
+    if not found.is_empty:
+        raise typer.Exit(CHANGES)
+
+
+def _tell(at: Operating, found: Plan, *, whole: bool, as_json: bool, markdown: bool) -> None:
+    if as_json:
+        sys.stdout.write(plan_json(found) + "\n")
+    elif markdown:
+        sys.stdout.write(plan_markdown(found, at.naming))
+    elif found.is_empty:
+        for note in found.notes:
+            say(note, to=err, indent=2)
+        say(f"{found.environment}: nothing to do: it runs what is loaded, and nothing is owed.")
+    else:
+        show_plan(found, at.naming, after=_after(found), whole=whole)
+
+
+def _after(found: Plan) -> tuple[str, ...]:
+    commands = next_commands(found.plan_id, PlanStatus.PROPOSED.value)
+    return ("Nothing has been written.", f"Next: {', or '.join(commands)}")

@@ -1,0 +1,82 @@
+"""`backfill promote`: what a plan has built becomes what its environment reads, at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import counted, err, print_json, say
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.telling import tell_quietly
+from backfill_assets.evidence.plan_life import next_commands
+from backfill_assets.execution.promotion import promote_plan
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from backfill_assets.cli.operating import Operating
+    from backfill_assets.execution.promotion import Promoted
+    from backfill_assets.planning.plan import Plan
+
+
+def promote(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    yes: Yes = False,
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Move every pointer of a plan at once, so that its environment reads what the plan has built.
+
+    Readers see the old or the new in all models, never a mix. Refused, with the list, if a planned cell is not ready with its
+    audits, or if something that the plan reads or rewrites has moved. Cells that were published meanwhile are carried over.
+
+    Exit code: 0 when it is published, 1 when it was refused: then nothing was.
+
+    Example: backfill promote p1a2b3c4d5 --reason "agreed with finance"
+
+    Example: backfill promote p1a2b3c4d5 --yes --json
+    """
+    with operating() as at:
+        found = kept_plan(at.store, plan).plan
+        at.may_change(found.environment)
+        changed = len(found.models) + len(found.removed)
+        _confirm(found, changed, yes=yes)
+        say(f"promoting {found.plan_id}, run {at.run_id}", to=err)
+        means = at.means(why=reason or found.request.reason)
+        promoted = promote_plan(at.store, at.loaded.graph, found, **means)
+        appended = _named(at, promoted)
+        tell_quietly(at, found.environment)
+    if as_json:
+        print_json(
+            {
+                "plan_id": found.plan_id,
+                "environment": found.environment,
+                "number": promoted.number,
+                "appended": appended,
+                "removed": list(promoted.removed),
+            }
+        )
+        return
+    for name, cells in appended.items():
+        say(f"appended after approval: {name} {cells}", indent=2)
+    for name in promoted.removed:
+        say(f"removed: {name}", indent=2)
+    commands = next_commands(found.plan_id, PlanStatus.PROMOTED.value)
+    say(f"Next: {', or '.join(commands)} to go back")
+    say(f"{found.environment}: reads {counted(changed, 'model')} as {found.plan_id} built them.")
+
+
+def _confirm(plan: Plan, changed: int, *, yes: bool) -> None:
+    effect = (
+        f"promote plan {plan.plan_id}: {plan.environment} reads {counted(changed, 'model')} "
+        "otherwise from now on"
+    )
+    if plan.protected:
+        confirm(effect, yes=yes)
+
+
+def _named(at: Operating, promoted: Promoted) -> dict[str, str]:
+    return {name: at.naming.ranges(name, cells) for name, cells in promoted.appended.items()}

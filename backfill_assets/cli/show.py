@@ -1,0 +1,117 @@
+"""`backfill show`: any plan, where it stands, and everything that happened to it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backfill_assets.cli.options import AsJson, Markdown, Verbose  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import Heading, bar, print_json, print_table, say
+from backfill_assets.cli.plan_view import naming_of, show_plan
+from backfill_assets.cli.project import load_graph, now, open_store
+from backfill_assets.cli.stored_plans import Kept, kept_plan
+from backfill_assets.evidence.plan_life import next_commands, progress, status_text
+from backfill_assets.evidence.plan_markdown import plan_markdown
+from backfill_assets.evidence.plan_words import instant_text
+from backfill_assets.settings import read_settings
+
+if TYPE_CHECKING:
+    from backfill_assets.evidence.plan_life import Progress
+    from backfill_assets.snapshots.stored_plan import PlanEvent
+
+
+def show(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    verbose: Verbose = False,
+    markdown: Markdown = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a plan as it was made, where it stands, and what happened to it.
+
+    Exit code: 0, wherever the plan stands.
+
+    Example: backfill show p1a2b3c4d5
+
+    Example: backfill show p1a -v
+    """
+    settings = read_settings()
+    graph = load_graph(settings)
+    with open_store(settings) as store:
+        found = kept_plan(store, plan)
+        events = store.plan_events(found.plan.plan_id)
+        rows = [row for one in found.plan.models for row in store.batches(model=one.model)]
+    naming = naming_of(graph)
+    done = progress(found.plan, naming, rows)
+    status = status_text(found.stored, now())
+    if as_json:
+        print_json(_json(found, status, done, events))
+    elif markdown:
+        typer.echo(plan_markdown(found.plan, naming), nl=False)
+    else:
+        after = (f"Status    {status}", *map(_event, events), *_next(found, status))
+        if any(one.batches or one.running or one.failed for one in done):
+            _table(done)
+        show_plan(found.plan, naming, after=after, whole=verbose)
+
+
+def _json(
+    found: Kept, status: str, done: tuple[Progress, ...], events: list[PlanEvent]
+) -> dict[str, Any]:
+    return {
+        "plan": json.loads(found.stored.content),
+        "status": status,
+        "progress": [asdict(one) for one in done],
+        "events": [asdict(one) for one in events],
+        "next": list(next_commands(found.plan.plan_id, status)),
+    }
+
+
+def _event(event: PlanEvent) -> str:
+    who = f" by {event.who}" if event.who else ""
+    why = f": {event.why}" if event.why else ""
+    return f"          {instant_text(event.at)}  {event.event}{who}{why}"
+
+
+def _next(found: Kept, status: str) -> tuple[str, ...]:
+    commands = next_commands(found.plan.plan_id, status)
+    return (f"Next: {', or '.join(commands)}",) if commands else ()
+
+
+_HEADINGS = (
+    Heading("model"),
+    Heading("", spare=2),
+    Heading("done", number=True),
+    Heading("planned", number=True),
+    Heading("batches", number=True, spare=1),
+    Heading("at work", number=True),
+    Heading("failed", number=True),
+    Heading("rows", number=True, spare=3),
+)
+
+
+def _table(done: tuple[Progress, ...]) -> None:
+    print_table(
+        _HEADINGS,
+        [
+            (
+                one.model,
+                bar(one.done, one.planned),
+                *(
+                    f"{number:,}"
+                    for number in (
+                        one.done,
+                        one.planned,
+                        one.batches,
+                        one.running,
+                        one.failed,
+                        one.rows,
+                    )
+                ),
+            )
+            for one in done
+        ],
+    )
+    say("")

@@ -1,0 +1,90 @@
+"""Find a plan: by its id in the state, or as a file that `backfill plan --out` wrote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.planning.plan_json import content_hash, plan_json, read_plan
+from backfill_assets.state.plans import UnknownPlanError
+
+if TYPE_CHECKING:
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.stored_plan import StoredPlan
+    from backfill_assets.state.store import Store
+
+
+class ForeignPlanError(BackfillAssetsError):
+    """A plan's file is whole, but this state never made it."""
+
+    def __init__(self, plan_id: str, path: str) -> None:
+        self.plan_id, self.path = plan_id, path
+        super().__init__(
+            f"the plan {plan_id} in {path} was made with another state: what it counts on may not "
+            "hold here; make it again with `backfill plan`, or set BACKFILL_STATE_URL"
+        )
+
+
+class PlanFileError(BackfillAssetsError):
+    """A plan's file can't be read or written."""
+
+    def __init__(self, path: str, found: str) -> None:
+        self.path = path
+        super().__init__(
+            f"the plan file {path} can't be used: {found}; give an id, or another file"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A plan, and what the state keeps of it."""
+
+    stored: StoredPlan
+    plan: Plan
+
+
+def kept_plan(store: Store, name: str) -> Kept:
+    """Find a plan by its id, the beginning of it, or the path of its file.
+
+    Raises:
+        UnknownPlanError: no plan's id begins so, and there is no such file.
+        AmbiguousPlanError: several ids begin so.
+        PlanFormatError: the file is no plan, or was edited by hand.
+        ForeignPlanError: the file is a plan of another state.
+    """
+    if not _is_file(name):
+        stored = store.plan(name)
+        return Kept(stored, read_plan(stored.content))
+    plan = read_plan(_text(name))
+    try:
+        stored = store.plan(plan.plan_id)
+    except UnknownPlanError:
+        raise ForeignPlanError(plan.plan_id, name) from None
+    if stored.content_hash != content_hash(plan):
+        raise ForeignPlanError(plan.plan_id, name)
+    return Kept(stored, plan)
+
+
+def _is_file(name: str) -> bool:
+    return "/" in name or name.endswith(".json") or Path(name).is_file()
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanFileError(path, getattr(error, "strerror", None) or "it is no text") from error
+
+
+def write_plan(plan: Plan, path: str) -> None:
+    """Write a plan as a file that `backfill apply` takes.
+
+    Raises:
+        PlanFileError: it can't be written.
+    """
+    try:
+        Path(path).write_text(plan_json(plan) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise PlanFileError(path, error.strerror or str(error)) from error

@@ -1,0 +1,36 @@
+"""Tell Dagster after history has changed; a command that succeeded never fails for it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from backfill_assets.cli.output import counted, err, say
+from backfill_assets.cli.project import now
+from backfill_assets.execution.opening import look
+
+if TYPE_CHECKING:
+    from backfill_assets.cli.operating import Operating
+
+
+def tell_quietly(at: Operating, environment: str) -> None:
+    """Report changed cells to the instance that DAGSTER_HOME names, if it names one."""
+    if "DAGSTER_HOME" not in os.environ:
+        return
+    try:
+        from backfill_assets.cli.report import tell_dagster  # noqa: PLC0415 - Dagster is slow to start
+
+        run = look(
+            at.store,
+            at.loaded.graph,
+            environment=environment,
+            spark=at.spark,
+            data_root=at.settings.data_root,
+            clock=now,
+            run_id=at.run_id,
+        )
+        told = tell_dagster(run)
+    except Exception as error:  # noqa: BLE001 - what was asked is done; its UI can be told later
+        say(f"Dagster was not told: {error}; `backfill report` does it", to=err, style="yellow")
+    else:
+        say(f"told Dagster of {counted(told, 'cell')}", to=err)

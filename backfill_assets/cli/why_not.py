@@ -1,0 +1,64 @@
+"""`backfill why-not`: why a cell is not in a plan."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.making import made
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.selecting import model_named
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.why import cells_asked
+from backfill_assets.evidence import why_not as answers
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.request import PlanRequest
+
+CURRENT = "current"
+
+
+def why_not(
+    model: Annotated[str, typer.Argument(help="Such as marketing.campaign_performance.")],
+    interval: Annotated[
+        str, typer.Argument(help="A partition key, or FIRST..LAST: keys or dates, both included.")
+    ],
+    plan: Annotated[
+        str,
+        typer.Option(
+            metavar="PLAN", help="A plan's id; `current` is what `backfill plan` would say now."
+        ),
+    ] = CURRENT,
+    env: Annotated[
+        str, typer.Option(metavar="NAME", help="The environment that `current` is planned for.")
+    ] = "prod",
+    as_json: AsJson = False,
+) -> None:
+    """Tell why cells are not in a plan; nothing is written, not even a plan.
+
+    Exit code: 0, whatever the answer.
+
+    Example: backfill why-not marketing.campaign_trends_monthly 2024-03-01 --plan p1a2b3c4d5
+
+    Example: backfill why-not web.sessions 2025-05-01..2025-05-31
+    """
+    with operating() as at:
+        declared = model_named(at.loaded.graph, model)
+        cells = IntervalSet.of([cells_asked(declared.cadence, interval)])
+        if plan == CURRENT:
+            request = PlanRequest(environment=env, asked_by=at.who)
+            found, name = made(at, request, kept=False), "a plan made now"
+        else:
+            found = kept_plan(at.store, plan).plan
+            name = f"plan {found.plan_id}"
+        told = answers.why_not(found, at.naming, model, cells)
+    if as_json:
+        print_json([asdict(one) for one in told])
+        return
+    for one in told:
+        say(f"{model} {one.cells}: {'planned' if one.planned else 'not planned'}: {one.text}")
+    missed = sum(not one.planned for one in told)
+    say(f"{name}: {counted(len(told), 'answer')}, {missed:,} of cells that it leaves out.")
