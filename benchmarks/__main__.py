@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.scenarios import DAYS, Bench, Outcome
+from benchmarks.startup import startup_lines
 
 RESULTS = Path(__file__).with_name("results")
 GOALS = {"ours / one-shot": "≤ 1.5", "day by day / ours": "≥ 5", "nothing to do, s": "< 12"}
@@ -51,6 +52,7 @@ def bench(
         load.append(os.getloadavg()[0])
         one = outcomes[name]
         err.print(f"{name}: {one.wall:.1f} s, {one.work:.1f} of work (load {load[-1]:.1f})")
+    start_up = subject.start_up()
     report = {
         "at": began.isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "system": platform.platform(), "load": load},
@@ -58,6 +60,7 @@ def bench(
         "days": DAYS,
         "landing_s": round(landed, 1),
         "scenarios": {name: _rounded(asdict(outcome)) for name, outcome in outcomes.items()},
+        "start_up_s": _rounded(start_up),
         "ratios": _ratios(outcomes),
         "goals": GOALS,
     }
@@ -106,6 +109,8 @@ def _show(outcomes: dict[str, Outcome], report: dict[str, Any]) -> None:
         if steps:
             console.print(f"{name}: {steps} s")
     console.print("(Steps of batches that ran side by side are summed over the batches.)")
+    for line in startup_lines(report["start_up_s"]):
+        console.print(line)
     for name, value in report["ratios"].items():
         console.print(f"{name}: {value}" + (f" (goal {GOALS[name]})" if name in GOALS else ""))
 

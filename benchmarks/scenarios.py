@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.pipelines.marketing.landing import landings
 from benchmarks.process import Measured, measured
+from benchmarks.startup import start_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,6 +114,10 @@ class Bench:
         return Outcome(
             run.wall, 0.0, run.cpu, run.peak_mb, run.processes, note="all cells are ready already"
         )
+
+    def start_up(self) -> dict[str, float]:
+        """Ask the finished backfill for its status and for a plan: nothing is left to do."""
+        return start_up(self._env("backfill"), ["--select", MODEL, "--start", FIRST, "--end", LAST])
 
     def dagster(self) -> Outcome:
         """Fill all days through `dagster asset materialize`: one run, an event for every day."""
