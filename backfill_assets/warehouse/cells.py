@@ -7,7 +7,7 @@ it, so a batch replaces, aggregates and prunes by one column whatever its model'
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -20,7 +20,6 @@ from backfill_assets.models.model import CELL_COLUMN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
     from backfill_assets.intervals.cadence import Cadence
 
@@ -146,6 +145,13 @@ def cell_of_number(cadence: Cadence, number: int) -> Interval:
     epoch = number if cadence.unit.is_subday else midnight(cadence.tz, number + EPOCH_ORDINAL)
     start = instant_of(epoch)
     return Interval(start, cadence.next(start))
+
+
+def cell_of_text(cadence: Cadence, text: str) -> Interval:
+    """Give the cell whose `_cell` Spark writes so, in a session of ours (UTC)."""
+    if cadence.unit.is_subday:
+        return cell_of_number(cadence, epoch_of(datetime.fromisoformat(text).replace(tzinfo=UTC)))
+    return cell_of_number(cadence, (date.fromisoformat(text) - _EPOCH_DAY).days)
 
 
 def _literal(cadence: Cadence, instant: datetime) -> str:

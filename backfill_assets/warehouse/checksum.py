@@ -46,6 +46,19 @@ def joined(high: int, low: int) -> int:
     return (high << _HALF) + low
 
 
+def exact_sum(value: str, dtype: str) -> str:
+    """Write Spark SQL that sums without rounding, as text.
+
+    Money is decimal, and doubles are taken to nine places; what no decimal can hold counts nothing.
+    """
+    exact = value
+    if dtype in ("float", "double"):
+        exact = f"TRY_CAST({value} AS DECIMAL(38,9))"
+    elif not dtype.startswith("decimal"):
+        exact = f"CAST({value} AS DECIMAL(38,0))"
+    return f"CAST(coalesce(sum({exact}), 0) AS STRING)"
+
+
 def same_value(one: str, other: str, dtype: DataType) -> str:
     """Write Spark SQL that tells whether two expressions hold the same value, NULLs included.
 

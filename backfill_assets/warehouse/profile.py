@@ -26,7 +26,7 @@ from backfill_assets.warehouse.cells import (
     number_expression,
     time_predicate,
 )
-from backfill_assets.warehouse.checksum import joined, key_hash, sums, value_hash
+from backfill_assets.warehouse.checksum import exact_sum, joined, key_hash, sums, value_hash
 from backfill_assets.warehouse.inputs import Input, read_whole
 from backfill_assets.warehouse.moves import rows_elsewhere
 from backfill_assets.warehouse.outside_rows import refuse_outside
@@ -215,13 +215,7 @@ def _upstream_sums(rows: DataFrame, audit: Reconciles, subject: Subject) -> Data
 
 
 def _exact_sum(column: str, dtype: str) -> str:
-    """Sum without rounding: money is decimal, and doubles are taken to nine places."""
-    exact = f"`{column}`"
-    if dtype in ("float", "double"):
-        exact = f"TRY_CAST(`{column}` AS DECIMAL(38,9))"
-    elif not dtype.startswith("decimal"):
-        exact = f"CAST(`{column}` AS DECIMAL(38,0))"
-    return f"CAST(coalesce(sum({exact}), 0) AS STRING)"
+    return exact_sum(f"`{column}`", dtype)
 
 
 def _cell_profile(

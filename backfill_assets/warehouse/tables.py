@@ -34,6 +34,7 @@ __all__ = [
     "bytes_of",
     "commit_metadata",
     "commits_since",
+    "delta_json_schema",
     "delta_schema",
     "head",
     "last_token",
@@ -108,14 +109,23 @@ def delta_schema(path: str, delta_version: int) -> tuple[tuple[str, str], ...]:
     Raises:
         CorruptTableError: the log is damaged.
     """
+    schema = delta_json_schema(path, delta_version)
+    return tuple((one["name"], _simple(one["type"])) for one in schema["fields"])
+
+
+def delta_json_schema(path: str, delta_version: int) -> Any:  # noqa: ANN401 - Delta's JSON
+    """Read a table's schema without Spark, in the JSON form that Spark and Delta share.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
     from deltalake import DeltaTable  # noqa: PLC0415
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     try:
-        schema = json.loads(DeltaTable(path, version=delta_version).schema().to_json())
+        return json.loads(DeltaTable(path, version=delta_version).schema().to_json())
     except DeltaError as error:
         raise CorruptTableError(path=path, found=str(error)) from error
-    return tuple((one["name"], _simple(one["type"])) for one in schema["fields"])
 
 
 def same_type(one: str, other: str) -> bool:

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.column import Column
+from backfill_assets.warehouse.commit import commit_cells
+from backfill_assets.warehouse.compare import (
+    BY_CELL,
+    Compared,
+    Question,
+    compare,
+    comparison_sql,
+    differences,
+    rows_outside,
+)
+from backfill_assets.warehouse.conform import contract
+from backfill_assets.warehouse.tables import ABSENT, Table, table_now
+from backfill_assets_tests.warehouse.shop import (
+    SALES_COLUMNS,
+    day,
+    days,
+    frame,
+    sale,
+    sales,
+    ticket,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from backfill_assets.models.model import Model
+
+pytestmark = pytest.mark.spark
+
+NOTED = (*SALES_COLUMNS, Column("note", "string"), Column("tags", "map<string,int>"))
+RATED = (*SALES_COLUMNS, Column("rate", "double"))
+
+
+def a_table(spark: SparkSession, path: Path, model: Model, *rows: str, until: int = 4) -> Table:
+    cells = days(*range(1, until + 1))
+    computed = contract(frame(spark, model.schema, *rows), model)
+    commit_cells(computed, model, cells, ticket(str(path), 1))
+    return table_now(str(path))
+
+
+@pytest.fixture(scope="module")
+def world(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Compared:
+    """Day 1 equal, day 2 with a value, day 3 with a key and a lost key, day 4 new."""
+    root = tmp_path_factory.mktemp("compare")
+    old = a_table(
+        spark, root / "old", sales(),
+        sale(1, "a"), sale(1, "b"), sale(2, "a", 5), sale(2, "b"), sale(3, "a"), sale(3, "b", 7),
+    )  # fmt: skip
+    new = a_table(
+        spark, root / "new", sales(),
+        sale(1, "a"), sale(1, "b"), sale(2, "a", 6), sale(2, "b"), sale(3, "a"), sale(3, "c", 7),
+        sale(4, "a", 2),
+    )  # fmt: skip
+    return Compared(sales(), old, new)
+
+
+def test_every_cell_says_what_came_went_and_changed(spark: SparkSession, world: Compared):
+    found = compare(spark, world, Question()).cells(world.model)
+    counts = {
+        cell.start.day: (g.old_rows, g.new_rows, g.keys_added, g.keys_removed, g.rows_changed)
+        for cell, g in found.items()
+    }
+    assert counts == {
+        1: (2, 2, 0, 0, 0), 2: (2, 2, 0, 0, 1), 3: (2, 2, 1, 1, 0), 4: (0, 1, 1, 0, 0),
+    }  # fmt: skip
+    amount = found[day(2)].columns["amount"]
+    assert (amount.changed, amount.old_sum, amount.new_sum) == (1, Decimal(6), Decimal(7))
+
+
+def test_it_is_grouped_by_any_column_and_shows_only_what_differs(
+    spark: SparkSession, world: Compared
+):
+    found = compare(spark, world, Question(by=("shop",), differing_only=True))
+    assert [(one.by, one.rows_changed) for one in found.groups] == [
+        (("a",), 1), (("b",), 0), (("c",), 0),
+    ]  # fmt: skip
+    both = compare(spark, world, Question(by=(*BY_CELL, "shop"), differing_only=True))
+    assert [one.by for one in both.groups] == [
+        ("2024-01-02", "a"), ("2024-01-03", "b"), ("2024-01-03", "c"), ("2024-01-04", "a"),
+    ]  # fmt: skip
+    (total,) = compare(spark, world, Question(by=())).groups
+    assert (total.old_rows, total.new_rows, total.differs) == (6, 7, True)
+
+
+def test_it_is_restricted_to_cells_and_to_keys(spark: SparkSession, world: Compared):
+    cells = IntervalSet.of(days(2, 3))
+    found = compare(spark, world, Question(cells=cells, where="shop = 'a'"))
+    assert [(one.by, one.old_rows, one.rows_changed) for one in found.groups] == [
+        (("2024-01-02",), 1, 1), (("2024-01-03",), 1, 0),
+    ]  # fmt: skip
+
+
+def test_some_rows_that_differ_are_shown_with_both_values(spark: SparkSession, world: Compared):
+    shown = differences(spark, world, Question(), limit=3)
+    assert [(one.cell, one.key["shop"], one.change) for one in shown] == [
+        ("2024-01-02", "a", "changed"),
+        ("2024-01-03", "b", "removed"),
+        ("2024-01-03", "c", "added"),
+    ]
+    assert (shown[0].old, shown[0].new) == ({"amount": 5.0}, {"amount": 6.0})
+    assert (shown[1].new, shown[2].old) == ({}, {})
+    assert shown[1].old["amount"] == 7
+
+
+def test_the_sql_is_the_query_that_was_run(spark: SparkSession, world: Compared):
+    question = Question(by=(*BY_CELL, "shop"))
+    sql = comparison_sql(world, question)
+    found = compare(spark, world, question)
+    assert found.sql == sql
+    assert f"delta.`{world.old.path}` VERSION AS OF {world.old.delta_version}" in sql
+    by_hand = [(row["_cell"], row["shop"], row["old_rows"]) for row in spark.sql(sql).collect()]
+    assert by_hand == [(*one.by, one.old_rows) for one in found.groups]
+
+
+def test_rows_that_a_condition_did_not_choose_must_not_differ(spark: SparkSession, world: Compared):
+    outside = rows_outside(spark, world, "shop = 'a'")
+    assert outside.differing == 2
+    assert {one.key["shop"] for one in outside.sample} == {"b", "c"}
+    assert rows_outside(spark, world, "shop = 'a'", IntervalSet.of(days(2, 4))).differing == 0
+    # By its old values a row is chosen, and may then become anything.
+    assert rows_outside(spark, world, "amount = 5", IntervalSet.of(days(2))).differing == 0
+    assert rows_outside(spark, world, "amount = 6", IntervalSet.of(days(2))).differing == 1
+    assert rows_outside(spark, world, "CAST(NULL AS BOOLEAN)").differing == 4
+
+
+def test_null_and_not_a_number_are_values_like_others(spark: SparkSession, tmp_path: Path):
+    model = sales(columns=RATED)
+
+    def rated(shop: str, rate: str) -> str:
+        return f"(DATE'2024-01-01', '{shop}', 1, {rate})"
+
+    nan, null = "double('NaN')", "CAST(NULL AS DOUBLE)"
+    old = [("same", nan), ("none", null), ("gone", "1D"), ("nan", nan), ("tiny", "0.1D")]
+    new = [("same", nan), ("none", null), ("gone", null), ("nan", "1D"), ("tiny", "0.1D + 1e-12D")]
+    compared = Compared(
+        model,
+        a_table(spark, tmp_path / "old", model, *(rated(*one) for one in old)),
+        a_table(spark, tmp_path / "new", model, *(rated(*one) for one in new)),
+    )
+    changed = {one.key["shop"] for one in differences(spark, compared, Question())}
+    assert changed == {"gone", "nan", "tiny"}
+    (total,) = compare(spark, compared, Question(by=(), rounded=True)).groups
+    assert total.rows_changed == 2
+    assert (total.columns["rate"].old_filled, total.columns["rate"].new_filled) == (4, 3)
+    assert total.columns["rate"].old_sum == Decimal("1.1")
+
+
+def test_a_column_of_one_side_only_is_named_and_counted_but_no_change(
+    spark: SparkSession, tmp_path: Path, world: Compared
+):
+    model = sales(columns=NOTED)
+    rows = [
+        "(DATE'2024-01-01', 'a', 1, 'x', map('k', 1))",
+        "(DATE'2024-01-01', 'b', 1, NULL, NULL)",
+    ]
+    new = a_table(spark, tmp_path / "new", model, *rows, until=1)
+    found = compare(spark, Compared(model, world.old, new), Question(cells=IntervalSet.of(days(1))))
+    (group,) = found.groups
+    assert (found.added, found.removed, group.differs) == (("note", "tags"), (), False)
+    assert group.columns["note"].new_filled == 1
+    back = compare(
+        spark, Compared(sales(), new, world.old), Question(cells=IntervalSet.of(days(1)))
+    )
+    assert (back.added, back.removed) == ((), ("note", "tags"))
+    maps = compare(spark, Compared(model, new, new), Question(by=()))
+    assert [(one.rows_changed, one.old_rows) for one in maps.groups] == [(0, 2)]
+
+
+def test_against_nothing_every_row_is_added(spark: SparkSession, world: Compared):
+    empty = replace(world, old=Table("nowhere", ABSENT))
+    (total,) = compare(spark, empty, Question(by=())).groups
+    assert (total.old_rows, total.keys_added, total.new_rows) == (0, 7, 7)
+    (total,) = compare(spark, Compared(sales(), world.new, empty.old), Question(by=())).groups
+    assert (total.keys_removed, total.new_rows) == (7, 0)
+
+
+def test_a_layered_table_is_compared_as_it_reads(spark: SparkSession, world: Compared):
+    overlay = replace(world.new, cells=IntervalSet.of(days(2)), under=(world.old,))
+    found = compare(spark, replace(world, new=overlay), Question(differing_only=True))
+    assert [one.by for one in found.groups] == [("2024-01-02",)]
+
+
+def test_the_counts_are_those_of_a_naive_comparison(spark: SparkSession, tmp_path: Path):
+    def rows(seed: int) -> dict[tuple[int, str], int]:
+        numbers = range(40)
+        return {
+            (n % 4 + 1, f"s{n % 10}"): (n * seed) % 3 for n in numbers if (n * n + seed) % 5
+        }  # fmt: skip
+
+    old, new = rows(1), rows(2)
+
+    def landed(name: str, found: dict[tuple[int, str], int]) -> Table:
+        listed: Sequence[str] = [sale(*key, value) for key, value in found.items()]
+        return a_table(spark, tmp_path / name, sales(), *listed)
+
+    compared = Compared(sales(), landed("old", old), landed("new", new))
+    expected: Counter[tuple[str, int]] = Counter()
+    for key in old.keys() | new.keys():
+        what = "+" if key not in old else "-" if key not in new else "~"
+        if what != "~" or old[key] != new[key]:
+            expected[what, key[0]] += 1
+    found: Counter[tuple[str, int]] = Counter()
+    for cell, one in compare(spark, compared, Question()).cells(sales()).items():
+        found["+", cell.start.day] = one.keys_added
+        found["-", cell.start.day] = one.keys_removed
+        found["~", cell.start.day] = one.rows_changed
+    assert +found == expected
+    assert {what for what, _ in expected} == {"+", "-", "~"}
