@@ -1,0 +1,244 @@
+"""What a plan will take, from what batches took before; without history from the bytes it reads.
+
+Upper bounds, as the plan's cells are: work that is done only if its input really changes counts in
+full, and is named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.planning.plan import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.planning.plan import ModelPlan, Plan, PlannedBatch, PlannedRead
+
+_MEDIAN, _HIGH = 0.5, 0.9
+_BATCH_SECONDS = 6.0  # what a batch costs before its first row, on one machine
+_BYTES_PER_SECOND = 20e6
+_DOUBT = 3.0  # how far off a guess without history may be
+_GB = 1e9
+_HOUR = 3600
+
+_Pair = tuple[float, float]
+
+
+class NoBatchAtOnceError(BackfillAssetsError):
+    """No batch may run at all."""
+
+    def __init__(self, found: int) -> None:
+        self.found = found
+        super().__init__(f"{found} batches may run at once, but a plan needs at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFact:
+    """What one committed batch took.
+
+    Attributes:
+        seconds: from opening to its record.
+        cells: how many.
+        rows: that they hold.
+        bytes: that it wrote.
+    """
+
+    seconds: float
+    cells: int
+    rows: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """How much a table holds.
+
+    Attributes:
+        bytes: of its files.
+        cells: the stretch of time that they are about.
+    """
+
+    bytes: int
+    cells: IntervalSet
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What things cost, in the settings' currency; None for what is not charged.
+
+    Attributes:
+        hour: of computing.
+        gigabyte: of writing.
+    """
+
+    hour: float | None = None
+    gigabyte: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What estimates rest on.
+
+    Attributes:
+        history: per model, what its batches took.
+        sizes: per source or model, how much its table holds.
+        prices: what things cost.
+        batches_at_once: how many batches the process runs.
+    """
+
+    history: Mapping[str, Sequence[BatchFact]] = field(
+        default_factory=dict[str, "Sequence[BatchFact]"]
+    )
+    sizes: Mapping[str, TableSize] = field(default_factory=dict[str, TableSize])
+    prices: Prices = field(default_factory=Prices)
+    batches_at_once: int = 1
+
+
+def estimate(plan: Plan, known: Known) -> Plan:
+    """Fill in what a plan will take: per model, and all of it.
+
+    Raises:
+        NoBatchAtOnceError: no batch may run at all.
+    """
+    if known.batches_at_once < 1:
+        raise NoBatchAtOnceError(known.batches_at_once)
+    guesses = {one.model: _guess(one, known) for one in plan.models if one.batches}
+    models = tuple(
+        replace(one, estimate=_estimate([one], guesses, known)) if one.batches else one
+        for one in plan.models
+    )
+    building = [one for one in plan.models if one.batches]
+    total = _estimate(building, guesses, known) if building else None
+    return replace(plan, models=models, estimate=total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    """How one model behaves.
+
+    Attributes:
+        fixed: seconds of a batch whatever its size.
+        per_cell: seconds of each of its cells.
+        off: how far off that is, at the median and at the 90th percentile.
+        bytes_read: by all its batches.
+        bytes_written: per cell.
+        batches: how many recorded ones it rests on.
+    """
+
+    fixed: float
+    per_cell: float
+    off: _Pair
+    bytes_read: int
+    bytes_written: float
+    batches: int
+
+    def seconds(self, batch: PlannedBatch) -> _Pair:
+        line = self.fixed + self.per_cell * batch.cells
+        return line * self.off[0], line * self.off[1]
+
+
+def _guess(model: ModelPlan, known: Known) -> _Guess:
+    read = sum(_bytes(one, known.sizes) for one in model.reads)
+    facts = [one for one in known.history.get(model.model, ()) if one.seconds > 0 < one.cells]
+    cells = sum(one.cells for one in model.batches)
+    if not facts:
+        per_cell = read / cells / _BYTES_PER_SECOND
+        return _Guess(_BATCH_SECONDS, per_cell, (1.0, _DOUBT), read, read / cells, 0)
+    fixed, per_cell = _line(facts)
+    ratios = sorted(one.seconds / (fixed + per_cell * one.cells) for one in facts)
+    off = (_quantile(ratios, _MEDIAN), _quantile(ratios, _HIGH))
+    written = sum(one.bytes for one in facts) / sum(one.cells for one in facts)
+    return _Guess(fixed, per_cell, off, read, written, len(facts))
+
+
+def _line(facts: Sequence[BatchFact]) -> _Pair:
+    """Fit seconds = fixed + per_cell * cells; neither is ever negative."""
+    count = len(facts)
+    mean_cells = sum(one.cells for one in facts) / count
+    mean_seconds = sum(one.seconds for one in facts) / count
+    spread = sum((one.cells - mean_cells) ** 2 for one in facts)
+    if not spread:  # all of one size: how much of it is fixed can't be known
+        return mean_seconds / 2, mean_seconds / 2 / mean_cells
+    together = sum((one.cells - mean_cells) * (one.seconds - mean_seconds) for one in facts)
+    slope = max(0.0, together / spread)
+    fixed = mean_seconds - slope * mean_cells
+    return (fixed, slope) if fixed > 0 else (0.0, mean_seconds / mean_cells)
+
+
+def _bytes(read: PlannedRead, sizes: Mapping[str, TableSize]) -> int:
+    """The share of a table that is read, by time."""
+    size = sizes.get(read.upstream)
+    if size is None or not size.cells:
+        return 0
+    return round(size.bytes * (read.cells & size.cells).seconds() / size.cells.seconds())
+
+
+def _estimate(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], known: Known) -> Estimate:
+    median, high = _wall(models, guesses, known.batches_at_once)
+    written = sum(
+        guesses[one.model].bytes_written * batch.cells for one in models for batch in one.batches
+    )
+    by_size = (known.prices.gigabyte or 0) * written / _GB
+    hour = known.prices.hour or 0
+    return Estimate(
+        seconds=(median, high),
+        cost=(hour * median / _HOUR + by_size, hour * high / _HOUR + by_size),
+        bytes_read=sum(guesses[one.model].bytes_read for one in models),
+        rests_on=_rests_on(models, guesses),
+    )
+
+
+def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: int) -> _Pair:
+    """Whichever is longer: the longest chain of waiting batches, or all work shared out."""
+    found: list[float] = []
+    for quantile in (0, 1):
+        ends: dict[tuple[str, int], float] = {}
+        work = 0.0
+        for model in models:
+            for number, batch in enumerate(model.batches):
+                seconds = guesses[model.model].seconds(batch)[quantile]
+                begins = max((ends.get(one, 0.0) for one in batch.waits_for), default=0.0)
+                ends[model.model, number] = begins + seconds
+                work += seconds
+        found.append(max(*ends.values(), work / at_once))
+    return found[0], found[1]
+
+
+def _rests_on(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess]) -> str:
+    recorded = sum(guesses[one.model].batches for one in models)
+    without = [one for one in models if not guesses[one.model].batches]
+    sized = [one for one in without if guesses[one.model].bytes_read]
+    parts = [f"{_counted(recorded, 'recorded batch', 'recorded batches')}"] if recorded else []
+    for some, basis in (
+        (sized, "the bytes it reads alone, no history"),
+        ([one for one in without if one not in sized], "nothing: neither history nor size"),
+    ):
+        if some:
+            whose = f" for {_named(some)}" if len(models) > 1 else ""
+            parts.append(f"{basis}{whose}")
+    return "; ".join([*parts, *_doubtful(models)])
+
+
+def _doubtful(models: Iterable[ModelPlan]) -> list[str]:
+    batches = [batch for one in models for batch in one.batches]
+    unsure = sum(batch.cells for batch in batches if not batch.certain)
+    whole = sum(batch.cells for batch in batches)
+    return [f"{unsure:,} of {whole:,} cells only if what they read changes"] if unsure else []
+
+
+def _named(models: Sequence[ModelPlan]) -> str:
+    names = [one.model for one in models]
+    return names[0] if len(names) == 1 else f"{len(names)} models"
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def _quantile(ordered: Sequence[float], part: float) -> float:
+    return ordered[ceil(part * len(ordered)) - 1]
