@@ -127,6 +127,9 @@ class Publication:
         removed: models that the environment does not run any more.
         who: the person or run.
         why: in words.
+        seen: the counter when it was last looked whether anything was left to do.
+        pins: the environment's pins then, by model. What other models published between then and the
+            publication counts as changed after it, so that the rule finds it.
     """
 
     intent: int
@@ -138,6 +141,8 @@ class Publication:
     removed: tuple[str, ...] = ()
     who: str = ""
     why: str = ""
+    seen: int = 0
+    pins: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +175,6 @@ class PointerMove:
     why: str
     old: Pointer | None
     new: Pointer | None
-    cells: IntervalSet
-    changed: IntervalSet
-    stale_before: IntervalSet
+    cells: IntervalSet = field(default_factory=IntervalSet.empty)
+    changed: IntervalSet = field(default_factory=IntervalSet.empty)
+    stale_before: IntervalSet = field(default_factory=IntervalSet.empty)

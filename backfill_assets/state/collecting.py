@@ -1,11 +1,19 @@
-"""Versions that nobody needs any more."""
+"""Versions that nobody needs any more, and how they are forgotten."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
+
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.state.layers import layers_of
+from backfill_assets.state.moves import moves_since
+from backfill_assets.state.pointers import all_pointers
+from backfill_assets.state.promotions import open_intents
+from backfill_assets.state.tables import CLAIMS, COMMIT_LOCKS, OWED, READY_RECORDS, VERSIONS
+from backfill_assets.state.versions import owner
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -49,15 +57,68 @@ class Needs:
     heard_after: datetime
 
 
-def collectable_versions(
-    connection: object, since: datetime, heard_after: datetime
-) -> list[Collectable]:
-    raise NotImplementedError
+def collectable_versions(connection: sa.Connection, needs: Needs) -> list[Collectable]:
+    """Read the versions that nobody needs, and those whose deletion was begun."""
+    needed = _needed(connection, needs)
+    rows = connection.execute(sa.select(VERSIONS).order_by(VERSIONS.c.version))
+    return [
+        Collectable(row.version, row.model, row.path, row.made_by, row.collecting_at is not None)
+        for row in rows
+        if row.version not in needed
+    ]
 
 
-def mark_collecting(connection: object, version: str, needs: Needs, now: datetime) -> None:
-    raise NotImplementedError
+def mark_collecting(connection: sa.Connection, version: str, needs: Needs, now: datetime) -> None:
+    """Mark a version as being deleted: no pointer may move to it any more.
+
+    Raises:
+        UnknownVersionError: no such version.
+        VersionNeededError: somebody needs it by now.
+    """
+    why = _needed(connection, needs).get(version)
+    if why is not None:
+        raise VersionNeededError(version, why)
+    owner(connection, version)
+    marked = sa.update(VERSIONS).where(VERSIONS.c.version == version)
+    connection.execute(marked.values(collecting_at=now))
 
 
-def forget_version(connection: object, version: str) -> None:
-    raise NotImplementedError
+def forget_version(connection: sa.Connection, version: str) -> None:
+    """Forget a version whose table is deleted; its batches stay in the history.
+
+    Raises:
+        VersionNeededError: it was not marked as collecting.
+    """
+    marked = sa.select(VERSIONS.c.collecting_at).where(VERSIONS.c.version == version)
+    row = connection.execute(marked).first()
+    if row is None:
+        return
+    if row.collecting_at is None:
+        raise VersionNeededError(version, "it was not marked as being deleted")
+    for table in (READY_RECORDS, OWED, COMMIT_LOCKS, VERSIONS):
+        connection.execute(sa.delete(table).where(table.c.version == version))
+
+
+def _needed(connection: sa.Connection, needs: Needs) -> dict[str, str]:
+    """Say why each version that somebody needs is needed."""
+    live = sa.select(CLAIMS).where(CLAIMS.c.heartbeat_at > needs.heard_after)
+    return {
+        **{row.version: f"run {row.run_id} is writing it" for row in connection.execute(live)},
+        **{
+            version: f"the {each.kind.value} of plan {each.plan_id} is not finished"
+            for each in open_intents(connection)
+            for version in each.versions
+        },
+        **{
+            layer.version: f"plan {each.plan_id} may still be taken back"
+            for each in moves_since(connection, needs.promised_since)
+            for at in (each.old, each.new)
+            if at is not None
+            for layer in layers_of(at)
+        },
+        **{
+            layer.version: f"environment '{each.environment}' reads it"
+            for each in all_pointers(connection)
+            for layer in layers_of(each)
+        },
+    }

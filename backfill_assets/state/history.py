@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.state import batches, moves, plans
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
-    from backfill_assets.intervals.interval_set import IntervalSet
+    import sqlalchemy as sa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,5 +45,67 @@ class HistoryEntry:
     status: str
 
 
-def history(connection: object, model: str, cells: IntervalSet | None) -> list[HistoryEntry]:
-    raise NotImplementedError
+def history(connection: sa.Connection, model: str, cells: IntervalSet | None) -> list[HistoryEntry]:
+    """Read what touched a model, or some of its cells; the newest last."""
+    entries = (
+        *_plans(connection, model),
+        *_batches(connection, model),
+        *_moves(connection, model),
+    )
+    touching = (each for each in entries if cells is None or _touches(each, cells))
+    return sorted(touching, key=lambda each: each.at)
+
+
+def _touches(entry: HistoryEntry, cells: IntervalSet) -> bool:
+    """Whether it touched some of the cells; what removed a model touched every one."""
+    removed = entry.batch_id is None and entry.what != "plan" and not entry.version
+    return removed or bool(entry.cells & cells)
+
+
+def _plans(connection: sa.Connection, model: str) -> Iterator[HistoryEntry]:
+    for each in plans.plans(connection, None, None):
+        if model in each.cells:
+            yield HistoryEntry(
+                at=each.created_at,
+                what="plan",
+                environment=each.environment,
+                plan_id=each.plan_id,
+                batch_id=None,
+                version="",
+                cells=each.cells[model],
+                who=each.created_by,
+                why=each.reason,
+                status=each.status.value,
+            )
+
+
+def _batches(connection: sa.Connection, model: str) -> Iterator[HistoryEntry]:
+    for each in batches.batches(connection, model, None):
+        yield HistoryEntry(
+            at=each.started_at,
+            what="batch",
+            environment=each.environment,
+            plan_id=each.plan_id,
+            batch_id=each.batch_id,
+            version=each.version,
+            cells=IntervalSet.of([each.interval]),
+            who=each.run_id,
+            why=each.reason,
+            status=each.status,
+        )
+
+
+def _moves(connection: sa.Connection, model: str) -> Iterator[HistoryEntry]:
+    for each in moves.moves_of_model(connection, model):
+        yield HistoryEntry(
+            at=each.at,
+            what=each.kind.value,
+            environment=each.environment,
+            plan_id=each.plan_id,
+            batch_id=None,
+            version="" if each.new is None else each.new.version,
+            cells=each.cells,
+            who=each.who,
+            why=each.why,
+            status="done",
+        )

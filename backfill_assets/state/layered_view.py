@@ -82,14 +82,15 @@ def answered(cells: Iterable[Cell], layer: int) -> IntervalSet:
 def _of_table(
     connection: sa.Connection, layer: Layer, number: int, within: IntervalSet | None
 ) -> Iterator[Cell]:
-    as_text = [sa.type_coerce(_RECORDS[name], sa.Text) for name in ("changed_at", "content")]
+    as_text = (sa.type_coerce(_RECORDS[name], sa.Text) for name in ("changed_at", "content"))
     columns = (_RECORDS.starts, _RECORDS.ends, _RECORDS.batch_id, _RECORDS.built_at, *as_text)
     wanted = sa.select(*columns).where(
         _RECORDS.version == layer.version, valid_at(layer.delta_version)
     )
     if within is not None:
         wanted = wanted.where(reached(READY_RECORDS, within))
-    return (Cell(*row, number) for row in connection.execute(wanted))
+    for starts, ends, batch_id, built_at, stamps, content in connection.execute(wanted):
+        yield Cell(starts, ends, batch_id, built_at, stamps, content, number)
 
 
 def _told(own: Cell, published: Cell | None, floor: int) -> Cell:

@@ -60,5 +60,7 @@ def _read(connection: sa.Connection, where: sa.ColumnElement[bool]) -> list[Poin
 
 
 def _move(row: sa.Row[Any]) -> PointerMove:
-    values = {name: getattr(row, name) for name in PointerMove.__dataclass_fields__}
-    return PointerMove(**{**values, "kind": PublicationKind(row.kind)})
+    names = PointerMove.__dataclass_fields__
+    values: dict[str, Any] = {name: getattr(row, name) for name in names}
+    values["kind"] = PublicationKind(row.kind)
+    return PointerMove(**values)

@@ -61,8 +61,9 @@ def strike(connection: sa.Connection, cells: IntervalSet, where: sa.ColumnElemen
         return
     meant = sa.and_(where, reached(OWED, cells))
     rows = connection.execute(sa.select(OWED).where(meant)).all()
+    said = [each.name for each in OWED.c]
     left = [
-        {**dict(row._mapping), **bounds(interval)}  # noqa: SLF001 - SQLAlchemy's public name
+        {**{name: getattr(row, name) for name in said}, **bounds(interval)}
         for row in rows
         for interval in IntervalSet.of([cell_of(row)]) - cells
     ]

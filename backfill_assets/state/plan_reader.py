@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.state import collecting, history, moves, plans, promotions
+from backfill_assets.state.collecting import Needs
 from backfill_assets.state.opened import OpenedState
 
 if TYPE_CHECKING:
@@ -81,8 +82,6 @@ class PlanReader(OpenedState):
         Args:
             promise: how long after a pointer's move the way back is kept open.
         """
-        since = self._clock() - promise
-        heard_after = self._clock() - self._lease
-        return self._database.read(
-            lambda found: collecting.collectable_versions(found, since, heard_after)
-        )
+        now = self._clock()
+        needs = Needs(now - promise, now - self._lease)
+        return self._database.read(lambda found: collecting.collectable_versions(found, needs))

@@ -20,7 +20,7 @@ from backfill_assets.state.reader import StateReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.environment import Environment
@@ -217,22 +217,20 @@ class PlanStore(StateReader):
 
     # Collection
 
-    def mark_collecting(self, version: str, promise_since: datetime) -> None:
+    def mark_collecting(self, version: str, promise: timedelta) -> None:
         """Mark a version as being deleted: no pointer may move to it any more.
 
         Args:
             version: which.
-            promise_since: pointer moves since then keep the way back open.
+            promise: how long after a pointer's move the way back is kept open.
 
         Raises:
+            UnknownVersionError: there is none.
             VersionNeededError: somebody needs it by now.
         """
-        now, heard_after = self._clock(), self._clock() - self._lease
-        self._database.write(
-            lambda found: collecting.mark_collecting(
-                found, version, collecting.Needs(promise_since, heard_after), now
-            )
-        )
+        now = self._clock()
+        needs = collecting.Needs(now - promise, now - self._lease)
+        self._database.write(lambda found: collecting.mark_collecting(found, version, needs, now))
 
     def forget_version(self, version: str) -> None:
         """Forget a version whose table is deleted: its records, owed marks, lock and itself.

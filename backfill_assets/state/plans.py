@@ -84,8 +84,8 @@ def plan(connection: sa.Connection, plan_id: str) -> StoredPlan:
     exact = find_plan(connection, plan_id)
     if exact is not None:
         return exact
-    begins = PLANS.c.plan_id.startswith(plan_id, autoescape=True)
-    rows = connection.execute(_latest().where(begins)).all() if plan_id else []
+    begins = PLANS.c.plan_id.startswith(plan_id, autoescape=True) if plan_id else sa.false()
+    rows = connection.execute(_latest().where(begins)).all()
     if len(rows) > 1:
         raise AmbiguousPlanError(plan_id, tuple(row.plan_id for row in rows[:_LISTED]))
     if not rows:
@@ -175,5 +175,6 @@ def _latest() -> sa.Select[Any]:
 
 
 def _plan(row: sa.Row[Any]) -> StoredPlan:
-    values = {name: getattr(row, name) for name in StoredPlan.__dataclass_fields__}
-    return StoredPlan(**{**values, "status": PlanStatus(row.status)})
+    values: dict[str, Any] = {name: getattr(row, name) for name in StoredPlan.__dataclass_fields__}
+    values["status"] = PlanStatus(row.status)
+    return StoredPlan(**values)

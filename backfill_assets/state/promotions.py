@@ -32,6 +32,17 @@ class PromotionPendingError(BackfillAssetsError):
         )
 
 
+class UnknownIntentError(BackfillAssetsError):
+    """Something is to be published that nobody said they would."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(
+            f"no intent to publish has number {number}; expected one that `begin_promotion` "
+            "returned. Nothing was published"
+        )
+
+
 class PromotionTakenOverError(BackfillAssetsError):
     """An intent is closed, or another run is at it by now."""
 
@@ -58,6 +69,18 @@ def find_intent(connection: sa.Connection, number: int) -> Intent | None:
     """Read one intent, or None."""
     row = connection.execute(sa.select(PROMOTIONS).where(PROMOTIONS.c.number == number)).first()
     return None if row is None else _intent(row)
+
+
+def intent(connection: sa.Connection, number: int) -> Intent:
+    """Read one intent.
+
+    Raises:
+        UnknownIntentError: none has this number.
+    """
+    found = find_intent(connection, number)
+    if found is None:
+        raise UnknownIntentError(number)
+    return found
 
 
 def last_intent(connection: sa.Connection, plan_id: str) -> Intent | None:
@@ -111,10 +134,8 @@ def check_closed(
     for each in naming:
         if each.holder == run:
             continue
-        heard, begun = each.heartbeat_at, each.begun_at
-        if heard is not None and begun is not None and heard > heard_after:
-            who = f"the {each.kind.value} of plan {each.plan_id} ({each.holder})"
-            raise TableLockedError(version, who, begun)
+        if _is_live(each, heard_after):
+            raise TableLockedError(version, _named(each), each.begun_at or heard_after)
         raise PromotionPendingError(each, version)
 
 
@@ -174,20 +195,18 @@ def _same(one: Intent, other: Intent) -> bool:
 def _taken(
     connection: sa.Connection, found: Intent, holder: str, now: datetime, lease: timedelta
 ) -> Intent:
-    if found.holder != holder:
-        for version in found.versions[:1]:
-            _refuse_live(connection, version, holder, now - lease)
+    if found.holder != holder and _is_live(found, now - lease):
+        raise TableLockedError(", ".join(found.versions), _named(found), found.begun_at or now)
     _put(connection, found.number, holder=holder, heartbeat_at=now)
     return replace(found, holder=holder, heartbeat_at=now)
 
 
-def _refuse_live(
-    connection: sa.Connection, version: str, holder: str, heard_after: datetime
-) -> None:
-    try:
-        check_closed(connection, version, holder, heard_after)
-    except PromotionPendingError:
-        return
+def _is_live(found: Intent, heard_after: datetime) -> bool:
+    return found.heartbeat_at is not None and found.heartbeat_at > heard_after
+
+
+def _named(found: Intent) -> str:
+    return f"the {found.kind.value} of plan {found.plan_id} ({found.holder})"
 
 
 def _put(connection: sa.Connection, number: int, **values: object) -> None:
@@ -201,6 +220,6 @@ def _row(intent: Intent) -> dict[str, object]:
 
 
 def _intent(row: sa.Row[Any]) -> Intent:
-    values = {name: getattr(row, name) for name in Intent.__dataclass_fields__}
-    typed = {"kind": PublicationKind(row.kind), "status": IntentStatus(row.status)}
-    return Intent(**{**values, **typed})
+    values: dict[str, Any] = {name: getattr(row, name) for name in Intent.__dataclass_fields__}
+    values["kind"], values["status"] = PublicationKind(row.kind), IntentStatus(row.status)
+    return Intent(**values)

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.publication import (
+    IntentStatus,
+    PointerMove,
+    PublicationKind,
+)
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.state import environments, moves, plans, pointers, promotions, versions
+from backfill_assets.state.counter import next_number
+from backfill_assets.state.locks import check_lock
+from backfill_assets.state.owed import Mark, mark_owed
+from backfill_assets.state.plans import Told
+from backfill_assets.state.restamping import overtaken_since, published, strike_rebuilt
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
-    from backfill_assets.snapshots.publication import Publication
+    import sqlalchemy as sa
+
+    from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.snapshots.publication import Intent, Move, Publication
+    from backfill_assets.state.locks import CommitLock
+
+_STATUS = {
+    PublicationKind.PROMOTE: PlanStatus.PROMOTED,
+    PublicationKind.ROLLBACK: PlanStatus.ROLLED_BACK,
+    PublicationKind.UNDO: PlanStatus.UNDONE,
+}
 
 
 class PointerMovedError(BackfillAssetsError):
@@ -23,5 +48,149 @@ class PointerMovedError(BackfillAssetsError):
         )
 
 
-def publish(connection: object, publication: Publication, locks: object, now: datetime) -> int:
-    raise NotImplementedError
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """One publication while it happens: what, its number, and when."""
+
+    publication: Publication
+    number: int
+    now: datetime
+
+
+def publish(
+    connection: sa.Connection,
+    publication: Publication,
+    locks: tuple[CommitLock, ...],
+    now: datetime,
+) -> int:
+    """Move every pointer of a publication; one that is done already stays as it is.
+
+    Returns:
+        The number of the publication.
+
+    Raises:
+        PromotionTakenOverError: the intent is withdrawn, or another run's by now.
+        LostLeaseError: a lock was taken over.
+        PointerMovedError: a pointer is not where the plan saw it.
+        VersionCollectingError: a table is being deleted.
+    """
+    intent = promotions.intent(connection, publication.intent)
+    if intent.status is IntentStatus.DONE and intent.published is not None:
+        return intent.published
+    promotions.check_held(connection, replace(intent, holder=publication.holder))
+    for lock in locks:
+        check_lock(connection, lock)
+    environment = environments.environment(connection, publication.environment)
+    before = pointers.pointers(connection, environment.name)
+    _compare(publication, before)
+    moment = _Moment(publication, next_number(connection), now)
+    made = [
+        _move(connection, moment, environment, each, before.get(each.model))
+        for each in publication.moves
+    ]
+    made += [_remove(connection, moment, before[model]) for model in _removed(publication, before)]
+    overtaken_since(connection, publication, before)
+    moves.save_moves(connection, made)
+    _close(connection, moment, intent)
+    return moment.number
+
+
+def _compare(publication: Publication, before: Mapping[str, Pointer]) -> None:
+    moved = tuple(
+        each.model
+        for each in publication.moves
+        if _seen(before.get(each.model)) != (each.old_version, each.old_fingerprint)
+    )
+    if moved:
+        raise PointerMovedError(publication.plan_id, publication.environment, moved)
+
+
+def _seen(found: Pointer | None) -> tuple[str, str]:
+    return ("", "") if found is None else (found.version, found.fingerprint)
+
+
+def _move(
+    connection: sa.Connection,
+    moment: _Moment,
+    environment: Environment,
+    move: Move,
+    old: Pointer | None,
+) -> PointerMove:
+    new = replace(move.pointer, environment=environment.name)
+    for version in (new.version, *(layer.version for layer in new.under)):
+        versions.check_kept(connection, version)
+    done = published(connection, replace(move, pointer=new), old, moment.number)
+    strike_rebuilt(connection, new, old, done)
+    pointers.put_pointer(connection, new, moment.now)
+    _account(connection, environment, new, old, moment.now)
+    mark = Mark(f"{moment.publication.kind.value} of plan {moment.publication.plan_id}")
+    if move.owed:
+        mark_owed(connection, new.version, move.owed, replace(mark, environment=environment.name))
+    made = _made(moment, new.model, old, new)
+    return replace(made, cells=done.cells, changed=done.changed, stale_before=move.stale_before)
+
+
+def _account(
+    connection: sa.Connection,
+    environment: Environment,
+    new: Pointer,
+    old: Pointer | None,
+    now: datetime,
+) -> None:
+    """Write what follows for the tables: head, owner, and the pins of others that read the old."""
+    if new.delta_version > versions.known_head(connection, new.version):
+        versions.set_known_head(connection, new.version, new.delta_version)
+    if old is not None and old.version == new.version:
+        return
+    if environment.protected or _is_free(connection, new.version):
+        versions.set_owner(connection, new.version, environment.name)
+    if old is not None and old.environment == environment.name:
+        pointers.keep_live_pin(connection, old, now)
+
+
+def _is_free(connection: sa.Connection, version: str) -> bool:
+    """Whether no environment that people read owns a version."""
+    owner = versions.owner(connection, version)
+    found = None if owner is None else environments.find_environment(connection, owner)
+    return found is None or found.is_workspace
+
+
+def _removed(publication: Publication, before: Mapping[str, Pointer]) -> list[str]:
+    return [model for model in publication.removed if model in before]
+
+
+def _remove(connection: sa.Connection, moment: _Moment, old: Pointer) -> PointerMove:
+    pointers.remove_pointer(connection, moment.publication.environment, old.model)
+    if old.environment == moment.publication.environment:
+        pointers.keep_live_pin(connection, old, moment.now)
+    return _made(moment, old.model, old, None)
+
+
+def _made(moment: _Moment, model: str, old: Pointer | None, new: Pointer | None) -> PointerMove:
+    said = moment.publication
+    return PointerMove(
+        number=moment.number,
+        environment=said.environment,
+        model=model,
+        plan_id=said.plan_id,
+        kind=said.kind,
+        at=moment.now,
+        who=said.who,
+        why=said.why,
+        old=old,
+        new=new,
+    )
+
+
+def _close(connection: sa.Connection, moment: _Moment, intent: Intent) -> None:
+    """Write that it is done: environment, plan, workspace, intent and locks."""
+    said, status = moment.publication, _STATUS[moment.publication.kind]
+    environments.finalize(connection, said.environment, said.plan_id, said.removed, moment.now)
+    if plans.find_plan(connection, said.plan_id) is not None:
+        plans.put_status(connection, said.plan_id, status)
+        detail = {"number": moment.number, "environment": said.environment}
+        told = Told(said.plan_id, status.value, said.who, said.why, detail)
+        plans.tell(connection, told, moment.now)
+    if said.kind is PublicationKind.PROMOTE:
+        environments.forget_environment(connection, workspace_name(said.plan_id))
+    promotions.finish(connection, replace(intent, holder=said.holder), moment.number)

@@ -186,7 +186,6 @@ def restamp(connection: sa.Connection, restamped: Iterable[ReadyRecord]) -> None
         _RECORDS.starts == sa.bindparam("cell"),
         _RECORDS.valid_from == sa.bindparam("since"),
     )
-    stamps = {"built_at": sa.bindparam("built"), "changed_at": sa.bindparam("changed")}
     rows = [
         {
             "of": each.version,
@@ -198,7 +197,9 @@ def restamp(connection: sa.Connection, restamped: Iterable[ReadyRecord]) -> None
         for each in restamped
     ]
     if rows:
-        connection.execute(found.values(stamps), rows)
+        built: sa.BindParameter[Any] = sa.bindparam("built")
+        changed: sa.BindParameter[Any] = sa.bindparam("changed")
+        connection.execute(found.values(built_at=built, changed_at=changed), rows)
 
 
 def _successors(

@@ -1,0 +1,174 @@
+"""What a publication does to ready records: it tells what really changed from what did not.
+
+Published cells count as built at the publication's number, for they have read exactly what is
+published with them; only what differs from what people read before has changed then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.content import ChangedAt, changed_at
+from backfill_assets.state import layers, owed, ready
+from backfill_assets.state.counter import next_number
+from backfill_assets.state.tables import OWED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.publication import Move, Publication
+    from backfill_assets.snapshots.ready import ReadyRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What one model's move has published.
+
+    Attributes:
+        cells: all of it.
+        changed: those whose content is not what people read before, or that they read no more.
+        built: by the number at which its inputs were really pinned: which cells.
+    """
+
+    cells: IntervalSet
+    changed: IntervalSet
+    built: Mapping[int, IntervalSet]
+
+
+def published(connection: sa.Connection, move: Move, old: Pointer | None, number: int) -> Published:
+    """Write the ready records of a move, before its pointer is put."""
+    if old is not None and old.version == move.pointer.version:
+        return _copied(connection, move, old, number)
+    return _taken_over(connection, move.pointer, old, number)
+
+
+def strike_rebuilt(
+    connection: sa.Connection, new: Pointer, old: Pointer | None, done: Published
+) -> None:
+    """Strike off what a publication has rebuilt, unless it was built before the cells were owed.
+
+    Marks of everyone on a table that the environment leaves, or that lies under its own, stay: it is
+    as wrong as before.
+    """
+    beneath = {
+        layer.version for at in (new, old) if at is not None for layer in layers.layers_of(at)
+    }
+    ours = sa.and_(OWED.c.version.in_(sorted(beneath)), OWED.c.environment == new.environment)
+    meant = sa.or_(OWED.c.version == new.version, ours)
+    if connection.execute(sa.select(OWED.c.since).where(meant).limit(1)).first() is None:
+        return
+    for built_at, cells in done.built.items():
+        owed.strike(connection, cells, sa.and_(meant, OWED.c.since < built_at))
+
+
+def overtaken_since(
+    connection: sa.Connection, publication: Publication, before: Mapping[str, Pointer]
+) -> None:
+    """Let what changed beside a publication, after it was last looked at, count as changed after it.
+
+    Its cells count as built at its number, but have not read these changes.
+    """
+    moved = {each.model for each in publication.moves}
+    late = [
+        each
+        for model, at in before.items()
+        if model not in moved
+        for each in _since(connection, at, publication.pins.get(model))
+    ]
+    if late:
+        after = next_number(connection)
+        ready.restamp(
+            connection,
+            (
+                replace(each, changed_at=_after(each.changed_at, publication.seen, after))
+                for each in late
+            ),
+        )
+
+
+def _taken_over(
+    connection: sa.Connection, new: Pointer, old: Pointer | None, number: int
+) -> Published:
+    """Publish what a table holds already: its records stay, with other stamps."""
+    own = ready.ready_records(connection, new.version, new.delta_version)
+    cells = IntervalSet.of(each.cell for each in own)
+    there = {} if old is None else layers.records(connection, old, cells)
+    ready.restamp(connection, _stamped(own, there, number))
+    lost = IntervalSet.empty() if old is None else _held(connection, old) - _held(connection, new)
+    return _told(own, there, lost)
+
+
+def _copied(connection: sa.Connection, move: Move, old: Pointer, number: int) -> Published:
+    """Publish what the commit at the pointer's pin copied in, or took away."""
+    new = move.pointer
+    own = [
+        replace(each, version=new.version, valid_to=None)
+        for copy in move.copies
+        for each in ready.ready_records(connection, copy.source.version, copy.source.delta_version)
+        if copy.cells is None or each.cell in copy.cells
+    ]
+    cells = IntervalSet.of(each.cell for each in own)
+    there = layers.records(connection, old, cells)
+    current = ready.records_within(connection, new.version, None, cells | move.emptied)
+    ready.close_records(connection, new.version, current, new.delta_version)
+    ready.open_records(connection, _stamped(own, there, number), new.delta_version)
+    return _told(own, there, move.emptied)
+
+
+def _stamped(
+    own: list[ReadyRecord], there: Mapping[Interval, ReadyRecord], number: int
+) -> Iterator[ReadyRecord]:
+    for each in own:
+        old = there.get(each.cell)
+        known = None if old is None else (old.content, old.changed_at)
+        stamps = changed_at(known, each.content, number)
+        yield replace(each, built_at=number, changed_at=stamps)
+
+
+def _told(
+    own: list[ReadyRecord], there: Mapping[Interval, ReadyRecord], lost: IntervalSet
+) -> Published:
+    differing = (
+        each.cell
+        for each in own
+        if each.cell not in there or there[each.cell].content != each.content
+    )
+    built = {
+        at: IntervalSet.of(each.cell for each in some)
+        for at, some in groupby(sorted(own, key=_built_at), key=_built_at)
+    }
+    cells = IntervalSet.of(each.cell for each in own)
+    return Published(cells | lost, IntervalSet.of(differing) | lost, built)
+
+
+def _built_at(record: ReadyRecord) -> int:
+    return record.built_at
+
+
+def _held(connection: sa.Connection, at: Pointer) -> IntervalSet:
+    return IntervalSet.union_all(
+        ready.held(connection, layer.version, layer.delta_version) for layer in layers.layers_of(at)
+    )
+
+
+def _since(connection: sa.Connection, at: Pointer, seen: int | None) -> Iterator[ReadyRecord]:
+    """Read the current records of a pointer's table that a commit after this one wrote."""
+    if seen is None or at.delta_version <= seen:
+        return
+    for each in ready.ready_records(connection, at.version, at.delta_version):
+        if each.valid_from > seen:
+            yield each
+
+
+def _after(stamps: ChangedAt, seen: int, after: int) -> ChangedAt:
+    return ChangedAt(
+        row_set=after if stamps.row_set > seen else stamps.row_set,
+        columns={name: after if at > seen else at for name, at in stamps.columns.items()},
+    )
