@@ -168,11 +168,23 @@ class _Deciding:
             return direct.category, direct.why, "planner"
         if moved:
             why = "; ".join(_reads_text(up, columns) for up, columns in moved.items())
-            return Category.BREAKING, why, "planner"
+            additive = direct is not None and self._stays_additive(name, direct, moved)
+            category = Category.NON_BREAKING if additive else Category.BREAKING
+            return category, f"{direct.why}; {why}" if direct else why, "planner"
         following = self._follows_forward_only(name)
         if following:
             return Category.FORWARD_ONLY, f"follows {following}, which is forward-only", "planner"
         return Category.NON_BREAKING, self._reads_none(name), "planner"
+
+    def _stays_additive(
+        self, name: str, direct: Difference, moved: Mapping[str, frozenset[str] | None]
+    ) -> bool:
+        """Whether what changes upstream reaches no other column than those that are new."""
+        if direct.category is not Category.NON_BREAKING or direct.columns is None:
+            return False
+        changed = {up: self.found.effects[up] for up in moved}
+        found = derived(self.intended.graph.models[name], changed)
+        return not found.rows and found.columns is not None and found.columns <= direct.columns
 
     def _follows_forward_only(self, name: str) -> str | None:
         for up in self.intended.graph.models[name].reads:
