@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def batch_inputs(run: RunContext, model: Model, opened: OpenBatch) -> dict[str, Input]:
-    """Give each upstream by name, at the pins that the state resolved, the upper layer first."""
+    """Give each upstream by name, at the pins that the state resolved, the upper layer first.
+
+    A pin of something else, such as the table that cells are adopted from, is there for the record.
+    """
     cells = {**input_cells(run, model, opened.request.interval), **opened.request.reads}
     return {
         upstream: Input(
@@ -29,6 +32,7 @@ def batch_inputs(run: RunContext, model: Model, opened: OpenBatch) -> dict[str, 
             cells=cells[upstream],
         )
         for upstream, pins in groupby(opened.inputs, key=lambda pin: pin.upstream)
+        if upstream in cells
     }
 
 

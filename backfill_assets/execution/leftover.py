@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.planning.left import left_to_do
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.plan import Build
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.needs_work import Work
     from backfill_assets.planning.plan import Plan
@@ -37,12 +38,7 @@ class PlanUnfinishedError(BackfillAssetsError):
 
 def left_in(run: RunContext, plan: Plan) -> dict[str, IntervalSet]:
     """Give the plan's cells that still need work in its workspace, by model."""
-    view, found = run.view(), dict[str, IntervalSet]()
-    for one in plan.models:
-        if one.build in BUILT_APART:
-            cells = todo(work_of(run, view, one.model)) & one.cells
-            found |= {one.model: cells} if cells else {}
-    return found
+    return dict(left_to_do(plan, run.graph, run.view(), plan.until, run.reads))
 
 
 def work_of(run: RunContext, view: StateView, name: str) -> Work:

@@ -10,7 +10,7 @@ from backfill_assets.execution.run_context import Published, RunContext, table_p
 from backfill_assets.snapshots.environment import Pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from backfill_assets.execution.environment_graph import EnvironmentGraph
@@ -89,6 +89,7 @@ def look(  # noqa: PLR0913 - as many as a run
     data_root: str,
     clock: Callable[[], datetime],
     run_id: str,
+    snapshots: Mapping[str, Snapshot] | None = None,
 ) -> RunContext:
     """Do the same for those who only look: nothing is written, not even a first pointer.
 
@@ -96,7 +97,7 @@ def look(  # noqa: PLR0913 - as many as a run
         UnknownEnvironmentError: there is no environment of that name.
     """
     known = store.environment(environment)
-    own = environment_graph(store, loaded, known)
+    own = environment_graph(store, loaded, known, snapshots)
     return RunContext(
         store=store,
         spark=spark,

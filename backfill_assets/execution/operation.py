@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from backfill_assets.execution.frozen_code import FrozenCode
 from backfill_assets.execution.opening import look
 from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.snapshot import snapshots_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.snapshot import Snapshot
     from backfill_assets.state.store import Store
 
 
@@ -46,7 +49,7 @@ class Means(TypedDict):
     why: NotRequired[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Operation:
     """Somebody who works on a plan, and what with; see `Means`."""
 
@@ -67,6 +70,11 @@ class Operation:
     def plan_id(self) -> str:
         """The plan."""
         return self.plan.plan_id
+
+    @cached_property
+    def snapshots(self) -> Mapping[str, Snapshot]:
+        """The loaded models, fingerprinted once."""
+        return snapshots_of(self.loaded)
 
     def environment(self) -> RunContext:
         """Look at the environment whose history the plan changes."""
@@ -91,5 +99,6 @@ class Operation:
             data_root=self.data_root,
             clock=self.clock,
             run_id=self.run_id,
+            snapshots=self.snapshots,
         )
         return replace(run, plan_id=self.plan_id)

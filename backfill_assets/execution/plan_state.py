@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.intended import Known
     from backfill_assets.planning.plan import Plan
     from backfill_assets.planning.request import PlanRequest
+    from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.snapshots.snapshot import Snapshot
     from backfill_assets.snapshots.state_view import ModelState
     from backfill_assets.state.store import Store
@@ -34,7 +34,7 @@ def plan_state(  # noqa: PLR0913 - the state, the code, and three things that pe
     environment: str,
     *,
     data_root: str,
-    known: Known | None = None,
+    known: Loaded | None = None,
     furthest_read: Mapping[str, str] | None = None,
     plan_days: int = 7,
 ) -> PlanState:
@@ -74,7 +74,7 @@ def make_plan(  # noqa: PLR0913 - what plan_state takes, a request and a clock
     *,
     clock: Callable[[], datetime],
     data_root: str,
-    known: Known | None = None,
+    known: Loaded | None = None,
     furthest_read: Mapping[str, str] | None = None,
     plan_days: int = 7,
     estimated: Callable[[Plan], Plan] = lambda plan: plan,

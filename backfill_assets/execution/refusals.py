@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.frozen_code import FrozenCode
 from backfill_assets.execution.plan_state import open_plans
-from backfill_assets.execution.workspace import planned_snapshots, scope
+from backfill_assets.execution.workspace import planned_snapshots
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.in_flight import in_flight
+from backfill_assets.planning.moved import Moved, moved
 from backfill_assets.planning.plan_json import content_hash
 from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
@@ -61,11 +62,15 @@ class PlanEndedError(BackfillAssetsError):
 class StalePlanError(BackfillAssetsError):
     """What a plan reads or rewrites is not what it saw when it was made."""
 
-    def __init__(self, plan_id: str, moved: tuple[str, ...]) -> None:
-        self.plan_id, self.moved = plan_id, moved
+    def __init__(self, plan_id: str, found: tuple[Moved, ...]) -> None:
+        self.plan_id, self.moved = plan_id, found
+        listed = "; ".join(
+            f"{one.of} {one.what}" + (f" (read by {one.model})" if one.of != one.model else "")
+            for one in found
+        )
         super().__init__(
-            f"plan {plan_id} is stale, nothing was written: {'; '.join(moved)}. Make it again, so that "
-            "it says what there is to do now"
+            f"plan {plan_id} is stale, nothing was written: {listed}. Make it again, so that it says "
+            "what there is to do now"
         )
 
 
@@ -116,13 +121,16 @@ def refuse_stale(op: Operation) -> None:
         StalePlanError: it lists what.
     """
     environment = op.environment()
-    found = [*_pointers_moved(op), *_snapshots_moved(op, environment)]
+    found = [
+        *moved(op.plan, environment.graph, op.store.view(op.plan.environment)),
+        *_snapshots_moved(op, environment),
+    ]
     if found:
         raise StalePlanError(op.plan_id, tuple(found))
 
 
 def _refuse_other_code(op: Operation) -> None:
-    loaded = {name: one.fingerprint.id for name, one in snapshots_of(op.loaded).items()}
+    loaded = {name: one.fingerprint.id for name, one in op.snapshots.items()}
     FrozenCode.of(op.plan, lambda: loaded).check()
     if op.code is not None:
         FrozenCode.of(op.plan, op.code).check()
@@ -136,26 +144,11 @@ def _refuse_conflicts(op: Operation) -> None:
         raise PlanConflictError(op.plan_id, tuple(conflicts), op.environment().graph)
 
 
-def _pointers_moved(op: Operation) -> Iterator[str]:
-    """Hold the environment's pointers against those that the plan saw."""
-    pointers = op.store.pointers(op.plan.environment)
-    for one in scope(op.plan.models):
-        at = pointers.get(one.model)
-        if at is None and one.old_version:
-            yield f"{one.model} is not in '{op.plan.environment}' any more"
-        elif at is not None and at.version not in (one.old_version, one.version):
-            yield (
-                f"{one.model} is read from {at.version}, the plan saw "
-                f"{one.old_version or 'no table of it'}"
-            )
-        elif at is not None and one.old_version and at.fingerprint != one.old_fingerprint:
-            yield f"{one.model} runs another snapshot than the plan saw"
-
-
-def _snapshots_moved(op: Operation, environment: RunContext) -> Iterator[str]:
+def _snapshots_moved(op: Operation, environment: RunContext) -> Iterator[Moved]:
     """Find models whose snapshot would be another one: what they read has been changed since."""
     snapshots = planned_snapshots(op, environment)
     for one in op.plan.models:
         found = snapshots.get(one.model)
         if found is not None and found.fingerprint.id != one.fingerprint:
-            yield f"{one.model} reads models that '{op.plan.environment}' runs otherwise by now"
+            what = f"'{op.plan.environment}' runs other snapshots of what it reads by now"
+            yield Moved(one.model, one.model, IntervalSet.empty(), what)
