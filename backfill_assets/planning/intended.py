@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
@@ -104,6 +104,7 @@ def intended(
         models.keys() - graph.models.keys()
     )
     planned = graph if as_loaded else _graph(models, graph)
+    planned = replace(planned, order=_in_levels(planned))
     after = snapshots if as_loaded else snapshots_of(planned)
     return Intended(
         graph=planned,
@@ -152,6 +153,18 @@ def _graph(models: Mapping[str, Model], loaded: Graph) -> Graph:
     except CycleError as error:
         raise CycleInGraphError(tuple(error.args[1])) from error
     return Graph(models, loaded.sources, order)
+
+
+def _in_levels(graph: Graph) -> tuple[str, ...]:
+    """Order the models by how far from the sources they are, then by name: upstream first.
+
+    So a plan does not depend on the order in which models were declared.
+    """
+    levels: dict[str, int] = {}
+    for name in graph.order:
+        read = [levels[up.name] for up in graph.models[name].reads if up.name in levels]
+        levels[name] = max(read, default=0) + 1
+    return tuple(sorted(levels, key=lambda name: (levels[name], name)))
 
 
 def _running_graph(state: PlanState, graph: Graph) -> Graph:
