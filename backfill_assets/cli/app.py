@@ -28,6 +28,7 @@ VERBS = {
     "plan": "plan:plan",
     "show": "show:show",
     "apply": "apply:apply",
+    "diff": "diff:diff",
     "promote": "promote:promote",
     "history": "history:history",
     "envs": "envs:app",

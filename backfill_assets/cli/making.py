@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.cli.estimating import estimated
 from backfill_assets.cli.project import now
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.plan_state import plan_state, save_plan
@@ -46,7 +47,7 @@ def made(at: Operating, request: PlanRequest, *, kept: bool = True) -> Plan:
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     state = _state(at, request.environment)
-    plan = at.estimated(build_plan(request, at.loaded.graph, state, now(), at.loaded))
+    plan = estimated(at, build_plan(request, at.loaded.graph, state, now(), at.loaded))
     if kept and not plan.is_empty:
         save_plan(at.store, plan)
     return plan

@@ -78,10 +78,6 @@ class Operating:
         """Read every batch of the models of a plan."""
         return [row for one in plan.models for row in self.store.batches(model=one.model)]
 
-    def estimated(self, plan: Plan) -> Plan:
-        """Add what a plan will take."""
-        return plan
-
     def means(self, listener: Listener | None = None, why: str = "") -> Means:
         """Give what an operation on a plan takes."""
         given: Means = {

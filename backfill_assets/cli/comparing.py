@@ -1,0 +1,148 @@
+"""What `backfill diff` compares: a plan with what its environment reads, or two environments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.graph import UnknownModelError
+from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.publication import PublicationKind
+from backfill_assets.snapshots.snapshot import stored_model
+from backfill_assets.snapshots.stored_plan import OPEN
+from backfill_assets.warehouse.compare import Compared
+from backfill_assets.warehouse.layers import table_of, without
+from backfill_assets.warehouse.tables import ABSENT, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.cli.operating import Operating
+    from backfill_assets.cli.stored_plans import Kept
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.snapshots.environment import Pointer
+
+_PLAN_AND_MODEL, _TWO_AND_MODEL = 2, 3
+
+
+class NotBuiltError(BackfillAssetsError):
+    """A plan has built nothing that could be compared."""
+
+    def __init__(self, plan_id: str, status: str) -> None:
+        self.plan_id, self.status = plan_id, status
+        super().__init__(
+            f"plan {plan_id} is {status}: there is nothing to compare; `backfill apply {plan_id}` "
+            "builds it"
+            if status == "proposed"
+            else f"plan {plan_id} is {status}: there is nothing of it to compare any more"
+        )
+
+
+class ComparedError(BackfillAssetsError):
+    """What is to be compared was not named so that it can be told."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(f"{found}; expected PLAN [MODEL], or two environments and perhaps a MODEL")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One model on both sides.
+
+    Attributes:
+        model: its name.
+        old: where it is read now; None where nobody reads it.
+        new: where it would be read; None where it is removed.
+        cells: what a plan was about; None for every cell.
+    """
+
+    model: str
+    old: Pointer | None
+    new: Pointer | None
+    cells: IntervalSet | None = None
+
+
+def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
+    """Read what was named, and find both sides of every model that may differ.
+
+    Returns:
+        What the old side and the new side are called, and the models.
+
+    Raises:
+        ComparedError: the names don't say what is meant.
+        UnknownPlanError: the first name is neither an environment nor a plan.
+        UnknownModelError: the model is not on either side.
+        NotBuiltError: the plan has built nothing.
+    """
+    environments = {one.name for one in at.store.environments() if not one.is_workspace}
+    if names[0] in environments:
+        if len(names) < _PLAN_AND_MODEL or len(names) > _TWO_AND_MODEL:
+            raise ComparedError(f"found {' '.join(names)}")
+        at.store.environment(names[1])
+        before, after, found = names[0], names[1], list(_of_environments(at, *names[:2]))
+        model = names[2] if len(names) == _TWO_AND_MODEL else None
+    else:
+        if len(names) > _PLAN_AND_MODEL:
+            raise ComparedError(f"found {' '.join(names)}, and {names[0]} is no environment")
+        kept = kept_plan(at.store, names[0])
+        before, after, found = kept.plan.environment, kept.plan.plan_id, list(_of_plan(at, kept))
+        model = names[1] if len(names) == _PLAN_AND_MODEL else None
+    if model is None:
+        return before, after, found
+    known = [*at.loaded.graph.models, *(one.model for one in found)]
+    if model not in known:
+        raise UnknownModelError(model, known)
+    return before, after, [one for one in found if one.model == model]
+
+
+def _of_environments(at: Operating, old: str, new: str) -> Iterator[Pair]:
+    """Find the models that two environments read from different places."""
+    before, after = at.store.pointers(old), at.store.pointers(new)
+    for name in sorted({*before, *after}):
+        there, here = before.get(name), after.get(name)
+        if _place(there) != _place(here):
+            yield Pair(name, there, here)
+
+
+def _place(pointer: Pointer | None) -> object:
+    return pointer and (pointer.version, pointer.delta_version, pointer.under)
+
+
+def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
+    plan, status = kept.plan, kept.stored.status
+    cells = {one.model: one.cells or None for one in plan.models}
+    if status in OPEN:
+        environments = {one.name for one in at.store.environments()}
+        if workspace_name(plan.plan_id) not in environments:
+            raise NotBuiltError(plan.plan_id, status.value)
+        before = at.store.pointers(plan.environment)
+        after = at.store.pointers(workspace_name(plan.plan_id))
+        for one in plan.models:
+            if _place(before.get(one.model)) != _place(after.get(one.model)):
+                yield Pair(one.model, before.get(one.model), after[one.model], cells[one.model])
+        return
+    promoted = [
+        one for one in at.store.moves_of(plan.plan_id) if one.kind is PublicationKind.PROMOTE
+    ]
+    if not promoted:
+        raise NotBuiltError(plan.plan_id, status.value)
+    for one in promoted:
+        yield Pair(one.model, one.old, one.new, cells.get(one.model))
+
+
+def compared(at: Operating, pair: Pair) -> Compared:
+    """Give both sides of a model as tables, the newer declaration with them."""
+    shown = pair.new or pair.old
+    if shown is None:
+        raise ComparedError(f"{pair.model} is on neither side")
+    model = stored_model(at.store.snapshot_definition(shown.fingerprint))
+    return Compared(model, _table(at, pair.old), _table(at, pair.new))
+
+
+def _table(at: Operating, pointer: Pointer | None) -> Table:
+    if pointer is None:
+        return Table("", ABSENT)
+    table = table_of(at.store.tables(pointer))
+    return without(table, pointer.certain) if pointer.certain else table

@@ -1,0 +1,208 @@
+"""`backfill diff`: what a plan, or another environment, has otherwise, day by day."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backfill_assets.cli.comparing import Pair, compared, pairs
+from backfill_assets.cli.exits import CHANGES
+from backfill_assets.cli.operating import Operating, operating
+from backfill_assets.cli.options import AsJson, Verbose  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
+from backfill_assets.cli.plan_options import PlanOptionError, chosen
+from backfill_assets.cli.why import cells_asked
+from backfill_assets.evidence import diff_text
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.compare import (
+    BY_CELL,
+    Comparison,
+    Difference,
+    Question,
+    compare,
+    comparison_sql,
+    differences,
+)
+
+if TYPE_CHECKING:
+    from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.compare import Compared
+
+_GROUPS = 20
+_CELL = "cell"
+
+
+def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be asked
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PLAN|ENV ENV [MODEL]",
+            help="A plan against what its environment reads, or two environments; perhaps one model.",
+        ),
+    ],
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Group by it instead of by cell; `cell` is one too."),
+    ] = None,
+    keys: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="Only rows with this value. Repeatable."),
+    ] = None,
+    cells: Annotated[
+        str | None, typer.Option(metavar="A..B", help="Only these cells: keys or dates.")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=0, help="How many rows that differ are shown.")] = 3,
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Print the query instead of running it.")
+    ] = False,
+    verbose: Verbose = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare what is read with what would be, key by key: day by day, with totals at the end.
+
+    Before a promotion a plan's workspace is compared with what its environment reads; after it, what was read before with what is
+    read since.
+
+    Exit code: 0 when nothing differs, 2 when something does, 1 when it can't be compared.
+
+    Example: backfill diff p1a2b3c4d5
+
+    Example: backfill diff prod dev_cpa marketing.campaign_performance --by campaign_id --cells 2024-03-01..2024-03-31
+
+    Example: backfill diff p1a2b3c4d5 marketing.roi_analysis --keys campaign_id=7 --sql
+    """
+    found: list[_Found] = []
+    with operating() as at:
+        before, after, listed = pairs(at, names)
+        for pair in listed:
+            both = compared(at, pair)
+            asked = _question(both.model, pair, by=by, keys=keys, cells=cells)
+            if sql:
+                _print_sql(pair.model, comparison_sql(both, asked), as_json=as_json)
+                continue
+            say(f"comparing {pair.model}", to=err)
+            found.append(_compared(at, both, asked, rows))
+    if sql:
+        return
+    changed = [one for one in found if one.differs]
+    if as_json:
+        print_json({"old": before, "new": after, "models": [one.plain() for one in found]})
+    else:
+        for one in changed:
+            _print(one, whole=verbose)
+        same = [one.model.name for one in found if not one.differs]
+        if same:
+            say(f"the same in both: {', '.join(same)}", indent=2)
+        say(f"{before} -> {after}: {counted(len(changed), 'model')} of {len(found):,} differ.")
+    if changed:
+        raise typer.Exit(CHANGES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """How one model differs."""
+
+    model: Model
+    comparison: Comparison
+    sample: tuple[Difference, ...]
+
+    @property
+    def differs(self) -> bool:
+        return diff_text.differs(self.comparison)
+
+    def plain(self) -> dict[str, Any]:
+        """Give it as JSON has it."""
+        totals = [asdict(one) for one in diff_text.totals(self.comparison)]
+        return {
+            "model": self.model.name,
+            "differs": self.differs,
+            **asdict(self.comparison),
+            "totals": totals,
+            "sample": [asdict(one) for one in self.sample],
+        }
+
+
+def _compared(at: Operating, both: Compared, asked: Question, rows: int) -> _Found:
+    comparison = compare(at.spark(), both, asked)
+    some = rows and any(one.differs for one in comparison.groups)
+    sample = differences(at.spark(), both, asked, rows) if some else ()
+    return _Found(both.model, comparison, sample)
+
+
+def _question(
+    model: Model,
+    pair: Pair,
+    *,
+    by: list[str] | None,
+    keys: list[str] | None,
+    cells: str | None,
+) -> Question:
+    grouped = tuple(CELL_COLUMN if one == _CELL else one for one in chosen(by)) or BY_CELL
+    known = {column.name for column in model.schema}
+    for column in grouped:
+        if column not in {*known, CELL_COLUMN}:
+            raise PlanOptionError("--by", column, f"a column of {model.name}: {', '.join(known)}")
+    within = pair.cells
+    if cells is not None:
+        within = IntervalSet.of([cells_asked(model.cadence, cells)])
+    return Question(by=grouped, cells=within, where=_condition(keys, known, model.name))
+
+
+def _condition(keys: list[str] | None, known: set[str], model: str) -> str | None:
+    parts: list[str] = []
+    for one in keys or ():
+        column, equals, value = one.partition("=")
+        if not equals or column not in known:
+            raise PlanOptionError("--keys", one, f"COLUMN=VALUE with a column of {model}")
+        text = value.replace("\\", "\\\\").replace("'", "\\'")
+        parts.append(f"CAST(`{column}` AS STRING) = '{text}'")
+    return " AND ".join(parts) or None
+
+
+def _print_sql(model: str, sql: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"model": model, "sql": sql})
+    else:
+        typer.echo(f"-- {model}\n{sql};\n")
+
+
+_COUNTS = (
+    Heading("before", number=True),
+    Heading("after", number=True),
+    Heading("+keys", number=True),
+    Heading("-keys", number=True),
+    Heading("~rows", number=True),
+    Heading("differs in", spare=1),
+)
+_TOTALS = (
+    Heading("column"),
+    Heading("~rows", number=True),
+    Heading("filled before", number=True, spare=2),
+    Heading("filled after", number=True, spare=1),
+    Heading("sum before", number=True),
+    Heading("sum after", number=True),
+    Heading("change"),
+)
+
+
+def _print(found: _Found, *, whole: bool) -> None:
+    by = found.comparison.by
+    groups = [one for one in found.comparison.groups if one.differs]
+    shown = groups if whole else groups[:_GROUPS]
+    say(found.model.name, style="bold")
+    if shown:
+        names = (Heading(_CELL if one == CELL_COLUMN else one) for one in by)
+        rows = [diff_text.group_row(found.model, by, one) for one in shown]
+        print_table((*names, *_COUNTS), rows)
+    if len(groups) > len(shown):
+        say(f"and {len(groups) - len(shown):,} more that differ: -v shows them")
+    totals = [one for one in diff_text.totals(found.comparison) if one.differs or whole]
+    if totals:
+        print_table(_TOTALS, [diff_text.total_row(one) for one in totals])
+    for one in found.sample:
+        say(diff_text.difference_text(one), indent=2)
+    say(f"{found.model.name}: {diff_text.counts_text(found.comparison)}.", indent=2)
+    say("")

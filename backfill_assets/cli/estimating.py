@@ -1,0 +1,65 @@
+"""What an estimate rests on: recorded batches, else the size of what is read; and the prices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.execution.run_context import source_path
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.estimate import BatchFact, Known, Prices, TableSize, estimate
+from backfill_assets.warehouse.table_size import bytes_in
+
+if TYPE_CHECKING:
+    from backfill_assets.cli.operating import Operating
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.state.batches import BatchRow
+
+_COMMITTED = "committed"
+_RECENT = 200
+
+
+def estimated(at: Operating, plan: Plan) -> Plan:
+    """Fill in what a plan will take; nothing is looked up for a plan that builds nothing."""
+    building = [one for one in plan.models if one.batches]
+    if not building:
+        return plan
+    history = {one.model: _facts(at, one.model) for one in building}
+    new = [one for one in building if not history[one.model]]
+    read = {each.upstream for one in new for each in one.reads}
+    known = Known(
+        history=history,
+        sizes={name: size for name in sorted(read) if (size := _size(at, plan, name))},
+        prices=Prices(at.settings.price_per_hour, at.settings.price_per_gb),
+        batches_at_once=at.settings.max_batches,
+    )
+    return estimate(plan, known)
+
+
+def _facts(at: Operating, model: str) -> tuple[BatchFact, ...]:
+    rows = at.store.batches(model=model, limit=_RECENT)
+    return tuple(_fact(at, row) for row in rows if row.status == _COMMITTED and row.finished_at)
+
+
+def _fact(at: Operating, row: BatchRow) -> BatchFact:
+    ended = row.finished_at or row.started_at
+    return BatchFact(
+        seconds=(ended - row.started_at).total_seconds(),
+        cells=at.naming.count(row.model, IntervalSet.of([row.interval])),
+        rows=row.rows or 0,
+        bytes=row.bytes_written or 0,
+    )
+
+
+def _size(at: Operating, plan: Plan, source: str) -> TableSize | None:
+    """Give the size of a source, spread over its life; without a start, over what is read of it."""
+    declared = at.loaded.graph.sources.get(source)
+    if declared is None:
+        return None
+    found = bytes_in(source_path(at.settings.data_root, declared.path))
+    reads = (one.cells for model in plan.models for one in model.reads if one.upstream == source)
+    cells = IntervalSet.union_all(reads)
+    first, last = declared.cadence.start, min(declared.cadence.end or plan.until, plan.until)
+    if first is not None and first < last:
+        cells |= IntervalSet.of([Interval(first, last.replace(microsecond=0))])
+    return TableSize(found, cells) if found and cells else None
