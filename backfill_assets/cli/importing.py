@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import traceback
 from contextlib import redirect_stdout
@@ -22,6 +23,7 @@ from backfill_assets.snapshots.loaded import Loaded, loaded
 
 def main() -> None:
     """Write the manifest of the catalog that the command line names, or why there is none."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt is told by who asked
     with redirect_stdout(sys.stderr):  # what a catalog prints is not the manifest
         said, code = _told(sys.argv[1])
     sys.stdout.write(said)

@@ -111,10 +111,9 @@ def _kept(path: Path) -> Loaded | None:
 def _imported(catalog: str, kept: Path) -> Loaded:
     """Import in a process of its own, and keep the manifest if nothing moved meanwhile."""
     began = time.time_ns()
-    path = os.pathsep.join(one for one in sys.path if one)
     done = subprocess.run(  # noqa: S603 - our own module, by the running interpreter
         [sys.executable, "-m", "backfill_assets.cli.importing", catalog],
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(_search_path())},
         stdout=subprocess.PIPE,
         check=False,
     )
@@ -145,8 +144,15 @@ def _keep(path: Path, text: bytes) -> None:
 
 def _place(settings: Settings) -> Path:
     """One file per catalog, folder, interpreter and search path: nobody pushes out another's."""
-    key = "\0".join((settings.catalog, str(Path.cwd()), sys.version, sys.prefix, *sys.path))
+    where = (str(Path.cwd()), sys.version, sys.prefix, *_search_path())
+    key = "\0".join((settings.catalog, *where))
     return settings.cache / f"manifest-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
+
+
+def _search_path() -> list[str]:
+    """Where modules are looked for after the current folder, however this process was started."""
+    started_from = ("", str(Path.cwd()), str(Path(sys.executable).parent))
+    return [one for one in sys.path if one not in started_from]
 
 
 def failure_text(error: BackfillAssetsError) -> str:
