@@ -20,13 +20,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.app import app, call
+from backfill_assets.cli.exits import CHANGES
 from backfill_assets.pipelines.marketing.ad_events import generate_events
 from backfill_assets.pipelines.marketing.sources import FIRST_DAY, LAST_DAY
+from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.settings import Settings
 from backfill_assets_tests.spark import jars_dir
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from backfill_assets.planning.plan import Plan
 
 PACKAGE = "ads"
 PERFORMANCE = "marketing.campaign_performance"
@@ -122,6 +126,10 @@ class Project:
         ended = self.backfill(*words)
         assert ended.code == code, ended
         return ended
+
+    def plan(self, *words: str) -> Plan:
+        """Plan something that there is to do, and give the plan as it was written."""
+        return read_plan(self.do("plan", *words, "--json", code=CHANGES).out)
 
     def process(self, *words: str) -> Ended:
         """Run the command as a process of its own, as a person would."""

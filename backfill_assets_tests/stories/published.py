@@ -47,7 +47,7 @@ class Proof:
     """What is there of a model: equal proofs, and nothing was touched.
 
     Attributes:
-        pointer: fingerprint, version and delta_version of prod.
+        pointer: version and delta_version of prod.
         files: every file of the table, its log included, with a hash of its bytes.
         records: what the state records of the version's cells.
     """
@@ -61,8 +61,7 @@ def proof(project: Project, model: str) -> Proof:
     """Note what is there of a model in prod."""
     [pointer] = ask(
         project,
-        "SELECT fingerprint, version, delta_version FROM pointers "
-        "WHERE environment = 'prod' AND model = ?",
+        "SELECT version, delta_version FROM pointers WHERE environment = 'prod' AND model = ?",
         model,
     )
     path, _ = resolve(model, settings=project.settings)
@@ -70,7 +69,7 @@ def proof(project: Project, model: str) -> Proof:
         project,
         "SELECT starts, valid_from, valid_to, built_at, batch_id, content, changed_at "
         "FROM ready_records WHERE version = ? ORDER BY 1, 2",
-        pointer[1],
+        pointer[0],
     )
     return Proof(pointer, files_of(path), tuple(records))
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
+import pytest
 from deltalake import DeltaTable
 
 from backfill_assets import resolve
-from backfill_assets_tests.stories.project import EVENTS, MODELS
+from backfill_assets.execution import batch_run
+from backfill_assets_tests.stories.project import MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import date
 
     from backfill_assets.reading import Resolved
+    from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets_tests.stories.project import Project
 
 
@@ -53,16 +56,20 @@ class Poller:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
+        self._look()
 
     def _poll(self) -> None:
         while not self._over.is_set():
-            try:
-                self._look()
-            except Exception as error:  # noqa: BLE001 - a reader must never see one
-                self.errors.append(f"{type(error).__name__}: {error}")
+            self._look()
             self._over.wait(0.05)
 
     def _look(self) -> None:
+        try:
+            self._note()
+        except Exception as error:  # noqa: BLE001 - a reader must never see one
+            self.errors.append(f"{type(error).__name__}: {error}")
+
+    def _note(self) -> None:
         found = {name: resolve(name, settings=self.project.settings) for name in self.models}
         counted = {name: _count(one) for name, one in found.items()}
         again = {name: resolve(name, settings=self.project.settings) for name in self.models}
@@ -76,13 +83,26 @@ def _count(one: Resolved) -> int:
     return DeltaTable(one.path, version=one.delta_version).to_pyarrow_dataset().count_rows()
 
 
+class TransientError(RuntimeError):
+    """The store of files did not answer for a moment."""
+
+
 @contextmanager
-def unreadable(project: Project, day: date) -> Iterator[None]:
-    """Let nobody read the events of one day: the file store fails, and recovers."""
-    folder = project.data / EVENTS / f"event_date={day}"
-    away = project.data / f"away-{day}"
-    folder.rename(away)
-    try:
-        yield
-    finally:
-        away.rename(folder)
+def failing_at(model: str, day: date) -> Iterator[list[str]]:
+    """Let every batch of a model that builds a day fail while it computes; gives their ids."""
+    failed: list[str] = []
+    computed = batch_run.computed_batch
+
+    def failing(session: Any, of: Any, opened: OpenBatch, *rest: Any, **named: Any) -> Any:  # noqa: ANN401 - passed on
+        request = opened.request
+        if (
+            request.model == model
+            and request.interval.start.date() <= day < request.interval.end.date()
+        ):
+            failed.append(request.batch_id)
+            raise TransientError(f"no answer for the files of {day}")
+        return computed(session, of, opened, *rest, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch_run, "computed_batch", failing)
+        yield failed
