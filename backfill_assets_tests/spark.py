@@ -27,10 +27,13 @@ def start_test_session(warehouse: Path) -> SparkSession:
         master="local[2]",
         driver_memory="2g",
         shuffle_partitions=2,
-        # Code this small is run too seldom to be worth the best compiler: a third less CPU.
+        # Code this small is run too seldom to be worth the best compiler: a third less CPU. Its
+        # cache would be full after some minutes, and nothing compiled any more.
         extra={
             "spark.log.level": "ERROR",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.driver.extraJavaOptions": (
+                "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+            ),
         },
     )
     return start_session(settings)
