@@ -68,13 +68,16 @@ class Asked:
     attempt: int = 1
     reason: str = "restated"
     reads: Mapping[str, IntervalSet] = field(default_factory=dict)
+    environment: str = PROD
+    table: str | None = None
+    plan: str | None = None
 
     @property
     def request(self) -> BatchRequest:
-        version = version_of(self.model)
+        version = self.table or version_of(self.model)
         return BatchRequest(
             batch_id=f"{self.run}/{version}/{self.start}-{self.end}",
-            environment=PROD,
+            environment=self.environment,
             model=self.model,
             version=version,
             fingerprint=f"print-{self.model}",
@@ -84,7 +87,7 @@ class Asked:
             source_pins=(),
             run_id=self.run,
             root_id=self.root or self.run,
-            plan_id=None,
+            plan_id=self.plan,
             reason=self.reason,
             attempt=self.attempt,
         )

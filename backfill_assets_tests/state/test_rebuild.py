@@ -14,9 +14,9 @@ from hypothesis import Phase, given, settings, strategies as st
 from sqlalchemy import event
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.state.versions import NO_COMMIT
 from backfill_assets.state.rebuild import LoggedCommit, StateNotEmptyError, TableHead
 from backfill_assets.state.store import Store
+from backfill_assets.state.versions import NO_COMMIT
 from backfill_assets_tests.state.building import (
     NOON,
     Asked,

@@ -7,8 +7,8 @@ import pytest
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.state.environments import UnknownEnvironmentError
-from backfill_assets.state.versions import PathMovedError, UnknownVersionError
 from backfill_assets.state.snapshots import UnknownSnapshotError
+from backfill_assets.state.versions import PathMovedError, UnknownVersionError
 from backfill_assets_tests.state.building import Asked, add_model, content, days, each_day, fill
 
 if TYPE_CHECKING:

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.snapshots.environment import Environment, Pointer
+from backfill_assets.state.environments import EnvironmentNeededError, UnknownEnvironmentError
+from backfill_assets_tests.state.building import NOON, Asked, add_model, fill
+from backfill_assets_tests.state.publishing import Trial, cells
+
+if TYPE_CHECKING:
+    from backfill_assets.state.store import Store
+
+DEV = Environment("dev_ada", protected=False, follows="prod", expires_at=NOON + timedelta(days=9))
+
+
+def test_an_environment_is_kept_with_all_that_is_said_of_it(store: Store):
+    store.save_environment(DEV)
+    assert store.environment("dev_ada") == DEV
+    assert store.environments() == [DEV, Environment("prod", protected=True)]
+
+    store.touch_environment("dev_ada", None)
+    assert store.environment("dev_ada").expires_at is None
+    with pytest.raises(UnknownEnvironmentError):
+        store.touch_environment("dev_bob", NOON)
+
+
+def test_an_environment_that_follows_another_reads_what_that_one_reads_now(store: Store):
+    store.save_environment(DEV)
+    fill(store, Asked(start=0, end=3))
+    assert store.pointers("dev_ada") == store.pointers("prod")
+    assert store.own_pointers("dev_ada") == {}
+
+    fill(store, Asked(start=3, end=6))
+    view = store.view("dev_ada")
+    assert view.ready("orders") == cells((0, 6))
+    assert view.models["orders"].own == cells()
+    assert view.models["orders"].pointer.environment == "prod"
+
+
+def test_its_own_pointers_go_first_and_nobody_else_sees_them(store: Store):
+    add_model(store, "revenue")
+    store.save_environment(DEV)
+    trial = Trial(store, environment="dev_ada")
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 2)
+    trial.promote()
+
+    found = store.pointers("dev_ada")
+    assert found["orders"] == Pointer("dev_ada", "orders", "print-orders__v2", "orders__v2", 0)
+    assert found["revenue"].environment == "prod"
+    assert store.pointers("prod")["orders"].version == "orders__v1"
+    assert store.view("dev_ada").models["orders"].own == cells((0, 2))
+
+
+def test_following_goes_on_through_the_one_that_is_followed(store: Store):
+    store.save_environment(DEV)
+    store.save_environment(Environment("dev_bob", protected=False, follows="dev_ada"))
+    fill(store, Asked())
+    assert store.view("dev_bob").ready("orders") == cells((0, 3))
+
+
+def test_a_first_pointer_is_not_made_where_one_is_followed(store: Store):
+    store.save_environment(DEV)
+    wanted = Pointer("dev_ada", "orders", "other", "orders__v9", -1)
+    assert store.ensure_pointer(wanted, "/data/orders__v9").environment == "prod"
+    assert store.own_pointers("dev_ada") == {}
+
+
+def test_what_others_need_is_not_dropped(store: Store):
+    store.save_environment(DEV)
+    store.save_environment(Environment("dev_bob", protected=False, follows="dev_ada"))
+
+    with pytest.raises(EnvironmentNeededError, match="protected"):
+        store.drop_environment("prod")
+    with pytest.raises(EnvironmentNeededError, match="dev_bob"):
+        store.drop_environment("dev_ada")
+    store.drop_environment("dev_bob")
+    store.drop_environment("dev_ada")
+    assert [each.name for each in store.environments()] == ["prod"]
