@@ -25,11 +25,10 @@ def estimated(at: Operating, plan: Plan) -> Plan:
     if not building:
         return plan
     history = {one.model: _facts(at, one.model) for one in building}
-    new = [one for one in building if not history[one.model]]
-    read = {each.upstream for one in new for each in one.reads}
+    read = sorted({each.upstream for one in building for each in one.reads})
     known = Known(
         history=history,
-        sizes={name: size for name in sorted(read) if (size := _size(at, plan, name))},
+        sizes={name: size for name in read if (size := _size(at, plan, name))},
         prices=Prices(at.settings.price_per_hour, at.settings.price_per_gb),
         batches_at_once=at.settings.max_batches,
     )
@@ -51,15 +50,22 @@ def _fact(at: Operating, row: BatchRow) -> BatchFact:
     )
 
 
-def _size(at: Operating, plan: Plan, source: str) -> TableSize | None:
-    """Give the size of a source, spread over its life; without a start, over what is read of it."""
-    declared = at.loaded.graph.sources.get(source)
+def _size(at: Operating, plan: Plan, name: str) -> TableSize | None:
+    """Give the size of what is read: of a source by its log, of a model by its batches."""
+    declared = at.loaded.graph.sources.get(name)
     if declared is None:
-        return None
+        return _built(at, name)
     found = bytes_in(source_path(at.settings.data_root, declared.path))
-    reads = (one.cells for model in plan.models for one in model.reads if one.upstream == source)
+    reads = (one.cells for model in plan.models for one in model.reads if one.upstream == name)
     cells = IntervalSet.union_all(reads)
     first, last = declared.cadence.start, min(declared.cadence.end or plan.until, plan.until)
-    if first is not None and first < last:
+    if first is not None and first < last:  # without a start, it is spread over what is read of it
         cells |= IntervalSet.of([Interval(first, last.replace(microsecond=0))])
     return TableSize(found, cells) if found and cells else None
+
+
+def _built(at: Operating, model: str) -> TableSize | None:
+    rows = [row for row in at.store.batches(model=model, limit=_RECENT) if row.bytes_written]
+    cells = IntervalSet.of(row.interval for row in rows)
+    last = {row.interval: row.bytes_written or 0 for row in reversed(rows)}
+    return TableSize(sum(last.values()), cells) if cells else None

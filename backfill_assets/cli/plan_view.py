@@ -43,9 +43,18 @@ def show_plan(
         aside: on stderr, where stdout is for a program.
     """
     to = err if aside else out
+    print_plan(plan, naming, to=to, whole=whole)
+    print_end(plan, naming, after, to=to)
+
+
+def print_plan(plan: Plan, naming: Naming, *, to: Console, whole: bool) -> None:
+    """Write the text of a plan."""
     for line in plan_text(plan, naming, whole=whole):
-        text = drawable(line.text, to)
-        say(text, to=to, style=_STYLES[line.tone], indent=line.indent)
+        say(drawable(line.text, to), to=to, style=_STYLES[line.tone], indent=line.indent)
+
+
+def print_end(plan: Plan, naming: Naming, after: tuple[str, ...], *, to: Console) -> None:
+    """Write what comes after a plan, then its count."""
     for text in after:
         say(text, to=to)
     say(count_line(naming, plan), to=to)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.options import AsJson, Markdown, Verbose  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, bar, print_json, print_table, say
-from backfill_assets.cli.plan_view import naming_of, show_plan
+from backfill_assets.cli.output import Heading, bar, out, print_json, print_table, say
+from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
 from backfill_assets.cli.project import load_graph, now, open_store
 from backfill_assets.cli.stored_plans import Kept, kept_plan
 from backfill_assets.evidence.plan_life import next_commands, progress, status_text
@@ -51,10 +51,13 @@ def show(
     elif markdown:
         typer.echo(plan_markdown(found.plan, naming), nl=False)
     else:
-        after = (f"Status    {status}", *map(_event, events), *_next(found, status))
+        print_plan(found.plan, naming, to=out, whole=verbose)
+        say(f"Status    {status}")
+        for event in events:
+            say(_event(event), indent=12)
         if any(one.batches or one.running or one.failed for one in done):
             _table(done)
-        show_plan(found.plan, naming, after=after, whole=verbose)
+        print_end(found.plan, naming, _next(found, status), to=out)
 
 
 def _json(
@@ -114,4 +117,3 @@ def _table(done: tuple[Progress, ...]) -> None:
             for one in done
         ],
     )
-    say("")

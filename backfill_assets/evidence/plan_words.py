@@ -78,9 +78,18 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 def work_text(naming: Naming, model: str, work: CellWork, limit: int = 3) -> str:
     """Say which cells need work and why: certain ones apart from those that may."""
-    because = f": {work.because}" if work.because else ""
-    may = "" if work.certain else ", if its input changes"
-    return f"{naming.ranges(model, work.cells, limit)}  {work.why.value}{because}{may}"
+    return f"{naming.ranges(model, work.cells, limit)}  {reason_text(work)}"
+
+
+def reason_text(work: CellWork) -> str:
+    """Say why cells need work, and whether that is certain."""
+    why, because = work.why.value, work.because
+    said = because if why in because else f"{why}: {because}" if because else why
+    if work.certain:
+        return said
+    if because.startswith("if "):
+        return f"{why}: only {because}"
+    return f"{said}, if its input changes"
 
 
 def category_text(planned: ModelPlan) -> str:
@@ -165,6 +174,8 @@ def asked_text(request: PlanRequest) -> str:
 def _restated(one: Restatement) -> str:
     if one.start is None and one.end is None:
         return one.name
+    if one.start == one.end:
+        return f"{one.name} {one.start}"
     return f"{one.name} {one.start or 'the start'}..{one.end or 'now'}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.evidence.plan_words import instant_text, work_text
+from backfill_assets.evidence.plan_words import instant_text, reason_text
 from backfill_assets.intervals.instants import end_at, start_at
 from backfill_assets.planning.plan import Build
 from backfill_assets.planning.request import Category
@@ -47,7 +47,7 @@ def why_not(plan: Plan, naming: Naming, model: str, cells: IntervalSet) -> tuple
     planned = plan.model(model)
     if planned is None:
         return (Answer(naming.ranges(model, cells), planned=False, text=_not_there(plan, model)),)
-    parts = [*_planned(naming, planned, cells), *_left_out(plan, naming, planned, cells)]
+    parts = [*_planned(planned, cells), *_left_out(plan, naming, planned, cells)]
     return tuple(
         Answer(naming.ranges(model, part), planned=inside, text=text)
         for part, inside, text in parts
@@ -70,13 +70,10 @@ def _not_there(plan: Plan, model: str) -> str:
     )
 
 
-def _planned(
-    naming: Naming, planned: ModelPlan, cells: IntervalSet
-) -> Iterator[tuple[IntervalSet, bool, str]]:
+def _planned(planned: ModelPlan, cells: IntervalSet) -> Iterator[tuple[IntervalSet, bool, str]]:
     for work in planned.work:
         part = cells & work.cells
-        text = work_text(naming, planned.model, work).partition("  ")[2]
-        yield part, True, f"it is in the plan: {text}"
+        yield part, True, f"it is in the plan: {reason_text(work)}"
 
 
 def _left_out(
