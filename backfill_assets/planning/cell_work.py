@@ -1,7 +1,7 @@
 """The cells that a plan is about, and why: the one rule, on what its workspace will see.
 
-Four sweeps over the models: what each needs by itself; what that needs from upstream; what may
-change because of it downstream; and what must wait, since something it reads can't come.
+Sweeps over the models: what each needs by itself; what that needs from upstream; what must wait,
+since something it reads can't come; and what may change because of it downstream.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ class ModelCells:
             self.work.append(CellWork(why, new, certain, because))
 
     def leave_out(self, cells: IntervalSet) -> None:
-        """Take cells out of the work again."""
+        """Take cells out of the work again; those that are ready stay as they are."""
         kept = (replace(one, cells=one.cells - cells) for one in self.work)
         self.work = [one for one in kept if one.cells]
-        self.waiting |= cells
+        self.waiting |= cells - self.ready
 
 
 def cell_work(
@@ -129,6 +129,7 @@ class _Sweeps:
     view: StateView
     now: datetime
     found: dict[str, ModelCells] = field(default_factory=dict[str, ModelCells])
+    unsettled: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
 
     def run(self) -> dict[str, ModelCells]:
         """Sweep, and give every model's cells."""
@@ -137,6 +138,9 @@ class _Sweeps:
             self._own(name)
         for name in reversed(order):
             self._needed(name)
+        for name in order:
+            self._waiting(name)
+            self._late(name)
         for name in order:
             self._downstream(name)
         for name in order:
@@ -163,11 +167,16 @@ class _Sweeps:
                 Why.UPSTREAM_CHANGED, stale.cells & found.required, f"{stale.upstream} changed"
             )
         why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
-        gaps = self._gaps(name, found)
-        found.add(why, gaps, because)
-        if not change.new_version:
-            late = reopened(self.intended.graph, self.view, model, gaps, found.required)
-            found.add(Why.LATE_DATA, late, "late rows may belong to it")
+        found.add(why, self._gaps(name, found), because)
+
+    def _late(self, name: str) -> None:
+        """Plan the last cells before new ones, where nobody can see late rows arrive."""
+        if name not in self.intended.chosen or self.changes.models[name].new_version:
+            return
+        model, found = self.intended.graph.models[name], self.found[name]
+        new = IntervalSet.union_all(one.cells for one in found.work if one.why is Why.GAP)
+        late = reopened(self.intended.graph, self.view, model, new, found.required)
+        found.add(Why.LATE_DATA, late, "late rows may belong to it")
 
     def _rule(self, name: str, model: Model) -> Work:
         reads = self.intended.reads(name) if name in self.view.models else None
@@ -250,9 +259,12 @@ class _Sweeps:
 
     def _downstream(self, name: str) -> None:
         """Plan the ready cells that read planned ones: only if those really change."""
-        if name not in self.intended.chosen:
-            return
         found, model = self.found[name], self.intended.graph.models[name]
+        if name in self.intended.chosen:
+            self._may_follow(name, model, found)
+        self.unsettled[name] = self._unsettled(name, model, found)
+
+    def _may_follow(self, name: str, model: Model, found: ModelCells) -> None:
         for upstream, theirs in self._upstream_models(name):
             changed = self._may_change(name, upstream.name)
             cells = self._reading(model, upstream, theirs, changed) & found.ready
@@ -264,13 +276,33 @@ class _Sweeps:
             found.add(Why.UPSTREAM_CHANGED, later, "if its own earlier cells change", certain=False)
 
     def _may_change(self, name: str, upstream: str) -> IntervalSet:
-        """Give the planned upstream cells whose published content may become another one."""
-        planned = self.found[upstream].cells
-        if not self.changes.models[upstream].new_version:
-            return planned
-        if self.changes.models[name].new_version:
-            return planned
-        return planned & self.wrong.spread.get(upstream, _NOTHING)
+        """Give the upstream cells whose content may become another one than is published."""
+        if self.changes.models[upstream].new_version and self.changes.models[name].new_version:
+            return self.found[upstream].cells
+        return self.unsettled[upstream]
+
+    def _unsettled(self, name: str, model: Model, found: ModelCells) -> IntervalSet:
+        """Give the planned cells that may change in more than what the model's own change says.
+
+        A new table differs from the published one also where that has a gap, is stale or wrong,
+        and where what it reads moves.
+        """
+        if not self.changes.models[name].new_version or not found.cells:
+            return found.cells
+        published = self.state.view
+        rule = needs_work(self.intended.graph, published, model, now=self.now)
+        parts = [
+            found.cells - published.ready(name),
+            rule.stale_cells,
+            published.owed.get(name, _NOTHING),
+            self.wrong.spread.get(name, _NOTHING),
+            *(
+                self._reading(model, upstream, theirs, self.unsettled[upstream.name])
+                for upstream, theirs in self._upstream_models(name)
+            ),
+        ]
+        cells = IntervalSet.union_all(parts) & found.cells
+        return onward(cells, found.life) & found.cells if model.in_order else cells
 
     def _reading(
         self, model: Model, upstream: Upstream, theirs: Model, changed: IntervalSet
@@ -278,7 +310,7 @@ class _Sweeps:
         if not changed:
             return changed
         if theirs.cadence.unit is Unit.WHOLE and model.cadence.unit is not Unit.WHOLE:
-            ready = self.view.ready(model.name)
+            ready = self.view.ready(model.name) | self.state.view.ready(model.name)
             match upstream.reopens:
                 case Reopens.NEVER:
                     return _NOTHING

@@ -1,0 +1,94 @@
+"""Applying a plan to a picture of the state: every planned cell is built, the plan is promoted.
+
+Every cell turns out different, as far as it may: of a new version only in what the planner says that
+its logic, or what it reads, can change; what that is has tests of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals import Interval, IntervalSet
+from backfill_assets.models.content import ChangedAt
+from backfill_assets.planning.changes import changes_of
+from backfill_assets.planning.intended import intended
+from backfill_assets.planning.plan import Build
+from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.state_view import ModelState, ReadyRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.categorize import Difference
+    from backfill_assets.planning.plan import ModelPlan, Plan
+    from backfill_assets.planning.plan_state import PlanState
+    from backfill_assets.snapshots.loaded import Loaded
+
+
+def applied(plan: Plan, state: PlanState, loaded: Loaded) -> PlanState:
+    """Give the state after the promotion."""
+    graph, snapshots = loaded.graph, loaded.snapshots
+    effects = changes_of(plan.request, intended(plan.request, graph, state, loaded), state).effects
+    models, counter = dict(state.view.models), state.view.counter
+    running = {name: one for name, one in state.running.items() if name not in plan.removed}
+    owed = dict(state.view.owed)
+    for one in plan.models:
+        counter += 1
+        models[one.model] = _after(
+            one,
+            models.get(one.model),
+            state,
+            (graph.models[one.model], effects.get(one.model), counter),
+        )
+        running[one.model] = snapshots[one.model]
+        owed[one.model] = owed.get(one.model, IntervalSet.empty()) - one.cells
+    for name in plan.removed:
+        models.pop(name, None)
+    view = replace(state.view, models=models, counter=counter, owed=owed)
+    return replace(state, view=view, running=running)
+
+
+def _after(
+    one: ModelPlan,
+    before: ModelState | None,
+    state: PlanState,
+    built: tuple[Model, Difference | None, int],
+) -> ModelState:
+    model, effect, counter = built
+    environment = state.view.environment.name
+    pointer = Pointer(environment, one.model, one.fingerprint, one.version, counter)
+    old = before.runs if before is not None else ()
+    held = state.built.get(one.version)
+    stays = old if one.build is not Build.NEW_VERSION else held.runs if held is not None else ()
+    kept = [part for run in stays for part in _outside(run, one.cells)]
+    fresh = stamps_after(model, one, effect, counter)
+    new = [
+        ReadyRun(cell, counter, fresh(old, cell), f"b{counter}")
+        for cell in model.cadence.cells(one.cells)
+    ]
+    return ModelState(pointer, tuple(sorted((*kept, *new), key=lambda run: run.interval)))
+
+
+def _outside(run: ReadyRun, cells: IntervalSet) -> list[ReadyRun]:
+    return [replace(run, interval=each) for each in IntervalSet.of([run.interval]) - cells]
+
+
+def stamps_after(
+    model: Model, one: ModelPlan, effect: Difference | None, counter: int
+) -> Callable[[tuple[ReadyRun, ...], Interval], ChangedAt]:
+    """Give the stamps of a cell that was built: what can't differ keeps its own."""
+    columns = [column.name for column in model.schema]
+
+    def stamps(old: tuple[ReadyRun, ...], cell: Interval) -> ChangedAt:
+        was = next((run for run in old if run.interval.contains(cell)), None)
+        new_version = one.build is Build.NEW_VERSION and effect is not None
+        if was is None or not new_version or effect.rows or effect.columns is None:
+            return ChangedAt(counter, dict.fromkeys(columns, counter))
+        kept = {k: v for k, v in was.changed_at.columns.items() if k not in effect.columns}
+        return ChangedAt(
+            was.changed_at.row_set, {name: kept.get(name, counter) for name in columns}
+        )
+
+    return stamps
