@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
 
+_NOBODY = ""
+
+
 class PromotionPendingError(BackfillAssetsError):
     """A promotion died half-way: its tables are closed until somebody finishes it."""
 
@@ -104,7 +107,7 @@ def begin(connection: sa.Connection, intent: Intent, now: datetime, lease: timed
         return _taken(connection, same[0], intent.holder, now, lease)
     for version in intent.versions:
         check_kept(connection, version)
-        check_closed(connection, version, intent.holder, now - lease)
+        check_closed(connection, version, _NOBODY, now - lease)
     number = next_number(connection)
     begun = replace(intent, number=number, begun_at=now, heartbeat_at=now)
     connection.execute(sa.insert(PROMOTIONS).values(_row(begun)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -132,7 +132,7 @@ def write(
     """Commit and record a batch, as the next delta_version of its table."""
     request = opened.request
     lock = store.take_commit_lock(request.version, request.batch_id)
-    commit = commit_of(opened, lock, contents)
+    commit = replace(commit_of(opened, lock, contents), started_at=store._clock())
     store.record(commit, lock, lock.known_head + 1, bytes_written=100, finished_at=NOON)
     store.release_commit_lock(lock)
     return commit

@@ -90,7 +90,7 @@ class Trial:
     def save(self, status: PlanStatus = PlanStatus.BUILT) -> StoredPlan:
         plan = StoredPlan(
             plan_id=self.plan_id, environment=self.environment, status=status, content="{}",
-            content_hash=f"hash of {self.plan_id}", created_at=NOON, created_by="ada",
+            content_hash=f"hash of {self.plan_id}", created_at=self.store._clock(), created_by="ada",
             reason="it was wrong", expires_at=NOON + timedelta(days=7),
             cells={each.pointer.model: each.pointer.certain for each in self.opened},
         )  # fmt: skip

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.snapshots.environment import Environment, Pointer
+from backfill_assets.state.collecting import Collectable, VersionNeededError
+from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
+from backfill_assets_tests.state.building import LEASE, Asked, fill
+from backfill_assets_tests.state.publishing import Trial, cells
+
+if TYPE_CHECKING:
+    from backfill_assets.state.store import Store
+    from backfill_assets_tests.state.building import Clock
+
+MONTH = timedelta(days=30)
+
+
+def _names(store: Store, promise: timedelta = MONTH) -> list[str]:
+    return [each.version for each in store.collectable_versions(promise)]
+
+
+def _abandoned(store: Store) -> None:
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 2)
+    store.drop_workspace(trial.plan_id)
+
+
+def test_the_table_of_an_abandoned_plan_is_collectable(store: Store):
+    assert store.collectable_versions(MONTH) == []
+    _abandoned(store)
+    assert store.collectable_versions(MONTH) == [
+        Collectable("orders__v2", "orders", "/data/orders__v2", "p1", collecting=False)
+    ]
+
+
+def test_what_a_way_back_needs_is_kept_for_as_long_as_was_promised(store: Store, clock: Clock):
+    fill(store, Asked())
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 3)
+    trial.promote()
+
+    clock.pass_by(MONTH.total_seconds() - 1)
+    assert _names(store) == []
+    clock.pass_by(2)
+    assert _names(store) == ["orders__v1"]
+
+
+def test_a_table_that_lies_under_another_is_needed(store: Store, clock: Clock):
+    store.save_environment(Environment("dev", protected=False, follows="prod"))
+    fill(store, Asked(start=0, end=5))
+    dev = Trial(store, environment="dev")
+    dev.in_place("orders", cells((0, 1)))
+    dev.open()
+    dev.fill("orders", 0, 1)
+    dev.promote()
+    plan = Trial(store, "p2")
+    plan.new_version("orders")
+    plan.open()
+    plan.fill("orders", 0, 5)
+    plan.promote()
+    clock.pass_by(MONTH.total_seconds() + 1)
+
+    assert _names(store) == []
+    store.drop_environment("dev")
+    assert _names(store) == ["orders__v1", "orders__v1__p1"]
+
+
+def test_a_table_that_somebody_writes_or_promotes_is_needed(store: Store, clock: Clock):
+    store.save_environment(Environment("dev", protected=False))
+    at = Pointer("dev", "clicks", "p", "clicks__v1", -1)
+    store.ensure_pointer(at, "/data/clicks__v1")
+    store.open_batch(Asked("clicks", 0, 1, environment="dev").request)
+    store.drop_environment("dev")
+    assert _names(store) == []
+    clock.pass_by(LEASE + 1)
+    assert _names(store) == ["clicks__v1"]
+    begun = Trial(store).begin("clicks__v1")
+    assert _names(store) == []
+    store.withdraw_promotion(begun)
+    assert _names(store) == ["clicks__v1"]
+
+
+def test_nobody_may_point_at_a_table_that_is_being_deleted(store: Store):
+    _abandoned(store)
+    store.mark_collecting("orders__v2", MONTH)
+
+    again = Trial(store, "p2")
+    again.new_version("orders")
+    with pytest.raises(VersionCollectingError, match="backfill gc"):
+        again.open()
+    with pytest.raises(VersionCollectingError):
+        again.begin("orders__v2")
+    wanted = Pointer("dev", "clicks", "p", "orders__v2", -1)
+    with pytest.raises(VersionCollectingError):
+        store.ensure_pointer(wanted, "/data/orders__v2")
+    assert [each.collecting for each in store.collectable_versions(MONTH)] == [True]
+
+
+def test_only_what_nobody_needs_is_marked_and_only_what_is_marked_is_forgotten(store: Store):
+    with pytest.raises(VersionNeededError, match="environment 'prod' reads it"):
+        store.mark_collecting("orders__v1", MONTH)
+    with pytest.raises(UnknownVersionError):
+        store.mark_collecting("nothing", MONTH)
+    _abandoned(store)
+    with pytest.raises(VersionNeededError, match="not marked"):
+        store.forget_version("orders__v2")
+
+
+def test_a_forgotten_table_may_be_built_anew(store: Store):
+    _abandoned(store)
+    store.mark_owed("orders__v2", cells((0, 1)), "wrong")
+    store.mark_collecting("orders__v2", MONTH)
+    store.forget_version("orders__v2")
+    store.forget_version("orders__v2")
+
+    assert store.collectable_versions(MONTH) == []
+    assert store.ready_records("orders__v2") == []
+    again = Trial(store, "p2")
+    again.new_version("orders")
+    again.open()
+    assert store.view(again.workspace).ready("orders") == cells()
+    assert store.owed(again.workspace) == {}
+    assert [each.plan_id for each in store.batches(model="orders")] == ["p1"]

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.snapshots.environment import Environment
+from backfill_assets.state.overtaking import InputsMovedError
+from backfill_assets_tests.state.building import Asked, add_model, content, days, each_day, fill
+from backfill_assets_tests.state.publishing import Trial, cells
+
+if TYPE_CHECKING:
+    from backfill_assets.snapshots.batch import OpenBatch
+    from backfill_assets.state.store import Store
+
+
+def _reading(store: Store, start: int, end: int) -> OpenBatch:
+    add_model(store, "revenue")
+    fill(store, Asked("orders", 0, 10))
+    return store.open_batch(Asked("revenue", 0, 3, reads={"orders": cells((start, end))}).request)
+
+
+def _restate(store: Store, start: int, end: int, rows: int, model: str = "orders") -> None:
+    trial = Trial(store)
+    trial.in_place(model, cells((start, end)))
+    trial.open()
+    trial.fill(model, start, end, dict.fromkeys(each_day(start, end), content(rows)))
+    trial.promote()
+
+
+def test_a_batch_that_read_what_a_promotion_has_changed_commits_nothing(store: Store):
+    opened = _reading(store, 0, 3)
+    store.check_inputs(opened)
+    _restate(store, 2, 5, rows=11)
+    with pytest.raises(InputsMovedError, match="plan p1 published orders"):
+        store.check_inputs(opened)
+
+
+def test_cells_that_it_did_not_read_are_no_concern_of_a_batch(store: Store):
+    opened = _reading(store, 0, 3)
+    _restate(store, 3, 5, rows=11)
+    store.check_inputs(opened)
+
+
+def test_cells_that_came_out_as_they_were_are_none_either(store: Store):
+    opened = _reading(store, 0, 3)
+    _restate(store, 2, 5, rows=10)
+    store.check_inputs(opened)
+
+
+def test_what_was_published_before_it_pinned_its_inputs_is_what_it_reads(store: Store):
+    add_model(store, "revenue")
+    fill(store, Asked("orders", 0, 10))
+    _restate(store, 0, 5, rows=11)
+    asked = Asked("revenue", 0, 3, reads={"orders": cells((0, 3))})
+    store.check_inputs(store.open_batch(asked.request))
+
+
+def test_an_upstream_that_moved_to_another_table_overtakes_every_reader(store: Store):
+    opened = _reading(store, 0, 3)
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 10)
+    trial.promote()
+    with pytest.raises(InputsMovedError):
+        store.check_inputs(opened)
+
+
+def test_a_batch_of_cells_that_a_promotion_has_rewritten_commits_nothing(store: Store):
+    fill(store, Asked("orders", 0, 10))
+    inside = store.open_batch(Asked("orders", 2, 3, run="run-2").request)
+    outside = store.open_batch(Asked("orders", 10, 11, run="run-3").request)
+    _restate(store, 1, 5, rows=11)
+
+    store.check_inputs(outside)
+    with pytest.raises(InputsMovedError):
+        store.check_inputs(inside)
+
+
+def test_a_batch_does_not_outlive_the_snapshot_that_it_runs(store: Store):
+    fill(store, Asked("orders", 0, 10))
+    opened = store.open_batch(Asked("orders", 10, 11, run="run-3").request)
+    trial = Trial(store)
+    trial.in_place("orders", fingerprint="forward-only")
+    trial.open()
+    trial.promote()
+    assert store.pointers("prod")["orders"].fingerprint == "forward-only"
+    with pytest.raises(InputsMovedError):
+        store.check_inputs(opened)
+
+
+def test_what_the_followed_environment_publishes_overtakes_its_followers_too(store: Store):
+    store.save_environment(Environment("dev", protected=False, follows="prod"))
+    fill(store, Asked("orders", 0, 10))
+    dev = Trial(store, "p9", environment="dev")
+    dev.new_version("clicks", "clicks__v1")
+    dev.open()
+    dev.promote()
+    asked = Asked("clicks", 0, 1, environment="dev", reads={"orders": cells((0, 1))})
+    opened = store.open_batch(asked.request)
+    _restate(store, 0, 1, rows=11)
+    with pytest.raises(InputsMovedError):
+        store.check_inputs(opened)
+    assert days(0, 1)
