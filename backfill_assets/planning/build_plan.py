@@ -10,9 +10,9 @@ from backfill_assets.models.cells import cells_read
 from backfill_assets.planning.asked import check_request
 from backfill_assets.planning.cell_work import cell_work
 from backfill_assets.planning.changes import changes_of
-from backfill_assets.planning.declaration_diff import declaration_diff
 from backfill_assets.planning.in_flight import in_flight
 from backfill_assets.planning.intended import intended
+from backfill_assets.planning.model_diff import model_diff
 from backfill_assets.planning.plan import Build, Change, ModelPlan, Plan, Why
 from backfill_assets.planning.plan_batches import planned_batches
 from backfill_assets.planning.plan_json import identified
@@ -20,6 +20,7 @@ from backfill_assets.planning.reading import planned_reads
 from backfill_assets.planning.request import Category
 from backfill_assets.planning.requested import windows_of
 from backfill_assets.planning.smaller_window import read_from, smaller_window
+from backfill_assets.planning.strategies import RISK, SIGNAL, propose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,10 +53,13 @@ def build_plan(
         loaded: what was worked out about the loaded models already.
 
     Raises:
+        UnknownModelError: a category or strategy is given for no model.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     check_request(request, now)
     aim = intended(request, graph, state, loaded)
+    for name, _ in (*request.categories, *request.strategies):
+        aim.graph.model(name)
     windows = windows_of(request, aim, now)
     changes = changes_of(request, aim, state)
     cells = cell_work(request, aim, state, changes, windows, now)
@@ -115,6 +119,13 @@ class _Planner:
         before = self.state.running.get(name)
         cells = found.cells
         notes = (*change.notes, *found.notes, *((smaller,) if smaller else ()))
+        build = self._build(name, change, found)
+        strategy = propose(
+            build=build,
+            change=change.change,
+            category=change.category,
+            asked=dict(self.request.strategies).get(name),
+        )
         return ModelPlan(
             model=name,
             change=change.change,
@@ -122,7 +133,10 @@ class _Planner:
             category_reason=change.reason,
             decided_by=change.decided_by,
             diff=self._diff(name, change),
-            build=self._build(name, change, found),
+            build=build,
+            strategy=strategy,
+            risk=RISK[strategy] if strategy else "",
+            signal=SIGNAL[strategy] if strategy else "",
             fingerprint=change.fingerprint,
             version=change.version,
             old_fingerprint=held.pointer.fingerprint if held and before else "",
@@ -148,7 +162,7 @@ class _Planner:
             return ""
         before = self.intended.before.get(name)
         new = self.intended.snapshots[name].model
-        return declaration_diff(None if before is None else before.model, new)
+        return model_diff(None if before is None else before.model, new)
 
     def _build(self, name: str, change: ModelChange, found: ModelCells) -> Build:
         if change.new_version:

@@ -83,8 +83,9 @@ def stamps_after(
 
     def stamps(old: tuple[ReadyRun, ...], cell: Interval) -> ChangedAt:
         was = next((run for run in old if run.interval.contains(cell)), None)
-        new_version = one.build is Build.NEW_VERSION and effect is not None
-        if was is None or not new_version or effect.rows or effect.columns is None:
+        if was is None or one.build is not Build.NEW_VERSION or effect is None:
+            return ChangedAt(counter, dict.fromkeys(columns, counter))
+        if effect.rows or effect.columns is None:
             return ChangedAt(counter, dict.fromkeys(columns, counter))
         kept = {k: v for k, v in was.changed_at.columns.items() if k not in effect.columns}
         return ChangedAt(
