@@ -67,10 +67,10 @@ def test_every_verb_says_in_the_list_what_its_own_help_says_first():
 
 
 def test_a_verb_that_is_mistyped_is_told_what_may_be_meant(backfill: Backfill):
-    ended = backfill("staus")
+    ended = backfill("statuz")
 
     assert ended.code == 1
-    assert "No such command 'staus'. Did you mean 'status'" in ended.err
+    assert "No such command 'statuz'. Did you mean 'status'" in ended.err
 
 
 def test_help_lists_every_verb(backfill: Backfill):
