@@ -5,15 +5,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.publishing import finish_publication
-from backfill_assets.execution.table_turn import reconcile, take
+from backfill_assets.execution.table_turn import reconcile, refuse_strangers, take
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.promotions import PromotionPendingError
-from backfill_assets.warehouse.commit import is_ours
-from backfill_assets.warehouse.tables import head, logged_commits
+from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,18 +21,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.warehouse.commit import Committed
-
-
-class OvertakenError(BackfillAssetsError):
-    """A commit that the state doesn't know slipped in right before a batch's own."""
-
-    def __init__(self, path: str, delta_version: int) -> None:
-        self.path, self.delta_version = path, delta_version
-        super().__init__(
-            f"somebody committed to {path} without its commit lock, just before delta_version "
-            f"{delta_version} of a batch of ours. Nothing was recorded and readers see nothing of "
-            "it; find out who writes there, and run again"
-        )
 
 
 @contextmanager
@@ -78,11 +64,7 @@ def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: Committ
         OvertakenError: something stands between; whoever takes the table next sorts it out.
         LostLeaseError: the lock was taken over.
     """
-    path, known = run.store.version_path(lock.version), run.store.known_head(lock.version)
-    if done.delta_version != known + 1:
-        between = logged_commits(path, known)[: done.delta_version - known - 1]
-        if not all(is_ours(one.metadata) for one in between):
-            raise OvertakenError(path, done.delta_version)
+    refuse_strangers(run, lock.version, done.delta_version)
     run.store.record(
         commit, lock, done.delta_version, bytes_written=done.bytes, finished_at=run.clock()
     )

@@ -78,11 +78,11 @@ class Operation:
 
     def environment(self) -> RunContext:
         """Look at the environment whose history the plan changes."""
-        return self._run(self.plan.environment)
+        return self.run_in(self.plan.environment)
 
     def workspace(self) -> RunContext:
         """Open a run in the plan's workspace."""
-        run = self._run(workspace_name(self.plan_id))
+        run = self.run_in(workspace_name(self.plan_id))
         frozen = FrozenCode.of(self.plan, self.code) if self.code else None
         return replace(run, frozen=frozen)
 
@@ -90,7 +90,8 @@ class Operation:
         """Add to the plan's history."""
         self.store.tell(self.plan_id, event, who=self.who, why=self.why, detail=detail)
 
-    def _run(self, environment: str) -> RunContext:
+    def run_in(self, environment: str) -> RunContext:
+        """Look at any environment."""
         run = look(
             self.store,
             self.loaded,

@@ -83,7 +83,8 @@ def promote(op: Operation) -> Promoted:
             number = publish(op.environment(), _intent(op), lambda: _prepared(op))
         except _NewCellsError:
             continue
-        op.tell("published", number=number, appended=_shown(op, appended))
+        if appended:
+            op.tell("appended", cells=_shown(op, appended), number=number)
         return Promoted(op.plan_id, number, appended, op.plan.removed)
     raise PlanUnfinishedError(op.plan_id, as_text(op.workspace().graph, lacking(op)))
 
@@ -112,7 +113,9 @@ def _intent(op: Operation) -> Intent:
 
 def _prepared(op: Operation) -> Prepared:
     """Under the locks: look again, and decide what moves."""
+    view = op.store.view(op.plan.environment)
     if lacking(op):
         raise _NewCellsError
     _check(op)
-    return Prepared(steps_of(op), op.plan.removed, op.who, op.why)
+    pins = {name: one.pointer.delta_version for name, one in view.models.items()}
+    return Prepared(steps_of(op), op.plan.removed, op.who, op.why, view.counter, pins)

@@ -8,7 +8,7 @@ by its name. Before the transaction nobody reads anything of it.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.heartbeat import beating
@@ -53,12 +53,16 @@ class Prepared:
         removed: models that the environment does not run any more.
         who: the person or run that asked for it.
         why: in words.
+        seen: the counter when it was last looked whether anything was left to do.
+        pins: the environment's pins then, by model.
     """
 
     steps: tuple[Step, ...]
     removed: tuple[str, ...] = ()
     who: str = ""
     why: str = ""
+    seen: int = 0
+    pins: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) -> int:
@@ -130,6 +134,8 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         removed=prepared.removed,
         who=prepared.who,
         why=prepared.why,
+        seen=prepared.seen,
+        pins=prepared.pins,
     )
     return run.store.publish(publication, locks.values())
 

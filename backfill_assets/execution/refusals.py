@@ -80,7 +80,7 @@ class PlanConflictError(BackfillAssetsError):
     def __init__(self, plan_id: str, conflicts: tuple[InFlight, ...], graph: Graph) -> None:
         self.plan_id, self.conflicts = plan_id, conflicts
         listed = "; ".join(
-            f"{one.model} {ranges_text(graph.model(one.model).cadence, one.cells) or '(its table)'} "
+            f"{one.model} {ranges_text(graph.model(one.model).cadence, one.cells) if one.cells else 'its table'} "
             f"by {one.who}"
             for one in conflicts
         )

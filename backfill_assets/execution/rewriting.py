@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from backfill_assets.execution.table_turn import refuse_strangers
 from backfill_assets.intervals.interval import Interval, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import BatchCommit, CommittedCell
@@ -47,6 +48,7 @@ def rewritten(
     commit = _commit(run, intent, pointer, rewrite, lock)
     known = find_commit(path, run.store.known_head(pointer.version), commit.batch_id)
     if known is not None:
+        refuse_strangers(run, pointer.version, known.delta_version)
         return known.delta_version
     session = batch_session(run.spark())
     model = stored_model(run.store.snapshot_definition(pointer.fingerprint))
@@ -57,6 +59,7 @@ def rewritten(
     else:
         table = Table(run.store.version_path(source.version), source.delta_version)
         done = copy_cells(session, model, table, rewrite.cells, touched, ticket)
+    refuse_strangers(run, pointer.version, done.delta_version)
     return done.delta_version
 
 

@@ -1,13 +1,154 @@
-"""The blocking checks that a plan's strategies add before its promotion."""
+"""The blocking checks that a plan's strategies, and its slice, add before its promotion."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.batch_inputs import published_table
+from backfill_assets.execution.leftover import BUILT_APART, work_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.categorize import difference
+from backfill_assets.planning.plan import Change, Why
+from backfill_assets.planning.request import Strategy
+from backfill_assets.planning.strategy_checks import (
+    Comparison,
+    Expected,
+    check,
+    declared_coverage,
+)
+from backfill_assets.warehouse.compare import Compared, Question, compare, rows_outside
+from backfill_assets.warehouse.tables import ABSENT, Table
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backfill_assets.execution.operation import Operation
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.plan import ModelPlan
+    from backfill_assets.planning.strategy_checks import CheckResult
+
+
+class StrategyCheckError(BackfillAssetsError):
+    """What a plan has built is not what its strategy promises."""
+
+    def __init__(self, plan_id: str, failed: Mapping[str, tuple[CheckResult, ...]]) -> None:
+        self.plan_id, self.failed = plan_id, dict(failed)
+        listed = "; ".join(
+            f"{model}: {one.name}: {one.text}" for model, all_ in failed.items() for one in all_
+        )
+        super().__init__(
+            f"plan {plan_id} does not hold what its strategy promises, nothing was published: "
+            f"{listed}. Look at `backfill diff {plan_id}`; correct the model, or plan with another "
+            "--strategy and say why"
+        )
+
+
+class SliceLeakError(BackfillAssetsError):
+    """Rows that a plan's condition does not choose would differ."""
+
+    def __init__(self, plan_id: str, model: str, rows: int, sample: str) -> None:
+        self.plan_id, self.model, self.rows = plan_id, model, rows
+        super().__init__(
+            f"plan {plan_id} would change {rows:,} rows of '{model}' that its --where does not choose, "
+            f"nothing was published; such as {sample}. Widen the condition, or repair what else differs "
+            "with a plan of its own"
+        )
 
 
 def check_strategies(op: Operation) -> None:
-    """Hold what is built against what each strategy promises."""
-    del op
+    """Hold what is built against what each strategy promises.
+
+    Raises:
+        StrategyCheckError: a blocking check fails.
+        SliceLeakError: rows outside the plan's slice would change.
+    """
+    failed = {
+        name: stopping
+        for name, results in strategy_results(op).items()
+        if (stopping := tuple(one for one in results if one.stops))
+    }
+    if failed:
+        raise StrategyCheckError(op.plan_id, failed)
+    _check_slice(op)
+
+
+def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
+    """Make every check of the plan's strategies, by model; also for those who only look."""
+    environment, workspace = op.environment(), op.workspace()
+    found: dict[str, tuple[CheckResult, ...]] = {}
+    for one in op.plan.models:
+        if one.strategy is not None and one.build in BUILT_APART:
+            compared = _comparison(op, environment, workspace, one)
+            found[one.model] = check(one.strategy, compared)
+    return found
+
+
+def _comparison(
+    op: Operation, environment: RunContext, workspace: RunContext, one: ModelPlan
+) -> Comparison:
+    before, after = environment.view(), workspace.view()
+    built = after.models[one.model].own
+    sides = (
+        op.store.content_at_pin(run.environment.name, one.model, view.ready(one.model))
+        for run, view in ((environment, before), (workspace, after))
+    )
+    old, new = sides
+    coverage = None
+    if one.strategy is Strategy.COLUMN_ENRICHMENT:
+        coverage = _coverage(environment, workspace, one)
+    expected = _expected(environment, workspace, one)
+    return Comparison(old, new, one.cells | built, expected, coverage)
+
+
+def _expected(environment: RunContext, workspace: RunContext, one: ModelPlan) -> Expected:
+    """What may differ: what the edit explains, and anything where an input had changed anyway."""
+    if one.change is not Change.MODIFIED or one.model not in environment.graph.models:
+        return Expected()
+    edit = difference(environment.graph.model(one.model), workspace.graph.model(one.model))
+    restated = (work.cells for work in one.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP))
+    stale = work_of(environment, environment.view(), one.model).stale_cells
+    cells = IntervalSet.union_all([*restated, stale])
+    return Expected(rows=edit.rows, columns=edit.columns, cells=cells)
+
+
+def _coverage(
+    environment: RunContext, workspace: RunContext, one: ModelPlan
+) -> dict[str, tuple[float, float]]:
+    """Count in how many rows the new columns have a value."""
+    model = workspace.graph.model(one.model)
+    known = environment.graph.models.get(one.model)
+    before = set[str]() if known is None else {column.name for column in known.schema}
+    new = [column.name for column in model.schema if column.name not in before]
+    if not new:
+        return {}
+    table = published_table(workspace, one.model)
+    compared = Compared(model, Table(table.path, ABSENT), table)
+    found = compare(workspace.spark(), compared, Question(by=(), cells=one.cells))
+    rows = sum(group.new_rows for group in found.groups)
+    filled = {name: sum(one.columns[name].new_filled for one in found.groups) for name in new}
+    return {
+        name: (count / rows if rows else 1.0, declared_coverage(model, name))
+        for name, count in filled.items()
+    }
+
+
+def _check_slice(op: Operation) -> None:
+    where = op.plan.request.where
+    if where is None:
+        return
+    restated = {one.name for one in op.plan.request.restate}
+    for one in op.plan.models:
+        if one.model in restated and one.build in BUILT_APART:
+            _refuse_leak(op, op.workspace().graph.model(one.model), one, where)
+
+
+def _refuse_leak(op: Operation, model: Model, one: ModelPlan, where: str) -> None:
+    environment, workspace = op.environment(), op.workspace()
+    sides = (published_table(run, one.model) for run in (environment, workspace))
+    leaked = rows_outside(op.spark(), Compared(model, *sides), where, one.cells)
+    if leaked.differing:
+        first = leaked.sample[0]
+        key = ", ".join(f"{name}={value}" for name, value in first.key.items())
+        raise SliceLeakError(op.plan_id, one.model, leaked.differing, f"{first.change} {key}")

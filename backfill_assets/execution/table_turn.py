@@ -41,6 +41,18 @@ class ForeignTableError(BackfillAssetsError):
         )
 
 
+class OvertakenError(BackfillAssetsError):
+    """A commit that the state doesn't know slipped in right before a batch's own."""
+
+    def __init__(self, path: str, delta_version: int) -> None:
+        self.path, self.delta_version = path, delta_version
+        super().__init__(
+            f"somebody committed to {path} without its commit lock, just before delta_version "
+            f"{delta_version} of a batch of ours. Nothing was recorded and readers see nothing of "
+            "it; find out who writes there, and run again"
+        )
+
+
 def take(run: RunContext, version: str, holder: str) -> CommitLock:
     """Take a table's commit lock when it is free; whoever held it before can't commit any more.
 
@@ -98,6 +110,20 @@ def reconcile(run: RunContext, lock: CommitLock) -> bool:
             _take_back(run, path, lock)
             break
     return adopted
+
+
+def refuse_strangers(run: RunContext, version: str, delta_version: int) -> None:
+    """Refuse to count on a commit that follows on one of a stranger's.
+
+    Raises:
+        OvertakenError: something that is not ours stands between it and what the state knows.
+    """
+    path, known = run.store.version_path(version), run.store.known_head(version)
+    if delta_version <= known + 1:
+        return
+    between = logged_commits(path, known)[: delta_version - known - 1]
+    if not all(is_ours(one.metadata) for one in between):
+        raise OvertakenError(path, delta_version)
 
 
 def _take_back(run: RunContext, path: str, lock: CommitLock) -> None:

@@ -4,16 +4,26 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from deltalake import DeltaTable
 
+from backfill_assets.execution.events import Committed
+from backfill_assets.execution.going_back import abandon_plan
+from backfill_assets.execution.leftover import PlanUnfinishedError
+from backfill_assets.execution.refusals import PlanConflictError
 from backfill_assets.intervals import Daily
+from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.column import Column
+from backfill_assets.planning.request import Restatement
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
 from backfill_assets_tests.execution.plans import Plans
-from backfill_assets_tests.execution.world import row
+from backfill_assets_tests.execution.world import ended, on, row, text, told
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
@@ -21,6 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 VISITS, COSTS = "web.visits", "web.costs"
+FOUR = "2024-01-03..2024-01-04 (2), 2024-01-09, 2024-01-20"
 CADENCE = Daily(start="2024-01-07")
 WHERE = "WHERE ds >= :start_ds AND ds < :end_ds"
 
@@ -34,7 +45,7 @@ def visits(extra: str = "", **declared: Any) -> Any:  # noqa: ANN401
     """Every event; with `extra`, one more column."""
     columns = (*COLUMNS, Column("double", "decimal(18,2)")) if extra else COLUMNS
     sql = f"SELECT ds, id, cost{extra} FROM web.events {WHERE}"
-    return a_model(sql=sql, cadence=CADENCE, columns=columns, **declared)
+    return a_model(sql=sql, columns=columns, **{"cadence": CADENCE, **declared})
 
 
 def costs(column: str = "cost", **declared: Any) -> Any:  # noqa: ANN401
@@ -42,7 +53,8 @@ def costs(column: str = "cost", **declared: Any) -> Any:  # noqa: ANN401
     sql = f"SELECT ds, CAST(SUM({column}) AS DECIMAL(18,2)) AS total FROM {VISITS} {WHERE} GROUP BY ds"
     columns = (Column("ds", "date"), Column("total", "decimal(18,2)"))
     given: dict[str, Any] = {"columns": columns, "unique_key": ["ds"], "upstreams": [VISITS]}
-    return a_model(COSTS, sql=sql, cadence=CADENCE, grain="one row per day", **given, **declared)
+    given |= {"cadence": CADENCE, "grain": "one row per day", **declared}
+    return a_model(COSTS, sql=sql, **given)
 
 
 OLD: Graph = a_graph(visits(), costs())
@@ -66,3 +78,79 @@ def test_an_additive_column_is_built_apart_and_published_at_once(world: World, p
     assert world.store.plan(plan.plan_id).status is PlanStatus.PROMOTED
     assert world.open(MORE).changed == ()
     assert plans.make(MORE).is_empty
+
+
+def changed(*rows: Any) -> list[Any]:  # noqa: ANN401
+    """The same events, but for these."""
+    other = {(ds, id_): cost for ds, id_, cost in rows}
+    return [(ds, id_, other.get((ds, id_), cost)) for ds, id_, cost in ROWS]
+
+
+def test_of_a_restated_month_only_the_readers_of_days_that_differ_are_built_again(
+    world: World, plans: Plans
+):
+    world.clock.now = datetime(2024, 1, 31, tzinfo=UTC)
+    month = [row(n, 1, float(n)) for n in range(1, 31)]
+    graph = a_graph(
+        visits(cadence=Daily(start="2024-01-01")), costs(cadence=Daily(start="2024-01-01"))
+    )
+    world.land(a_source(), *month)
+    world.fill(graph)
+    before = {name: world.pointer(name) for name in (VISITS, COSTS)}
+    world.land(
+        a_source(), *(row(ds.day, 1, cost + (ds.day in (3, 4, 9, 20))) for ds, _, cost in month)
+    )
+    plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-01", "2024-01-30"),))
+    applied = plans.apply(graph, plan)
+    done = ended(applied.events[COSTS], Committed)
+    assert (
+        text(graph, COSTS, (one.interval for one in done))
+        == FOUR
+    )
+    assert {name: world.pointer(name) for name in (VISITS, COSTS)} == before
+    plans.promote(graph, plan)
+    assert world.rows(COSTS, "ds", "total")[2] == (on(3), 4)
+    assert world.pointer(VISITS).version == before[VISITS].version
+    assert DeltaTable(world.path(VISITS)).history(1)[0]["operationMetrics"]["numFiles"] == "4"
+    assert plans.make(graph).is_empty
+    assert told(world.fill(graph)[COSTS]) == ["skipped"]
+
+
+def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    before = (files(world), world.store.pointers(PROD), world.store.view(PROD).models)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(MORE, restate=(Restatement(COSTS),))
+    plans.apply(MORE, plan)
+    abandon_plan(world.store, MORE, plan, **plans.means())
+    assert (files(world), world.store.pointers(PROD), world.store.view(PROD).models) == before
+    assert world.store.plan(plan.plan_id).status is PlanStatus.ABANDONED
+
+
+def files(world: World) -> dict[str, bytes]:
+    """Every byte of prod's tables."""
+    paths = [Path(world.path(name)) for name in (VISITS, COSTS)]
+    return {
+        str(one): one.read_bytes() for path in paths for one in path.rglob("*") if one.is_file()
+    }
+
+
+def test_a_failed_child_is_finished_by_applying_again_and_nothing_is_built_twice(
+    world: World, plans: Plans
+):
+    graph = a_graph(visits(), costs(batch_size=1, audits=[accepted_range("total", None, 50)]))
+    world.land(a_source(), *ROWS)
+    world.fill(graph)
+    world.land(a_source(), *(row(n, 1, 60.0 if n == 8 else 9.0 + n) for n in range(7, 11)))
+    plan = plans.make(graph, restate=(Restatement(VISITS),))
+    first = plans.apply(graph, plan)
+    assert first.status is PlanStatus.APPLYING
+    assert text(graph, COSTS, first.left[COSTS]) == "2024-01-08"
+    with pytest.raises(PlanUnfinishedError, match="2024-01-08"):
+        plans.promote(graph, plan)
+    assert world.rows(COSTS, "ds", "total") == [(on(n), n) for n in range(7, 11)]
+    world.land(a_source(), *(row(n, 1, 40.0 if n == 8 else 9.0 + n) for n in range(7, 11)))
+    again = plans.make(graph, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    with pytest.raises(PlanConflictError, match=plan.plan_id):
+        plans.apply(graph, again)

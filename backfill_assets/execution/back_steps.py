@@ -1,0 +1,114 @@
+"""What going back does to each model: an old pointer again, or old content in the same table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.execution.publishing import Step
+from backfill_assets.execution.rewriting import Rewrite
+from backfill_assets.execution.undone_versions import carried_pins
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.graph import build_graph
+from backfill_assets.models.lineage import lineage_of
+from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.snapshots.environment import Layer
+from backfill_assets.snapshots.publication import Copy, Move
+from backfill_assets.snapshots.snapshot import stored_model
+
+if TYPE_CHECKING:
+    from backfill_assets.execution.operation import Operation
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.publication import PointerMove
+
+
+def steps_back(op: Operation, moves: list[PointerMove], *, only_cells: bool) -> tuple[Step, ...]:
+    """Decide what moves back, model by model; called under the locks.
+
+    Args:
+        op: who goes back, from which plan.
+        moves: what the plan's promotion moved.
+        only_cells: whether only the plan's cells come back, and what was written since stays.
+    """
+    pointers = op.store.pointers(op.plan.environment)
+    pins = carried_pins(op) if only_cells else {}
+    owed = _stale_then(op, moves)
+    found: list[Step] = []
+    for one in moves:
+        if one.old is None:
+            continue
+        at, wrong = pointers.get(one.model), owed.get(one.model, _NONE) | one.stale_before
+        if at is None or at.version != one.old.version:
+            pin = pins.get(one.model, one.old.delta_version)
+            found.append(_pointed_back(replace(one.old, delta_version=pin), at, wrong))
+        else:
+            found.append(_brought_back(op, one, at, wrong, only_cells=only_cells))
+    return tuple(found)
+
+
+def _pointed_back(old: Pointer, at: Pointer | None, owed: IntervalSet) -> Step:
+    """Read another table again: no data moves."""
+    if at is None:
+        return Step(Move(pointer=old, owed=owed))
+    return Step(
+        Move(pointer=old, old_version=at.version, old_fingerprint=at.fingerprint, owed=owed)
+    )
+
+
+def _brought_back(
+    op: Operation, one: PointerMove, at: Pointer, owed: IntervalSet, *, only_cells: bool
+) -> Step:
+    """Bring cells of the same table back to what they held."""
+    old = one.old
+    assert old is not None  # noqa: S101 - the caller has looked
+    before = {each.cell: each for each in op.store.ready_records(old.version, old.delta_version)}
+    now = {each.cell: each for each in op.store.ready_records(at.version, at.delta_version)}
+    touched = [
+        cell
+        for cell in before.keys() | now.keys()
+        if (cell in before) != (cell in now) or before[cell].batch_id != now[cell].batch_id
+        if not only_cells or cell in one.cells
+    ]
+    cells = IntervalSet.of(cell for cell in touched if cell in before)
+    emptied = IntervalSet.of(cell for cell in touched if cell not in before)
+    differing = IntervalSet.of(
+        cell
+        for cell in touched
+        if cell in before and (cell not in now or before[cell].content != now[cell].content)
+    )
+    source = Layer(old.version, old.delta_version)
+    move = Move(
+        pointer=replace(at, fingerprint=old.fingerprint),
+        old_version=at.version,
+        old_fingerprint=at.fingerprint,
+        copies=(Copy(source, cells),) if touched else (),
+        emptied=emptied,
+        owed=owed & IntervalSet.of(before),
+    )
+    return Step(move, Rewrite(source, cells, differing, emptied) if touched else None)
+
+
+def _stale_then(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSet]:
+    """Ask the rule what will be stale where the models are brought back to.
+
+    What is published counts as built when it is published; what was stale before that must be
+    remembered.
+    """
+    environment = op.environment()
+    instead = {one.model: one.old for one in moves}
+    models = {name: one for name, one in environment.graph.models.items() if instead.get(name, 1)}
+    for name, old in instead.items():
+        if old is not None:
+            models[name] = stored_model(op.store.snapshot_definition(old.fingerprint))
+    graph = build_graph(models.values(), environment.graph.sources.values())
+    view = op.store.view_with(op.plan.environment, instead)
+    found: dict[str, IntervalSet] = {}
+    for name, old in instead.items():
+        if old is not None:
+            model = graph.model(name)
+            reads = lineage_of(graph, model).reads
+            found[name] = needs_work(graph, view, model, now=op.clock(), reads=reads).stale_cells
+    return found
+
+
+_NONE = IntervalSet.empty()

@@ -1,0 +1,89 @@
+"""Days written since a promotion, computed with the old logic before its plan is undone.
+
+The old tables get a workspace of their own, in which the ordinary run fills what they lack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.execution.carrying_over import CarryOverError
+from backfill_assets.execution.events import Failed
+from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.leftover import as_text, work_of
+from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.workspace import WorkspaceModel, WorkspaceRequest
+
+if TYPE_CHECKING:
+    from backfill_assets.execution.operation import Operation
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.snapshots.publication import PointerMove
+
+
+def undo_id(plan_id: str) -> str:
+    """Name the workspace in which a plan is undone."""
+    return f"{plan_id}.undo"
+
+
+def open_old_versions(op: Operation, moves: list[PointerMove]) -> None:
+    """Open a workspace that points at the tables which were read before the plan."""
+    models = tuple(
+        WorkspaceModel(
+            replace(one.old, environment=workspace_name(undo_id(op.plan_id))),
+            op.store.version_path(one.old.version),
+        )
+        for one in moves
+        if one.old is not None and one.new is not None and one.old.version != one.new.version
+        if not one.old.under
+    )
+    if models:
+        op.store.open_workspace(
+            WorkspaceRequest(
+                plan_id=undo_id(op.plan_id), environment=op.plan.environment, models=models
+            )
+        )
+
+
+def carried_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSet]:
+    """Compute with the old logic what was published since.
+
+    Raises:
+        CarryOverError: some of it can't be computed, or fails its audits.
+    """
+    cells = lacking_back(op, moves)
+    if not cells:
+        return {}
+    run = op.run_in(workspace_name(undo_id(op.plan_id)))
+    events = run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
+    if left := lacking_back(op, moves):
+        told = (one for each in events.values() for one in each if isinstance(one, Failed))
+        raise CarryOverError(op.plan_id, as_text(run.graph, left), tuple(one.error for one in told))
+    return cells
+
+
+def lacking_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSet]:
+    """Give the cells that are published now and that the old tables lack, by model."""
+    name = workspace_name(undo_id(op.plan_id))
+    if name not in {one.name for one in op.store.environments()}:
+        return {}
+    run, published = op.run_in(name), op.store.view(op.plan.environment)
+    own, view = op.store.own_pointers(name), run.view()
+    found = {
+        one.model: work_of(run, view, one.model).gaps
+        & run.graph.model(one.model).cadence.snap_out(published.ready(one.model))
+        for one in moves
+        if one.model in own
+    }
+    return {model: cells for model, cells in found.items() if cells}
+
+
+def drop_carried(op: Operation) -> None:
+    """Forget the workspace of an undo."""
+    op.store.drop_workspace(undo_id(op.plan_id))
+
+
+def carried_pins(op: Operation) -> dict[str, int]:
+    """Give the pins that old tables are published at, with what was carried back into them."""
+    own = op.store.own_pointers(workspace_name(undo_id(op.plan_id)))
+    return {name: at.delta_version for name, at in own.items()}
