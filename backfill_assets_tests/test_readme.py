@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any
 import deltalake
 import pyarrow as pa
 import pytest
-import typer
 
-from backfill_assets.cli.app import app
 from backfill_assets.models import audit
 from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.models.model import Model
@@ -43,30 +41,6 @@ def test_every_make_command_exists():
     targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
     assert {name for pair in named for name in pair if name} <= set(targets)
-
-
-def test_the_table_of_commands_is_what_their_help_says():
-    table = re.findall(r"^\| `(backfill [a-z ]+)` \| (.+) \|$", README, re.MULTILINE)
-
-    assert table == [
-        (name, " ".join(command.help.split("\n\n")[0].split()))
-        for name, command in _commands("backfill", typer.main.get_command(app))
-    ]
-
-
-def test_every_command_shows_an_example_and_takes_json():
-    for name, command in _commands("backfill", typer.main.get_command(app)):
-        assert re.search(f"Example: .*{name}", command.help)
-        assert "--json" in {option for param in command.params for option in param.opts}
-
-
-def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - typer's own
-    inner = getattr(command, "commands", None)
-    if inner is None:
-        yield name, command
-        return
-    for verb, one in inner.items():
-        yield from _commands(f"{name} {verb}", one)
 
 
 def test_the_table_of_settings_is_the_settings():

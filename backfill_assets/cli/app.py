@@ -1,7 +1,8 @@
 """The `backfill` command: one verb, one file.
 
 It ends with 0 when all went well; with 1 when a batch failed, cells still lack, a blocking audit
-failed, or something was asked that can't be; with 130 when somebody interrupted it.
+failed, or something was asked that can't be; with 130 when somebody interrupted it. `plan` and
+`diff` end with 2 when there is something to change, or something differs: see `exits`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ from typing import TYPE_CHECKING
 import typer
 from typer.exceptions import TyperException
 
+from backfill_assets.cli.exits import INTERRUPTED
 from backfill_assets.cli.output import err, say
 from backfill_assets.cli.verbs import lazily
 from backfill_assets.errors import BackfillAssetsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-INTERRUPTED = 130
 
 VERBS = {
     "run": "run:run",
@@ -30,6 +30,9 @@ VERBS = {
     "apply": "apply:apply",
     "diff": "diff:diff",
     "promote": "promote:promote",
+    "abandon": "abandon:abandon",
+    "rollback": "rollback:rollback",
+    "undo": "undo:undo",
     "history": "history:history",
     "envs": "envs:app",
     "why": "why:why",

@@ -1,0 +1,36 @@
+"""`backfill abandon`: a plan that is not promoted is given up."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import print_json, say
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.execution.going_back import abandon_plan
+
+
+def abandon(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Give up a plan that is not promoted: nobody ever read it, and nobody will.
+
+    What it has built stays until `backfill gc` collects it.
+
+    Exit code: 0 when it is abandoned, also if it was before; 1 when it is promoted already.
+
+    Example: backfill abandon p1a2b3c4d5 --reason "time-zone bug"
+    """
+    with operating() as at:
+        found = kept_plan(at.store, plan).plan
+        abandon_plan(at.store, at.loaded.graph, found, **at.means(why=reason))
+    if as_json:
+        print_json({"plan_id": found.plan_id, "status": "abandoned"})
+        return
+    say("Next: backfill gc --dry-run")
+    say(f"{found.environment}: {found.plan_id} is abandoned; what it reads is as it was.")

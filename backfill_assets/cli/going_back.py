@@ -1,0 +1,55 @@
+"""What the verbs that take a plan back have in common: who may, what is asked, what is told."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.cli.asking import confirm
+from backfill_assets.cli.output import counted, err, say
+from backfill_assets.cli.telling import tell_quietly
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backfill_assets.cli.operating import Operating
+    from backfill_assets.execution.going_back import WentBack
+    from backfill_assets.planning.plan import Plan
+
+
+def taken_back(
+    at: Operating,
+    plan: Plan,
+    operation: Callable[..., WentBack],
+    effect: str,
+    *,
+    why: str,
+    yes: bool,
+) -> dict[str, Any]:
+    """Take a plan back once somebody has said yes, tell Dagster, and give it as JSON has it."""
+    at.may_change(plan.environment)
+    if plan.protected:
+        confirm(effect, yes=yes)
+    say(f"taking back {plan.plan_id}, run {at.run_id}", to=err)
+    promise = timedelta(days=at.settings.promise_days)
+    back = operation(at.store, at.loaded.graph, plan, promise=promise, **at.means(why=why))
+    tell_quietly(at, plan.environment)
+    carried = {name: at.naming.ranges(name, cells) for name, cells in back.carried.items()}
+    return {
+        "plan_id": plan.plan_id,
+        "environment": plan.environment,
+        "number": back.number,
+        "models": [one.model for one in plan.models],
+        "carried": carried,
+    }
+
+
+def report_back(told: dict[str, Any], word: str) -> None:
+    """Say what a way back has published."""
+    for name, cells in told["carried"].items():
+        say(f"computed with the old logic: {name} {cells}", indent=2)
+    environment, models = told["environment"], counted(len(told["models"]), "model")
+    say(
+        f"Next: backfill status --env {environment}, then backfill plan {environment} for what is stale"
+    )
+    say(f"{environment}: {told['plan_id']} {word}, {models}.")

@@ -1,0 +1,99 @@
+"""`backfill rollback`: an environment reads again what it read before a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backfill_assets.cli.asking import Yes  # noqa: TC001 - typer reads it
+from backfill_assets.cli.going_back import report_back, taken_back
+from backfill_assets.cli.operating import Operating, operating
+from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import print_json
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.going_back import rollback_plan
+from backfill_assets.snapshots.publication import PublicationKind
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from backfill_assets.planning.plan import Plan
+
+
+class NothingAfterError(BackfillAssetsError):
+    """No plan was promoted after the one that is to be gone back to."""
+
+    def __init__(self, plan_id: str, environment: str) -> None:
+        self.plan_id, self.environment = plan_id, environment
+        super().__init__(
+            f"nothing was promoted in {environment} after plan {plan_id}: there is nothing to roll "
+            f"back; `backfill rollback {plan_id}` takes that one back itself"
+        )
+
+
+class WhichPlanError(BackfillAssetsError):
+    """It was not said what to roll back, or it was said twice."""
+
+    def __init__(self) -> None:
+        super().__init__("name the plan to roll back, or --to PLAN to go back to; one of the two")
+
+
+def rollback(
+    plan: Annotated[str | None, typer.Argument(help="The plan to take back.")] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="PLAN", help="Take back every plan that was promoted after this one."),
+    ] = None,
+    yes: Yes = False,
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let an environment read again what it read before a plan was promoted.
+
+    To another version it is a pointer move; within a version the old rows are committed again. What was built on the data that goes
+    becomes stale, and days that were published since are filled anew, with the old logic. Where the promise has passed, the plan
+    that restates instead is named.
+
+    Exit code: 0 when it is done, 1 when it was refused: then nothing was changed.
+
+    Example: backfill rollback p1a2b3c4d5 --reason "wrong currency"
+
+    Example: backfill rollback --to p1a2b3c4d5 --yes
+    """
+    if (plan is None) == (to is None):
+        raise WhichPlanError
+    with operating() as at:
+        plans = _after(at, to) if to else [kept_plan(at.store, plan or "").plan]
+        told = [
+            taken_back(at, one, rollback_plan, _effect(one), why=reason, yes=yes) for one in plans
+        ]
+    if as_json:
+        print_json(told)
+        return
+    for one in told:
+        report_back(one, "is rolled back")
+
+
+def _effect(plan: Plan) -> str:
+    return (
+        f"roll back plan {plan.plan_id}: {plan.environment} reads {len(plan.models)} models as "
+        "before it"
+    )
+
+
+def _after(at: Operating, name: str) -> list[Plan]:
+    """Find the promoted plans after one, the latest first."""
+    last = kept_plan(at.store, name)
+    own = [
+        one.number
+        for one in at.store.moves_of(last.plan.plan_id)
+        if one.kind is PublicationKind.PROMOTE
+    ]
+    after = at.store.moves_in(last.plan.environment, max(own, default=0))
+    ids = dict.fromkeys(one.plan_id for one in reversed(after))
+    kept = [kept_plan(at.store, one) for one in ids if one != last.plan.plan_id]
+    found = [one.plan for one in kept if one.stored.status is PlanStatus.PROMOTED]
+    if not own or not found:
+        raise NothingAfterError(last.plan.plan_id, last.plan.environment)
+    return found

@@ -1,0 +1,46 @@
+"""`backfill undo`: only a plan's own cells go back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.asking import Yes  # noqa: TC001 - typer reads it
+from backfill_assets.cli.going_back import report_back, taken_back
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import counted, print_json
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.execution.going_back import undo_plan
+
+
+def undo(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    yes: Yes = False,
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Bring back only the cells of a plan; days that were written since are kept.
+
+    Refused, with the list, where a later plan has touched the same cells.
+
+    Exit code: 0 when it is done, 1 when it was refused: then nothing was changed.
+
+    Example: backfill undo p1a2b3c4d5 --reason "wrong currency"
+
+    Example: backfill undo p1a2b3c4d5 --yes --json
+    """
+    with operating() as at:
+        found = kept_plan(at.store, plan).plan
+        cells = sum(at.naming.count(one.model, one.cells) for one in found.models)
+        models = counted(len(found.models), "model")
+        effect = (
+            f"undo plan {found.plan_id}: up to {counted(cells, 'cell')} of {models} in "
+            f"{found.environment} hold again what they held before it"
+        )
+        told = taken_back(at, found, undo_plan, effect, why=reason, yes=yes)
+    if as_json:
+        print_json(told)
+        return
+    report_back(told, "is undone")
