@@ -3,6 +3,12 @@
 The counter's numbers of the records are lost, but what came before what is not: a commit pins its
 inputs, so the record of (version U, delta k) came after every batch that pinned U below k and
 before every one that pinned U at k or above. Any order that obeys this gives the same answers.
+
+What plans built comes back as cells of their tables, and what a promotion copied in as cells of the
+published one. What only the state knew does not: plans and their history, workspaces, environments
+but prod, owed marks, pointer moves. So after a promotion that only moved a pointer, the caller must say
+where the environment points, and what that promotion found unchanged counts as changed: its readers
+are rebuilt once more than they need be. A copy of a promotion that died half-way counts as published.
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.environment import Pointer, plan_of
 from backfill_assets.state import counter, locks, pointers, versions
 from backfill_assets.state.batches import Ending
 from backfill_assets.state.recording import apply_commit
@@ -93,10 +99,10 @@ def rebuild(
     """
     _check_empty(connection)
     logged = sorted(commits, key=lambda each: (each.version, each.delta_version))
-    ordered = list(_in_order(logged))
+    ordered, named = list(_in_order(logged)), tuple(wanted)
     opened = {each.commit.built_at: at for at, each in ordered if isinstance(each, _Opened)}
     records = [(at, each) for at, each in ordered if isinstance(each, LoggedCommit)]
-    for pointer, path in _first_pointers(records, tuple(wanted)):
+    for pointer, path in _first_pointers(records, named):
         pointers.ensure_pointer(connection, pointer, path, now)
     for at, each in records:
         versions.ensure_version(connection, _version(each))
@@ -104,9 +110,10 @@ def rebuild(
         ending = Ending(each.delta_version, each.bytes_written, each.committed_at)
         apply_commit(connection, commit, ending, at)
     _go_on(connection, logged, heads, now)
+    _own(connection, named, now)
     # Above what the logs name too, else the next rebuild would mix old numbers with new ones.
-    named = (each.commit.built_at for each in logged)
-    counter.set_number(connection, max((len(ordered), *named)))
+    numbers = (each.commit.built_at for each in logged)
+    counter.set_number(connection, max((len(ordered), *numbers)))
 
 
 def _version(logged: LoggedCommit) -> NewVersion:
@@ -153,14 +160,31 @@ def _first_pointers(
 ) -> Iterator[tuple[Pointer, str]]:
     """Point at no commit yet: the replay raises every pin."""
     chosen = {(each.environment, each.model): each for each in wanted}
-    last = {(each.commit.environment, each.commit.model): each for _, each in records}
+    last = {
+        (each.commit.environment, each.commit.model): each
+        for _, each in records
+        if plan_of(each.commit.environment) is None
+    }
     paths = {each.version: each.path for _, each in records}
-    for key, each in last.items():
-        commit = each.commit
-        derived = Pointer(*key, commit.fingerprint, commit.version, versions.NO_COMMIT)
-        pointer = replace(chosen.pop(key, derived), delta_version=versions.NO_COMMIT)
+    derived = {key: _built_last(each.commit) for key, each in last.items()}
+    for pointer in {**derived, **chosen}.values():
         if pointer.version in paths:
-            yield pointer, paths[pointer.version]
+            yield replace(pointer, delta_version=versions.NO_COMMIT), paths[pointer.version]
+
+
+def _built_last(commit: BatchCommit) -> Pointer:
+    at = (commit.environment, commit.model, commit.fingerprint, commit.version)
+    return Pointer(*at, versions.NO_COMMIT)
+
+
+def _own(connection: sa.Connection, wanted: Iterable[Pointer], now: datetime) -> None:
+    """Let pointers that were asked for read what plans had built for them, and write there."""
+    for each in wanted:
+        owner = versions.find_owner(connection, each.version)
+        if owner is not None and plan_of(owner) is not None:
+            versions.set_owner(connection, each.version, each.environment)
+        at = (each.environment, each.version, each.delta_version)
+        pointers.raise_pin(connection, *at, now)
 
 
 def _go_on(

@@ -4,11 +4,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.state import migrate
+from backfill_assets.state.database import Database
 from backfill_assets.state.store import Store
 from backfill_assets.state.tables import METADATA
 from backfill_assets_tests.state.building import Clock
@@ -51,3 +55,32 @@ def test_a_state_of_a_newer_release_is_refused(store: Store, url: str):
     )
     with pytest.raises(migrate.StateTooNewError, match="Upgrade backfill_assets"):
         Store.open(url, clock=Clock())
+
+
+def test_a_state_of_the_first_release_goes_on_with_all_that_it_held(url: str, clock: Clock):
+    database = Database.open(url, busy_seconds=30)
+    database.change_schema(lambda found: command.upgrade(migrate.config(found), "0001"))
+    for statement in _HELD:
+        database.write(lambda found, text=statement: found.execute(sa.text(text)))
+    database.close()
+
+    with Store.open(url, clock=clock) as store:
+        assert store.environments() == [
+            Environment("dev", protected=False), Environment("prod", protected=True),
+        ]  # fmt: skip
+        assert store.pointers("prod") == {"m": Pointer("prod", "m", "p", "m__v1", 4)}
+        assert store.owner("m__v1") == "prod"
+        assert store.owner("n__v1") == "dev"
+        assert store.owner("old__v0") is None
+        assert store.owed("prod") == {"m": IntervalSet.of_pairs([(0, 86400)])}
+        assert store.plans() == []
+
+
+_HELD = (
+    "insert into environments values ('dev', false)",
+    "insert into versions values ('m__v1', 'm', '/m', 4), ('n__v1', 'n', '/n', 2)",
+    "insert into versions values ('old__v0', 'm', '/old', 4)",
+    "insert into pointers values ('prod', 'm', 'p', 'm__v1', 4, 0)",
+    "insert into pointers values ('dev', 'm', 'p', 'm__v1', 1, 0), ('dev', 'n', 'p', 'n__v1', 2, 0)",
+    "insert into owed values ('m__v1', 0, 3, 86400, 'restated')",
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ from hypothesis import Phase, given, settings, strategies as st
 from sqlalchemy import event
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state.rebuild import LoggedCommit, StateNotEmptyError, TableHead
 from backfill_assets.state.store import Store
 from backfill_assets.state.versions import NO_COMMIT
@@ -27,6 +30,7 @@ from backfill_assets_tests.state.building import (
     days,
     version_of,
 )
+from backfill_assets_tests.state.publishing import Trial, cells
 
 if TYPE_CHECKING:
     from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
@@ -270,3 +274,62 @@ def test_tokens_and_heads_go_on_after_a_rebuild(store: Store, tmp_path: Path):
         lock = rebuilt.take_commit_lock("orders__v1", "b")
         assert (lock.token, lock.known_head, lock.taken_over) == (31, 5, False)
         assert rebuilt.pointers("prod")["orders"].delta_version == 3
+
+
+def test_what_plans_built_comes_back_but_no_environment_points_there(store: Store, tmp_path: Path):
+    """What a promotion copied in is published again; the rest only the state knew."""
+    add_model(store, "orders")
+    log: list[LoggedCommit] = []
+
+    def commit(asked: Asked, at: int, held: int) -> None:
+        opened = store.open_batch(asked.request)
+        lock = store.take_commit_lock(opened.request.version, opened.request.batch_id)
+        made = commit_of(opened, lock, dict.fromkeys(asked.request.cells, content(held)))
+        store.record(made, lock, at, bytes_written=1, finished_at=NOON)
+        store.release_commit_lock(lock)
+        path = f"/data/{made.version}"
+        log.append(LoggedCommit(made.version, path, at, made, NOON, 1))
+
+    commit(Asked("orders", 0, 4), 0, 10)
+    trial = Trial(store)
+    table = trial.in_place("orders", cells((1, 3)))
+    trial.open()
+    inside = Asked("orders", 1, 3, environment=trial.workspace, table=table, plan="p1")
+    commit(inside, 0, 20)
+    promoted = replace(
+        log[1].commit, batch_id="p1:9:orders", environment="prod", version="orders__v1",
+        reason=PROMOTED, inputs=(), emptied=cells((3, 4)),
+    )  # fmt: skip
+    log.append(LoggedCommit("orders__v1", "/data/orders__v1", 1, promoted, NOON, 1))
+
+    with Store.open(f"sqlite:///{tmp_path}/rebuilt.db", clock=Clock()) as rebuilt:
+        rebuilt.rebuild(log)
+        records = {each.cell: each.content.rows for each in rebuilt.ready_records("orders__v1")}
+        assert records == {days(0, 1): 10, days(1, 2): 20, days(2, 3): 20}
+        assert rebuilt.view("prod").ready("orders") == cells((0, 3))
+        assert len(rebuilt.ready_records("orders__v1", 0)) == 4
+        assert len(rebuilt.ready_records(table)) == 2
+        assert rebuilt.own_pointers("plan:p1") == {}
+        assert [each.name for each in rebuilt.environments()] == ["prod"]
+        assert [each.version for each in rebuilt.collectable_versions(timedelta(days=30))] == [
+            table
+        ]
+
+
+def test_a_pointer_that_a_promotion_moved_comes_back_when_it_is_asked_for(
+    store: Store, tmp_path: Path
+):
+    trial = Trial(store)
+    table = trial.new_version("orders")
+    trial.open()
+    inside = Asked("orders", 0, 3, environment=trial.workspace, table=table, plan="p1")
+    opened = store.open_batch(inside.request)
+    lock = store.take_commit_lock(table, opened.request.batch_id)
+    log = [LoggedCommit(table, f"/data/{table}", 0, commit_of(opened, lock), NOON, 1)]
+    wanted = Pointer("prod", "orders", "print-v2", table, 0)
+
+    with Store.open(f"sqlite:///{tmp_path}/rebuilt.db", clock=Clock()) as rebuilt:
+        rebuilt.rebuild(log, pointers=[wanted])
+        assert rebuilt.pointers("prod") == {"orders": wanted}
+        assert rebuilt.owner(table) == "prod"
+        assert rebuilt.view("prod").ready("orders") == cells((0, 3))
