@@ -22,6 +22,7 @@ from backfill_assets.intervals.restated import restated
 from backfill_assets.planning.batching import batches, unblocked, waits_for
 from backfill_assets.planning.late import late_cells
 from backfill_assets_tests.vectors import translate as tr
+from backfill_assets_tests.vectors.categories import StrangeWord, categorize, plan_categories
 from backfill_assets_tests.vectors.restating import auto_restate, restate
 
 Json = Any
@@ -49,6 +50,8 @@ def answer(case: dict[str, Json]) -> Json:
         raise NotSupportedYet(f"{name} with {', '.join(strange)}")
     try:
         return fn(case)
+    except StrangeWord as word:
+        raise NotSupportedYet(f"{name} with {word}") from word
     except BackfillAssetsError as refusal:
         return {"error": type(refusal).__name__}
 
@@ -231,5 +234,7 @@ FUNCTIONS = {
     "interval_diff": (_interval_diff, "a b uninterrupted"),
     "restate": (restate, f"{_RANGE} restate merged is_dev environment ignore_cron"),
     "auto_restate": (auto_restate, "execution_time"),
+    "categorize": (categorize, "mode old_sql new_sql old_meta new_meta"),
+    "plan_categories": (plan_categories, "mode forward_only environment start end"),
 }
 """What answers a call, and the words of the call that it understands."""

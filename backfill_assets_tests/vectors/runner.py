@@ -27,6 +27,7 @@ SUPPORTED = (
     "lookback",
     "end_bounded",
     "restatement",
+    "categorization",
     "ours",
 )
 """The files that this stage answers; the others wait for the stage that builds what they ask."""
