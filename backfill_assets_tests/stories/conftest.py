@@ -9,10 +9,15 @@ import pytest
 from backfill_assets.cli import project as cli_project
 from backfill_assets_tests.stories.edits import conversions_by_reported_day
 from backfill_assets_tests.stories.project import (
+    FILLED,
     LAST_OF_QUARTER,
+    PERFORMANCE,
     QUARTER,
+    ROI,
+    TRENDS,
     Project,
     copied,
+    day,
     land_events,
     new_project,
 )
@@ -45,10 +50,17 @@ def history(one_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="session")
-def first_quarter(one_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Project:
+def first_weeks(one_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The first 91 days, of which the last week is not filled yet. Never written to again."""
+    project = _quarter(tmp_path_factory.mktemp("weeks") / "project", one_spark)
+    daily = ("--select", f"{PERFORMANCE},{ROI}", "--end", str(day(FILLED - 1)))
+    return _filled(project, daily, ("--select", TRENDS, "--end", "2024-02-29"))
+
+
+@pytest.fixture(scope="session")
+def first_quarter(first_weeks: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """The first 91 days, filled. Never written to again."""
-    project = _quarter(tmp_path_factory.mktemp("quarter") / "project", one_spark)
-    return _filled(project)
+    return _filled(copied(first_weeks, tmp_path_factory.mktemp("quarter") / "project"))
 
 
 @pytest.fixture(scope="session")
@@ -69,6 +81,12 @@ def year(history: Project, tmp_path: Path, enter: Callable[[Project], Project]) 
 def quarter(first_quarter: Project, tmp_path: Path, enter: Callable[[Project], Project]) -> Project:
     """A copy of the 91 days."""
     return enter(copied(first_quarter, tmp_path / "project"))
+
+
+@pytest.fixture
+def weeks(first_weeks: Project, tmp_path: Path, enter: Callable[[Project], Project]) -> Project:
+    """A copy of the 91 days that lacks the last week."""
+    return enter(copied(first_weeks, tmp_path / "project"))
 
 
 @pytest.fixture
@@ -96,10 +114,11 @@ def _quarter(folder: Path, spark: SparkSession) -> Project:
     return project
 
 
-def _filled(project: Project) -> Project:
+def _filled(project: Project, *runs: tuple[str, ...]) -> Project:
     with pytest.MonkeyPatch.context() as patch:
         _enter(project, patch)
-        project.do("run")
+        for words in runs or ((),):
+            project.do("run", *words)
     return project
 
 

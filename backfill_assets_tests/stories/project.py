@@ -38,7 +38,8 @@ TRENDS = "marketing.campaign_trends_monthly"
 ROI = "marketing.roi_analysis"
 MODELS = (PERFORMANCE, TRENDS, ROI)
 EVENTS = "sources/marketing/ad_events"
-QUARTER = 91
+QUARTER, FILLED = 91, 84
+"""The days of the shorter history, and those of them that a project which goes on has filled."""
 LAST_OF_QUARTER = date(2024, 3, 31)
 LAST_OF_YEAR = date.fromisoformat(LAST_DAY)
 
@@ -171,6 +172,8 @@ def new_project(folder: Path, *, last_day: str = LAST_DAY) -> Project:
     # The last whole month of the shorter history.
     whole = (date.fromisoformat(last_day) + timedelta(days=1)).replace(day=1) - timedelta(days=1)
     project.edit("models.py", '"2025-05-31"', f'"{whole}"')
+    # Here a day without ads is an ordinary day, so one that is deleted becomes empty.
+    project.edit("sources.py", "when_empty=WhenEmpty.WAIT", "when_empty=WhenEmpty.ACCEPT")
     return project
 
 

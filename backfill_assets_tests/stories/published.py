@@ -6,6 +6,7 @@ import hashlib
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,11 @@ from backfill_assets import read, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import date
 
     from pyspark.sql import SparkSession
 
+    from backfill_assets.planning.plan import Plan
     from backfill_assets_tests.stories.oracle import Row
     from backfill_assets_tests.stories.project import Project
 
@@ -96,3 +99,21 @@ def batches_of(project: Project, *, plan: str | None = None) -> list[tuple[str, 
     where, values = ("WHERE plan_id = ?", (plan,)) if plan else ("", ())
     query = "SELECT model, status, (ends - starts) / 86400 FROM batches"
     return ask(project, f"{query} {where} ORDER BY started_at", *values)
+
+
+def built_days(project: Project, model: str, plan: Plan) -> list[date]:
+    """List the first days of the cells of a model that a plan has built, in order."""
+    [(version,)] = ask(
+        project,
+        "SELECT DISTINCT version FROM batches WHERE plan_id = ? AND model = ?",
+        plan.plan_id,
+        model,
+    )
+    found = ask(
+        project,
+        "SELECT DISTINCT starts FROM ready_records WHERE version = ? AND batch_id IN "
+        "(SELECT batch_id FROM batches WHERE plan_id = ?) ORDER BY 1",
+        version,
+        plan.plan_id,
+    )
+    return [datetime.fromtimestamp(start, UTC).date() for (start,) in found]
