@@ -82,15 +82,17 @@ def answered(cells: Iterable[Cell], layer: int) -> IntervalSet:
 def _of_table(
     connection: sa.Connection, layer: Layer, number: int, within: IntervalSet | None
 ) -> Iterator[Cell]:
-    as_text = (sa.type_coerce(_RECORDS[name], sa.Text) for name in ("changed_at", "content"))
+    texts = {"stamps": _RECORDS.changed_at, "held": _RECORDS.content}
+    as_text = (sa.type_coerce(each, sa.Text).label(name) for name, each in texts.items())
     columns = (_RECORDS.starts, _RECORDS.ends, _RECORDS.batch_id, _RECORDS.built_at, *as_text)
     wanted = sa.select(*columns).where(
         _RECORDS.version == layer.version, valid_at(layer.delta_version)
     )
     if within is not None:
         wanted = wanted.where(reached(READY_RECORDS, within))
-    for starts, ends, batch_id, built_at, stamps, content in connection.execute(wanted):
-        yield Cell(starts, ends, batch_id, built_at, stamps, content, number)
+    for row in connection.execute(wanted):
+        who = (row.batch_id, row.built_at)
+        yield Cell(row.starts, row.ends, *who, row.stamps, row.held, number)
 
 
 def _told(own: Cell, published: Cell | None, floor: int) -> Cell:
