@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cron import cron_of, unit_of_cron
-from backfill_assets.intervals.grid import Grid, Unit, boundary_from, grid_of
+from backfill_assets.intervals.grid import Grid, Unit, boundary_from, grid_of, is_on_grid
 from backfill_assets.intervals.instants import When, end_at, start_at
 from backfill_assets.intervals.interval import (
     Interval,
@@ -165,6 +165,8 @@ class Cadence:
 
     def snap_out(self, span: IntervalSet | Interval) -> IntervalSet:
         """Rounded outward: every cell that overlaps the span."""
+        if isinstance(span, IntervalSet) and is_on_grid(self.grid, span.boundaries):
+            return span
         to = self.grid.boundary
         return IntervalSet.of_pairs((to(first), to(last)) for first, last in self._numbers(span))
 

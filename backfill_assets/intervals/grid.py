@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from functools import cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from backfill_assets.intervals.zones import DAY, local_day, midnight, phases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _MONTHS = 12
 _WHOLE_END = (date(9999, 1, 1).toordinal() - date(1970, 1, 1).toordinal()) * DAY
@@ -192,3 +195,12 @@ def boundary_from(grid: Grid, epoch: int) -> int:
     number = grid.index(epoch)
     boundary = grid.boundary(number)
     return boundary if boundary == epoch else grid.boundary(number + 1)
+
+
+def is_on_grid(grid: Grid, boundaries: Iterable[int]) -> bool:
+    """Whether all of these are boundaries of cells of one length; of other grids it is not told."""
+    if not isinstance(grid, FixedGrid):
+        return False
+    if grid.phase:
+        boundaries = (each - grid.phase for each in boundaries)
+    return not any(map(grid.step.__rmod__, boundaries))

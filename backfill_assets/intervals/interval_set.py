@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _GLIMPSE = 6
+_ONE = 2
 _ALMOST_A_SECOND = timedelta(microseconds=999_999)
 
 
@@ -149,8 +150,12 @@ class IntervalSet:
         mine, others = self.boundaries, other.boundaries
         if not mine or not others:
             return IntervalSet()
+        if len(others) == _ONE:
+            return _canonical(_clipped(mine, *others))
+        if len(mine) == _ONE:
+            return _canonical(_clipped(others, *mine))
         mine = _window(mine, others[0], others[-1])
-        return IntervalSet(_common(mine, _window(others, self.boundaries[0], self.boundaries[-1])))
+        return _canonical(_common(mine, _window(others, self.boundaries[0], self.boundaries[-1])))
 
     def __sub__(self, other: IntervalSet) -> IntervalSet:
         mine = self.boundaries
@@ -159,8 +164,10 @@ class IntervalSet:
         away = _window(other.boundaries, mine[0], mine[-1])
         if not away:
             return self
+        if len(mine) == _ONE:
+            return _canonical(_gaps(away, *mine))
         outside = (min(mine[0], away[0]) - 1, *away, max(mine[-1], away[-1]) + 1)
-        return IntervalSet(_common(mine, outside))
+        return _canonical(_common(mine, outside))
 
     def __str__(self) -> str:
         return "{" + ", ".join(map(str, self)) + "}"
@@ -170,6 +177,30 @@ def _whole(instant: datetime) -> int:
     if instant.microsecond:
         raise SubSecondError(instant)
     return epoch_of(instant)
+
+
+def _canonical(flat: tuple[int, ...]) -> IntervalSet:
+    """A set of boundaries that an operator has made, and that need no check."""
+    made = object.__new__(IntervalSet)
+    object.__setattr__(made, "boundaries", flat)
+    return made
+
+
+def _clipped(flat: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
+    """What lies in `[start, end)`: no more than its two ends are looked at."""
+    inside = _window(flat, start, end)
+    if not inside:
+        return inside
+    first = (max(inside[0], start),) if inside[0] < start else inside[:1]
+    last = (min(inside[-1], end),) if inside[-1] > end else inside[-1:]
+    return (*first, *inside[1:-1], *last)
+
+
+def _gaps(away: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
+    """What of `[start, end)` is left by pairs that touch it."""
+    first = () if away[0] <= start else (start,)
+    last = () if away[-1] >= end else (end,)
+    return (*first, *away[1 if away[0] <= start else 0 : len(away) - (away[-1] >= end)], *last)
 
 
 def _window(flat: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:

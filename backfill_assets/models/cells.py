@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.cadence import WHOLE_CELL
-from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.grid import FixedGrid, Unit, boundary_from
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.upstream import OwnCells
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from backfill_assets.intervals.cadence import Cadence
@@ -42,8 +43,9 @@ def cells_read(
         return theirs.snap_out(cells)
     if own.unit is Unit.WHOLE:
         return _life(theirs, theirs.due(until))
-    widened = (_back(own, upstream, theirs, cell) for cell in cells)
-    return theirs.snap_out(IntervalSet.of(widened)) & _life(theirs, until=None)
+    back = reach_back(own, upstream, theirs)
+    widened = IntervalSet.of_pairs((back(start), end) for start, end in cells.pairs())
+    return theirs.snap_out(widened) & _life(theirs, until=None)
 
 
 def cells_reading(
@@ -56,22 +58,42 @@ def cells_reading(
         return own.snap_out(changed)
     if theirs.unit is Unit.WHOLE:
         return _life(own, until=None)
-    return own.snap_out(IntervalSet.of(_forward(own, upstream, theirs, one) for one in changed))
+    return own.snap_out(_forward(own, upstream, theirs, changed))
 
 
-def _back(own: Cadence, upstream: Upstream, theirs: Cadence, cells: Interval) -> Interval:
-    """Reach from the first cell back over the lookback."""
-    if isinstance(upstream.lookback, OwnCells):
-        return Interval(own.shift(cells.start, -upstream.lookback.count), cells.end)
-    first = theirs.floor(cells.start)
-    return Interval(theirs.shift(first, -upstream.lookback), cells.end)
+def reach_back(own: Cadence, upstream: Upstream, theirs: Cadence) -> Callable[[int], int]:
+    """Give where the upstream cells begin that a cell reads, by where it begins (epoch seconds).
+
+    Neither of the two cadences is that of a model that is rebuilt as a whole.
+    """
+    lookback = upstream.lookback
+    if isinstance(lookback, OwnCells):
+        grid, count = own.grid, lookback.count
+    else:
+        grid, count = theirs.grid, lookback
+    if isinstance(grid, FixedGrid):
+        step, phase = grid.step, grid.phase
+        if own.grid == grid:  # where its own cell begins
+            return lambda start: start - count * step
+        return lambda start: ((start - phase) // step - count) * step + phase
+    return lambda start: grid.boundary(grid.index(start) - count)
 
 
-def _forward(own: Cadence, upstream: Upstream, theirs: Cadence, changed: Interval) -> Interval:
+def _forward(
+    own: Cadence, upstream: Upstream, theirs: Cadence, changed: IntervalSet
+) -> IntervalSet:
     """Reach from the last changed cell forward over the lookback."""
-    if isinstance(upstream.lookback, OwnCells):
-        return Interval(changed.start, own.shift(own.ceil(changed.end), upstream.lookback.count))
-    return Interval(changed.start, theirs.shift(theirs.ceil(changed.end), upstream.lookback))
+    lookback = upstream.lookback
+    if isinstance(lookback, OwnCells):
+        grid, count = own.grid, lookback.count
+    else:
+        grid, count = theirs.grid, lookback
+    if count == 0 and isinstance(lookback, OwnCells):
+        return changed
+    return IntervalSet.of_pairs(
+        (start, grid.boundary(grid.index(boundary_from(grid, end)) + count))
+        for start, end in changed.pairs()
+    )
 
 
 def _life(cadence: Cadence, until: datetime | None) -> IntervalSet:
