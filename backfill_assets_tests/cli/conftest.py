@@ -56,6 +56,7 @@ def shop(
     # One import of the shop's catalog serves all tests.
     monkeypatch.setenv("BACKFILL_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy")
+    monkeypatch.setenv("BACKFILL_USER", "ada")
     return Prepared(tmp_path / "data")
 
 
