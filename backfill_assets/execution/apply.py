@@ -18,7 +18,7 @@ from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.promotion import promote
 from backfill_assets.execution.refusals import refuse
 from backfill_assets.execution.stopwatch import Stopwatch
-from backfill_assets.execution.workspace import open_workspace, scope
+from backfill_assets.execution.workspace import open_workspace, restated, scope
 from backfill_assets.planning.plan import Build
 from backfill_assets.snapshots.batch import EMPTY, GAP
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -81,6 +81,7 @@ def applied(op: Operation) -> Applied:
     watch, plan = Stopwatch(), op.plan
     if op.store.plan(plan.plan_id).status is PlanStatus.PROPOSED:
         op.store.set_plan_status(plan.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
+        _owe_everywhere(op)
         op.tell("applying")
     events = _fill_gaps(op)
     if _publishes_nothing(plan):
@@ -101,6 +102,16 @@ def applied(op: Operation) -> Applied:
     if plan.protected:
         return Applied(plan.plan_id, PlanStatus.BUILT, events)
     return Applied(plan.plan_id, PlanStatus.PROMOTED, events, promoted=promote(op))
+
+
+def _owe_everywhere(op: Operation) -> None:
+    """Mark what is restated in every version, if that was asked: other environments owe it too."""
+    if not op.plan.request.restate_all_snapshots:
+        return
+    for one in op.plan.models:
+        if cells := restated(one):
+            reason = op.plan.request.reason or f"restated by plan {op.plan_id}"
+            op.store.mark_owed_everywhere(one.model, cells, reason, plan_id=op.plan_id)
 
 
 def _fill_gaps(op: Operation) -> dict[str, tuple[Event, ...]]:

@@ -16,11 +16,11 @@ from backfill_assets.execution.carrying_over import carried_over, lacking
 from backfill_assets.execution.leftover import PlanUnfinishedError, as_text, left_in
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.promotion_steps import concerned, steps_of
-from backfill_assets.execution.publishing import Prepared, publish
+from backfill_assets.execution.publishing import Prepared, finish_publication, publish
 from backfill_assets.execution.refusals import PlanEndedError, refuse_stale
 from backfill_assets.execution.strategy_checks import check_strategies
 from backfill_assets.snapshots.publication import Intent, PublicationKind
-from backfill_assets.snapshots.stored_plan import OPEN
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,10 @@ def promote_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]
 
 def promote(op: Operation) -> Promoted:
     """Publish what a plan has built, for somebody; see `promote_plan`."""
-    status = op.store.plan(op.plan_id).status
+    finish_publication(op.environment(), op.plan_id)  # of somebody who died
+    status, last = op.store.plan(op.plan_id).status, op.store.promotion(op.plan_id)
+    if status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
+        return Promoted(op.plan_id, last.published or 0, removed=op.plan.removed)
     if status not in OPEN:
         raise PlanEndedError(op.plan_id, status)
     appended: dict[str, IntervalSet] = {}

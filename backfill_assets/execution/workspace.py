@@ -59,6 +59,13 @@ def _intended(op: Operation, environment: RunContext, loaded: list[str]) -> dict
     return snapshots_of(build_graph(models.values(), op.loaded.sources.values()))
 
 
+def restated(one: ModelPlan) -> IntervalSet:
+    """Give the cells of a model that a plan declares wrong."""
+    return IntervalSet.union_all(
+        work.cells for work in one.work if work.why is Why.RESTATED and work.certain
+    )
+
+
 def _model(op: Operation, environment: RunContext, one: ModelPlan) -> WorkspaceModel:
     pointer = _pointer(op, environment, one)
     return WorkspaceModel(pointer, table_path(op.data_root, one.model, pointer.version))
@@ -78,9 +85,7 @@ def _pointer(op: Operation, environment: RunContext, one: ModelPlan) -> Pointer:
 
 def _owed(op: Operation, one: ModelPlan) -> OwedCells | None:
     """What a plan restates is remembered until it is rebuilt and published, or abandoned."""
-    cells = IntervalSet.union_all(
-        work.cells for work in one.work if work.why is Why.RESTATED and work.certain
-    )
+    cells = restated(one)
     if not cells or not one.old_version:
         return None
     reason = op.plan.request.reason or f"restated by plan {op.plan_id}"

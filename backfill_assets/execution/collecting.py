@@ -1,0 +1,150 @@
+"""Collect what nobody needs: expired environments, tables that nothing points at, old files.
+
+Nothing else deletes a file. What a pin, a promise of a way back, a claim or an open promotion needs
+stays, and what just became unneeded stays for a reader's grace period.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.execution.table_turn import reconcile, take
+from backfill_assets.state.collecting import VersionNeededError
+from backfill_assets.warehouse.collection import Vacuumed, delete_table, vacuum
+from backfill_assets.warehouse.tables import head
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.state.collecting import Collectable
+
+GRACE = timedelta(days=1)
+"""How long a file that nobody needs stays anyway, for readers that are at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a collection deleted, or would delete.
+
+    Attributes:
+        environments: expired ones.
+        tables: of versions that nobody needs.
+        vacuumed: old files of tables that go on.
+    """
+
+    environments: tuple[str, ...]
+    tables: tuple[Collectable, ...]
+    vacuumed: tuple[Vacuumed, ...]
+
+
+def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Collected:
+    """Say what a collection would delete; nothing is written.
+
+    Tables of expired environments are named by the collection that follows the one which forgets
+    the environments.
+    """
+    return Collected(
+        environments=tuple(one.name for one in _expired(run)),
+        tables=tuple(run.store.collectable_versions(promise)),
+        vacuumed=tuple(_vacuumed(run, promise, grace, dry_run=True)),
+    )
+
+
+def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Collected:
+    """Delete what nobody needs.
+
+    Args:
+        run: of any environment.
+        promise: how long after a pointer's move the way back is kept open.
+        grace: how long a file stays anyway.
+    """
+    environments = tuple(_forgotten(run))
+    tables = tuple(_deleted(run, promise))
+    vacuumed = tuple(_vacuumed(run, promise, grace, dry_run=False))
+    return Collected(environments, tables, vacuumed)
+
+
+def _expired(run: RunContext) -> list[Environment]:
+    """Give the environments whose time is over, and that nobody follows."""
+    known = run.store.environments()
+    followed = {one.follows for one in known}
+    return [
+        one
+        for one in known
+        if one.expires_at is not None and one.expires_at <= run.clock()
+        if not one.protected and one.name not in followed
+    ]
+
+
+def _forgotten(run: RunContext) -> Iterator[str]:
+    for one in _expired(run):
+        run.store.drop_environment(one.name)
+        yield one.name
+
+
+def _deleted(run: RunContext, promise: timedelta) -> Iterator[Collectable]:
+    """Delete the tables of versions that nobody needs; one that was begun is finished."""
+    for one in run.store.collectable_versions(promise):
+        with suppress(VersionNeededError):  # somebody needs it since it was listed
+            run.store.mark_collecting(one.version, promise)
+            delete_table(one.path)
+            run.store.forget_version(one.version)
+            yield one
+
+
+def _vacuumed(
+    run: RunContext, promise: timedelta, grace: timedelta, *, dry_run: bool
+) -> Iterator[Vacuumed]:
+    """Vacuum the tables that environments read, each under its commit lock."""
+    for version, oldest in sorted(_oldest_needed(run, promise).items()):
+        path = run.store.version_path(version)
+        if oldest < 0 or head(path) < 0:
+            continue
+        lock = take(run, version, run.run_id)
+        try:
+            reconcile(run, lock)
+            found = _vacuum(run, path, oldest, grace, dry_run=dry_run)
+        finally:
+            run.store.release_commit_lock(lock)
+        if found.files:
+            yield found
+
+
+def _vacuum(
+    run: RunContext, path: str, oldest: int, grace: timedelta, *, dry_run: bool
+) -> Vacuumed:
+    spark: Any = run.spark()
+    return vacuum(spark, path, keep_from=oldest, now=run.clock(), grace=grace, dry_run=dry_run)
+
+
+def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:
+    """Give the oldest pin that somebody needs, by version that some environment reads."""
+    pointed = [
+        at for one in run.store.environments() for at in run.store.own_pointers(one.name).values()
+    ]
+    since = run.clock() - promise
+    promised = [
+        at
+        for one in run.store.environments()
+        for move in run.store.moves_in(one.name)
+        if move.at >= since
+        for at in (move.old, move.new)
+        if at is not None
+    ]
+    read = dict(_pins(pointed))
+    needed: dict[str, int] = {}
+    for version, pin in (*_pins(pointed), *_pins(promised)):
+        if version in read:
+            needed[version] = min(pin, needed.get(version, pin))
+    return needed
+
+
+def _pins(pointers: Iterable[Pointer]) -> Iterator[tuple[str, int]]:
+    for at in pointers:
+        yield at.version, at.delta_version
+        yield from ((layer.version, layer.delta_version) for layer in at.under)
