@@ -129,8 +129,16 @@ def save_snapshot(store: Store, snapshot: Snapshot) -> None:
 
 
 def _pointed(store: Store, environment: Environment, snapshot: Snapshot, data_root: str) -> Pointer:
-    """Give a model its first pointer in the environment; one that somebody else gave it stays."""
+    """Give a model its first pointer in the environment; one that somebody else gave it stays.
+
+    A model that an open plan is about to bring is left to that plan.
+    """
     model, version = snapshot.model.name, snapshot.version
+    for plan in store.environments():
+        if plan.is_workspace and plan.follows == environment.name:
+            brought = store.own_pointers(plan.name).get(model)
+            if brought is not None:
+                return brought
     save_snapshot(store, snapshot)
     wanted = Pointer(environment.name, model, snapshot.fingerprint.id, version, -1)
     return store.ensure_pointer(wanted, table_path(data_root, model, version))

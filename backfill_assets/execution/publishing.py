@@ -11,14 +11,16 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.rewriting import Rewrite, rewritten
-from backfill_assets.execution.table_turn import reconcile, take
+from backfill_assets.execution.table_turn import reconcile, take, take_back
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
 from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication
 from backfill_assets.state.promotions import PromotionPendingError
+from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -124,13 +126,18 @@ def _locked(run: RunContext, intent: Intent) -> dict[str, CommitLock]:
 
 def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -> int:
     prepared: Prepared = loads(intent.steps[_NOTED], _STORED)
+    try:
+        moves = tuple(_moved(run, intent, step, locks) for step in prepared.steps)
+    except BackfillAssetsError:
+        _give_up(run, intent, locks)
+        raise
     publication = Publication(
         intent=intent.number,
         holder=run.run_id,
         plan_id=intent.plan_id,
         environment=intent.environment,
         kind=intent.kind,
-        moves=tuple(_moved(run, intent, step, locks) for step in prepared.steps),
+        moves=moves,
         removed=prepared.removed,
         who=prepared.who,
         why=prepared.why,
@@ -138,6 +145,18 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         pins=prepared.pins,
     )
     return run.store.publish(publication, locks.values())
+
+
+def _give_up(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -> None:
+    """Take back the copies of a publication that can't be carried out, and close its intent.
+
+    Else its tables would stay closed for good.
+    """
+    for version, lock in locks.items():
+        known = run.store.known_head(version)
+        if known >= 0 and head(run.store.version_path(version)) > known:
+            take_back(run, lock)
+    run.store.withdraw_promotion(intent)
 
 
 def _moved(run: RunContext, intent: Intent, step: Step, locks: Mapping[str, CommitLock]) -> Move:

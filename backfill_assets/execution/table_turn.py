@@ -107,7 +107,7 @@ def reconcile(run: RunContext, lock: CommitLock) -> bool:
         elif is_ours(logged.metadata):
             run.store.advance_head(lock, logged.delta_version)
         else:
-            _take_back(run, path, lock)
+            take_back(run, lock)
             break
     return adopted
 
@@ -126,9 +126,13 @@ def refuse_strangers(run: RunContext, version: str, delta_version: int) -> None:
         raise OvertakenError(path, delta_version)
 
 
-def _take_back(run: RunContext, path: str, lock: CommitLock) -> None:
-    """Bring the table back to the last head that the state knows: nobody audited what follows."""
-    known = run.store.known_head(lock.version)
+def take_back(run: RunContext, lock: CommitLock) -> None:
+    """Bring a table back to the last head that the state knows: nothing that follows counts.
+
+    Raises:
+        ForeignTableError: nothing of the table is known.
+    """
+    path, known = run.store.version_path(lock.version), run.store.known_head(lock.version)
     if known < 0:
         raise ForeignTableError(path)
     restored = restore(run.spark(), path, known, app_id=lock.version, token=lock.token)
