@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import planning
 from benchmarks.scenarios import DAYS, Bench, Outcome
 from benchmarks.startup import startup_lines
 
@@ -62,6 +63,7 @@ def bench(
         "scenarios": {name: _rounded(asdict(outcome)) for name, outcome in outcomes.items()},
         "start_up_s": _rounded(start_up),
         "ratios": _ratios(outcomes),
+        "planning": planning.measured(),
         "goals": GOALS,
     }
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,6 +73,7 @@ def bench(
         typer.echo(json.dumps(report, indent=2))
     else:
         _show(outcomes, report)
+        Console(highlight=False).print(planning.shown(report["planning"]))
         err.print(f"kept as {kept}")
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from operator import sub
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.grid import FixedGrid
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 
 if TYPE_CHECKING:
@@ -33,17 +36,48 @@ def batches(
     Raises:
         BatchLimitError: `batch_size` is below 1.
     """
+    starts, ends = cut(cadence, missing, batch_size)
+    pairs = zip(starts, ends, strict=True)
+    return tuple(Interval(instant_of(start), instant_of(end)) for start, end in pairs)
+
+
+def cut(
+    cadence: Cadence, missing: IntervalSet, batch_size: int | None = None
+) -> tuple[Sequence[int], Sequence[int]]:
+    """The same as two rows of epoch seconds: where each batch starts, and where it ends.
+
+    Raises:
+        BatchLimitError: `batch_size` is below 1.
+    """
     if batch_size is not None and batch_size < 1:
         raise BatchLimitError("batch_size", batch_size)
+    cells = cadence.snap_out(missing)
+    flat = cells.boundaries
+    if batch_size is None:
+        return flat[::2], _not_past(flat[1::2], missing)
+    if isinstance(cadence.grid, FixedGrid):
+        step = cadence.grid.step * batch_size
+        if max(map(sub, flat[1::2], flat[::2]), default=0) <= step:  # no gap is longer than a batch
+            return flat[::2], _not_past(flat[1::2], missing)
+        rows = [range(start, end, step) for start, end in cells.pairs()]
+        stops = [(*row[1:], end) for row, end in zip(rows, flat[1::2], strict=True)]
+        return [*chain(*rows)], _not_past([*chain(*stops)], missing)
+    starts: list[int] = []
+    ends: list[int] = []
     grid = cadence.grid
-    cut: list[Interval] = []
-    for start, end in cadence.snap_out(missing).pairs():
+    for start, end in cells.pairs():
         first, last = grid.index(start), grid.index(end - 1) + 1
-        for number in range(first, last, batch_size or last - first):
-            stop = grid.boundary(min(number + (batch_size or last - first), last))
-            stop = min(stop, missing.boundaries[-1])
-            cut.append(Interval(instant_of(grid.boundary(number)), instant_of(stop)))
-    return tuple(cut)
+        inner = [grid.boundary(number) for number in range(first + batch_size, last, batch_size)]
+        starts += (start, *inner)
+        ends += (*inner, end)
+    return starts, _not_past(ends, missing)
+
+
+def _not_past(ends: Sequence[int], missing: IntervalSet) -> Sequence[int]:
+    """Keep an open last cell open."""
+    if not ends or ends[-1] <= missing.boundaries[-1]:
+        return ends
+    return (*ends[:-1], missing.boundaries[-1])
 
 
 def waits_for(

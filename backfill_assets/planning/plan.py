@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals.interval_set import IntervalSet
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -177,7 +178,7 @@ class ModelPlan:
     work: tuple[CellWork, ...] = ()
     kept: IntervalSet = field(default_factory=IntervalSet.empty)
     waiting: IntervalSet = field(default_factory=IntervalSet.empty)
-    batches: tuple[PlannedBatch, ...] = ()
+    batches: Sequence[PlannedBatch] = ()
     reads: tuple[PlannedRead, ...] = ()
     estimate: Estimate | None = None
     notes: tuple[str, ...] = ()

@@ -1,103 +1,189 @@
-"""The batches of a plan, and which of them each waits for: only those that build what it reads."""
+"""The batches of a plan, and which of them each waits for: only those that build what it reads.
+
+Plans of years hold many thousand batches, so they are kept as rows of whole numbers; a batch is made
+when somebody looks at it.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import TYPE_CHECKING, cast, overload
 
-from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
-from backfill_assets.intervals.interval import epoch_of
-from backfill_assets.models.upstream import OwnCells
-from backfill_assets.planning.batching import batches, waits_for
+from backfill_assets.intervals.interval import Interval, instant_of
+from backfill_assets.models.cells import reach_back
+from backfill_assets.planning.batching import BatchLimitError, cut
 from backfill_assets.planning.plan import PlannedBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from backfill_assets.intervals.cadence import Cadence
-    from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.models.upstream import Upstream
 
-_Span = tuple[int, int]
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Where the batches of a model start and end, in epoch seconds, and which are certain."""
+
+    starts: Sequence[int]
+    ends: Sequence[int]
+    certain: Sequence[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """For every batch the upstream's batches that build what it reads: `[first, last)`."""
+
+    upstream: str
+    firsts: Sequence[int]
+    lasts: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedBatches(Sequence[PlannedBatch]):
+    """The batches of one model, each made when it is looked at.
+
+    Attributes:
+        model: whose.
+        cadence: its cells.
+        rows: where they start and end.
+        waits: what they read of other models of the plan.
+        behind: how many batches of the model itself may be in flight; None for any number.
+    """
+
+    model: str
+    cadence: Cadence
+    rows: Rows
+    waits: tuple[Waits, ...] = ()
+    behind: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows.starts)
+
+    @overload
+    def __getitem__(self, index: int) -> PlannedBatch: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[PlannedBatch, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> PlannedBatch | tuple[PlannedBatch, ...]:
+        if isinstance(index, slice):
+            return tuple(self._batch(number) for number in range(len(self))[index])
+        return self._batch(range(len(self))[index])
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (tuple, PlannedBatches)):
+            return tuple(self) == tuple(cast("Sequence[PlannedBatch]", other))
+        return False
+
+    def __hash__(self) -> int:
+        return hash((self.model, tuple(self.rows.starts)))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def _batch(self, number: int) -> PlannedBatch:
+        start, end = self.rows.starts[number], self.rows.ends[number]
+        interval = Interval(instant_of(start), instant_of(end))
+        own = self.behind is not None and number >= self.behind
+        return PlannedBatch(
+            interval=interval,
+            cells=self.cadence.count(interval),
+            certain=self.rows.certain[number],
+            waits_for=(
+                *(((self.model, number - (self.behind or 0)),) if own else ()),
+                *(
+                    (one.upstream, other)
+                    for one in self.waits
+                    for other in range(one.firsts[number], one.lasts[number])
+                ),
+            ),
+        )
 
 
 def planned_batches(
     graph: Graph, cells: Mapping[str, tuple[IntervalSet, IntervalSet]]
-) -> dict[str, tuple[PlannedBatch, ...]]:
+) -> dict[str, PlannedBatches]:
     """Cut every model's cells into batches and tell which of them each waits for.
 
     Args:
         graph: what the environment is to run.
         cells: per model, its certain cells and the others.
+
+    Raises:
+        BatchLimitError: a model's batch size or concurrency is below 1.
     """
-    cut: dict[str, tuple[tuple[Interval, bool], ...]] = {}
-    spans: dict[str, tuple[list[int], list[int]]] = {}
+    same: dict[object, Rows] = {}  # models with the same gaps have the same rows, and waits
+    rows: dict[str, Rows] = {}
     for name, (certain, other) in cells.items():
         model = graph.models[name]
-        both = [
-            (one, is_certain)
-            for some, is_certain in ((certain, True), (other, False))
-            for one in batches(model.cadence, some, model.batch_size)
-        ]
-        cut[name] = tuple(sorted(both))
-        spans[name] = (
-            [epoch_of(one.start) for one, _ in cut[name]],
-            [epoch_of(one.end) for one, _ in cut[name]],
+        key = (model.cadence.grid, model.batch_size, certain.boundaries, other.boundaries)
+        if key not in same:
+            same[key] = rows_of(model, certain, other)
+        rows[name] = same[key]
+    found: dict[object, Waits] = {}
+    return {name: _of_model(graph, graph.models[name], rows, found) for name in cells}
+
+
+def rows_of(model: Model, certain: IntervalSet, other: IntervalSet) -> Rows:
+    """Cut the certain cells of a model and the others, each for themselves."""
+    starts, ends = cut(model.cadence, certain, model.batch_size)
+    if not other:
+        return Rows(starts, ends, (True,) * len(starts))
+    more = cut(model.cadence, other, model.batch_size)
+    both = sorted(
+        (
+            *((start, end, True) for start, end in zip(starts, ends, strict=True)),
+            *((start, end, False) for start, end in zip(*more, strict=True)),
         )
-    return {name: _of_model(graph, graph.models[name], cut[name], spans) for name in cells}
+    )
+    return Rows([one[0] for one in both], [one[1] for one in both], [one[2] for one in both])
 
 
 def _of_model(
-    graph: Graph,
-    model: Model,
-    cut: Sequence[tuple[Interval, bool]],
-    spans: Mapping[str, tuple[list[int], list[int]]],
-) -> tuple[PlannedBatch, ...]:
-    own = waits_for([one for one, _ in cut], model.batch_concurrency, in_order=model.in_order)
-    reads = [
-        (up.name, spans[up.name], span_read(model.cadence, up, graph.models[up.name].cadence))
-        for up in model.reads
-        if up.name in spans and up.name != model.name
-    ]
-    starts, ends = spans[model.name]
-    return tuple(
-        PlannedBatch(
-            interval=interval,
-            cells=model.cadence.count(interval),
-            certain=certain,
-            waits_for=(
-                *((model.name, other) for other in own[number]),
-                *_upstream(reads, starts[number], ends[number]),
-            ),
-        )
-        for number, (interval, certain) in enumerate(cut)
-    )
+    graph: Graph, model: Model, rows: Mapping[str, Rows], found: dict[object, Waits]
+) -> PlannedBatches:
+    if model.batch_concurrency < 1:
+        raise BatchLimitError("batch_concurrency", model.batch_concurrency)
+    mine = rows[model.name]
+    waits: list[Waits] = []
+    for up in model.reads:
+        if up.name not in rows or up.name == model.name:
+            continue
+        theirs = graph.models[up.name].cadence
+        key = (model.cadence.grid, theirs.grid, up.lookback, id(mine), id(rows[up.name]))
+        if key not in found:
+            found[key] = waits_of(model.cadence, up, theirs, mine, rows[up.name])
+        waits.append(replace(found[key], upstream=up.name))
+    behind = 1 if model.in_order else model.batch_concurrency
+    return PlannedBatches(model.name, model.cadence, mine, tuple(waits), behind)
 
 
-def _upstream(
-    reads: Iterable[tuple[str, tuple[list[int], list[int]], Callable[[int, int], _Span]]],
-    start: int,
-    end: int,
-) -> Iterable[tuple[str, int]]:
-    for name, (starts, ends), read in reads:
-        low, high = read(start, end)
-        for number in range(bisect_right(ends, low), bisect_left(starts, high)):
-            yield name, number
+def waits_of(own: Cadence, upstream: Upstream, theirs: Cadence, mine: Rows, other: Rows) -> Waits:
+    """Find for every batch the upstream's batches that build cells which it reads.
 
-
-def span_read(own: Cadence, upstream: Upstream, theirs: Cadence) -> Callable[[int, int], _Span]:
-    """Give what consecutive cells read of an upstream as one span, in epoch seconds.
-
-    It is the span of `models.cells.cells_read`, up to the upstream's life and cells.
+    Args:
+        own: the reader's cadence.
+        upstream: how it reads.
+        theirs: the upstream's cadence.
+        mine: the reader's batches.
+        other: the upstream's batches.
     """
+    count, of_theirs = len(mine.starts), len(other.starts)
     if Unit.WHOLE in (own.unit, theirs.unit):
-        whole = (epoch_of(WHOLE_CELL.start), epoch_of(WHOLE_CELL.end))
-        return lambda _start, _end: whole
-    lookback = upstream.lookback
-    count = lookback.count if isinstance(lookback, OwnCells) else lookback
-    grid = own.grid if isinstance(lookback, OwnCells) else theirs.grid
-    return lambda start, end: (grid.boundary(grid.index(start) - count), end)
+        return Waits(upstream.name, (0,) * count, (of_theirs,) * count)
+    as_they_are = upstream.lookback == 0 and own.grid == theirs.grid
+    if as_they_are and (mine.starts, mine.ends) == (other.starts, other.ends):
+        return Waits(upstream.name, range(count), range(1, count + 1))
+    back = reach_back(own, upstream, theirs)
+    lows = mine.starts if as_they_are else map(back, mine.starts)
+    firsts = [*map(bisect_right, repeat(other.ends), lows)]
+    lasts = [*map(bisect_left, repeat(other.starts), mine.ends)]
+    return Waits(upstream.name, firsts, lasts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -118,8 +119,10 @@ def to_plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of
             return [_instant(value.start), _instant(value.end)]
         case datetime():
             return _instant(value)
-        case tuple():
-            return [to_plain(one) for one in cast("tuple[Any, ...]", value)]
+        case str():
+            return value
+        case Sequence():
+            return [to_plain(one) for one in cast("Sequence[Any]", value)]
         case _ if is_dataclass(value):
             return {one.name: to_plain(getattr(value, one.name)) for one in fields(value)}
         case _:
@@ -130,7 +133,7 @@ def _instant(value: datetime) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def from_plain(kind: Any, plain: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of value
+def from_plain(kind: Any, plain: Any) -> Any:  # noqa: ANN401, C901, PLR0911 - one line per kind
     """Read a value of a plan from JSON's own types.
 
     Raises:
@@ -150,6 +153,8 @@ def from_plain(kind: Any, plain: Any) -> Any:  # noqa: ANN401, PLR0911 - one lin
         return _object(kind, plain)
     if get_origin(kind) is tuple:
         return _tuple(get_args(kind), plain)
+    if get_origin(kind) is Sequence:
+        return _tuple((*get_args(kind), ...), plain)
     if get_origin(kind) in (Union, UnionType):
         return None if plain is None else from_plain(_not_none(kind), plain)
     return _same(kind, plain)
@@ -201,6 +206,7 @@ def hints_of(kind: type) -> dict[str, Any]:
         **vars(request_words),
         **vars(plan_words),
         "datetime": datetime,
+        "Sequence": Sequence,
         "Interval": Interval,
         "IntervalSet": IntervalSet,
     }

@@ -1,0 +1,183 @@
+"""Planning at scale: what is missing, its batches and what each waits for, without a table or Spark.
+
+`python -m benchmarks.planning`, or as a part of `python -m benchmarks`. Every figure is the median of
+a few repetitions in this process; nothing is cached between them.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import tracemalloc
+from datetime import UTC, datetime, timedelta
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals import Daily, Hourly, Interval, IntervalSet
+from backfill_assets.intervals.required import missing, required
+from backfill_assets.models.column import Column
+from backfill_assets.models.graph import Graph, build_graph
+from backfill_assets.models.kind import IncrementalByTimeRange
+from backfill_assets.models.model import Model
+from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.source import Source, TimeColumns
+from backfill_assets.models.upstream import Upstream
+from backfill_assets.planning.plan_batches import planned_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MODELS, DAYS, BATCH_SIZE = 500, 3_650, 30
+HOURS = 3 * 365 * 24
+REPEATS = 5
+START = datetime(2015, 1, 1, tzinfo=UTC)
+GOAL, GOAL_ONE = 0.5, 0.05
+PEER_ONE = "13.7 s (SQLMesh 0.236.4: one hourly model, 3 years, every second hour missing)"
+PEER_DAILY = "2.6 s (SQLMesh 0.236.4: one daily model of 10,000 days)"
+COLUMNS = (Column("ds", "date"), Column("id", "bigint"))
+_DAY = 86_400
+_FIRST = int(START.timestamp())
+
+
+def measured(repeats: int = REPEATS) -> dict[str, dict[str, float | int | str]]:
+    """Measure every case; seconds are the median, memory is what is left at the end, in MB."""
+    graph, one = _chain(), _hourly()
+    days = START + timedelta(days=DAYS)
+    hours = START + timedelta(hours=HOURS)
+    cases: dict[str, Callable[[], tuple[Graph, dict[str, IntervalSet], datetime]]] = {
+        "empty": lambda: (graph, {}, days),
+        "last day missing": lambda: (graph, _every(graph, _but_last), days),
+        "every second day ready": lambda: (graph, _every(graph, _second_days), days),
+        "different gaps per model": lambda: (graph, _every(graph, _own_gaps), days),
+        "one hourly model, every second hour": lambda: (one, _every(one, _second_hours), hours),
+    }
+    return {name: _measure(make, repeats) for name, make in cases.items()}
+
+
+def _measure(
+    make: Callable[[], tuple[Graph, dict[str, IntervalSet], datetime]], repeats: int
+) -> dict[str, float | int | str]:
+    graph, ready, now = make()
+    seconds: list[float] = []
+    found = (0, 0)
+    for _ in range(repeats):
+        gc.collect()
+        began = perf_counter()
+        found = _plan(graph, ready, now)
+        seconds.append(perf_counter() - began)
+    tracemalloc.start()
+    _plan(graph, ready, now)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    goal = GOAL if len(graph.models) > 1 else GOAL_ONE
+    return {
+        "seconds": round(median(seconds), 4),
+        "goal": goal,
+        "batches": found[0],
+        "waits": found[1],
+        "peak MB": round(peak / 1e6, 1),
+        "peer": PEER_ONE if len(graph.models) == 1 else PEER_DAILY,
+    }
+
+
+def _plan(graph: Graph, ready: dict[str, IntervalSet], now: datetime) -> tuple[int, int]:
+    """Missing, batches and the dependency graph, as the planner does it."""
+    nothing = IntervalSet.empty()
+    cells: dict[str, tuple[IntervalSet, IntervalSet]] = {}
+    for name in graph.order:
+        cadence = graph.models[name].cadence
+        needed = required(cadence, start=None, end=None, now=now)
+        cells[name] = (missing(cadence, needed, ready.get(name, nothing)), nothing)
+    plan = planned_batches(graph, cells)
+    waits = sum(len(one.firsts) for each in plan.values() for one in each.waits)
+    return sum(map(len, plan.values())), waits
+
+
+def _chain() -> Graph:
+    """500 daily models: each reads the one before with a lookback of three days, and a source."""
+    models = [
+        _model(f"web.m{number:03d}", [f"web.m{number - 1:03d}"] if number else [], Daily(START))
+        for number in range(MODELS)
+    ]
+    return build_graph(models, [_source()])
+
+
+def _hourly() -> Graph:
+    return build_graph([_model("web.hours", [], Hourly(START))], [_source()])
+
+
+def _model(name: str, reads: list[str], cadence: object) -> Model:
+    bound = "WHERE ds >= :start_ds AND ds < :end_ds"
+    selects = [f"SELECT ds, id FROM {table} {bound}" for table in ("web.events", *reads)]  # noqa: S608
+    return Model(
+        name=name,
+        query=SqlQuery(" UNION ALL ".join(selects)),
+        kind=IncrementalByTimeRange("ds"),
+        cadence=cadence,  # type: ignore[arg-type]
+        upstreams=["web.events", *(Upstream(one, lookback=3) for one in reads)],
+        grain="one row per day and id",
+        unique_key=["ds", "id"],
+        columns=COLUMNS,
+        owner="team:web",
+        batch_size=BATCH_SIZE,
+    )
+
+
+def _source() -> Source:
+    return Source(
+        name="web.events",
+        path="web/events",
+        cadence=Daily(START),
+        columns=COLUMNS,
+        times=TimeColumns(event="ds"),
+        owner="team:web",
+    )
+
+
+def _every(graph: Graph, ready: Callable[[int], IntervalSet]) -> dict[str, IntervalSet]:
+    return {name: ready(number) for number, name in enumerate(graph.order)}
+
+
+def _but_last(_number: int) -> IntervalSet:
+    return IntervalSet.of([Interval(START, START + timedelta(days=DAYS - 1))])
+
+
+def _second_days(_number: int) -> IntervalSet:
+    return IntervalSet.of_pairs(
+        (_FIRST + day * _DAY, _FIRST + (day + 1) * _DAY) for day in range(0, DAYS, 2)
+    )
+
+
+def _own_gaps(number: int) -> IntervalSet:
+    """Every few days a gap, of which the place differs from model to model."""
+    step = 3 + number % 7
+    return IntervalSet.of_pairs(
+        (_FIRST + (day + number % step + 1) * _DAY, _FIRST + (day + number % step + step) * _DAY)
+        for day in range(0, DAYS, step)
+    )
+
+
+def _second_hours(_number: int) -> IntervalSet:
+    return IntervalSet.of_pairs(
+        (_FIRST + hour * 3_600, _FIRST + (hour + 1) * 3_600) for hour in range(0, HOURS, 2)
+    )
+
+
+def shown(figures: dict[str, dict[str, float | int | str]]) -> str:
+    """Write the figures as lines, each beside its goal and the peer's."""
+    lines = [f"planning: {MODELS} models x {DAYS:,} days (missing + batches + what each waits for)"]
+    for name, one in figures.items():
+        lines.append(
+            f"  {name:<36} {one['seconds']:>7} s (goal {one['goal']})  {one['batches']:>9,} batches  "
+            f"{one['waits']:>9,} waits  peak {one['peak MB']} MB"
+        )
+    lines += [f"  the peer: {PEER_ONE}", f"            {PEER_DAILY}"]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    as_json = "--json" in sys.argv[1:]
+    result = measured()
+    print(json.dumps(result, indent=2) if as_json else shown(result))  # noqa: T201 - a command
