@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.pushdown_projections import pushdown_projections
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope, walk_in_scope
 
@@ -24,8 +25,9 @@ class Lineage:
     """What a model reads, by column.
 
     Attributes:
-        reads: per upstream, the columns that occur anywhere in the query, so that a change of any
-            other column can't matter; an upstream that is missing here is read as a whole.
+        reads: per upstream, the columns that anything in the query's answer depends on, filters,
+            joins and grouping included, so that a change of any other column can't matter; an
+            upstream that is missing here is read as a whole.
         outputs: per output column, the (upstream, column) pairs that its expression is made of.
     """
 
@@ -55,10 +57,32 @@ def lineage_of(graph: Graph, model: Model) -> Lineage:
     if root is None:
         return OPAQUE
     tables = set(model.logic.tables())
-    reads = {
-        name: _as_declared(graph, name, columns) for name, columns in _reads(root, tables).items()
-    }
-    return Lineage(reads, _outputs(root, tables))
+    outputs = _outputs(root, tables)
+    reads = _reads(root, tables)
+    if reads and _may_lose_outputs(tree):
+        needed = build_scope(pushdown_projections(tree))
+        reads = _reads(needed, tables) if needed is not None else reads
+    declared = {name: _as_declared(graph, name, columns) for name, columns in reads.items()}
+    return Lineage(declared, outputs)
+
+
+def _may_lose_outputs(tree: exp.Expr) -> bool:
+    """Whether what a CTE or subquery selects for nobody can be left out of sight.
+
+    Not where it decides about rows: by EXPLODE, under EXCEPT or INTERSECT, with GROUP BY ALL.
+    """
+    row_makers = (exp.Explode, exp.Inline, exp.Stack, exp.UDTF, exp.Anonymous, exp.QueryTransform)
+    if any(
+        projection.find(*row_makers)
+        for one in tree.find_all(exp.Select)
+        for projection in one.selects
+    ):
+        return False
+    if tree.find(exp.Except, exp.Intersect) is not None:
+        return False
+    if any(bool(one.args.get("recursive")) for one in tree.find_all(exp.With)):
+        return False
+    return not any(bool(one.args.get("all")) for one in tree.find_all(exp.Group))
 
 
 def _as_declared(graph: Graph, upstream: str, columns: frozenset[str]) -> frozenset[str]:

@@ -116,7 +116,7 @@ def _sql(old: Model, new: Model, before: SqlQuery, after: SqlQuery) -> Iterator[
     names = {column.name.lower(): column.name for column in (*old.schema, *new.schema)}
     touched = _declared(change.touched, names)
     columns = touched | _declared(change.added, names)
-    if change.rows or touched & _identifying(new):
+    if change.rows or touched & identifying(new):
         yield Found(why, rows=True, columns=None)
     elif change.is_breaking:
         known = change.touched | change.added <= names.keys()
@@ -130,7 +130,7 @@ def _declared(outputs: frozenset[str], names: Mapping[str, str]) -> frozenset[st
     return frozenset(names[name] for name in outputs if name in names)
 
 
-def _identifying(model: Model) -> frozenset[str]:
+def identifying(model: Model) -> frozenset[str]:
     """The columns that decide which rows there are: another value there is another row."""
     found = {*model.key, model.time_column or ""}
     if isinstance(model.kind, IncrementalByUniqueKey):
@@ -149,7 +149,7 @@ def _columns(old: Model, new: Model) -> Iterator[Found]:
         yield Found(f"drops {_listed(gone)}", columns=gone)
     retyped = frozenset(name for name in before if after.get(name, before[name]) != before[name])
     if retyped:
-        rows = bool(retyped & _identifying(new))
+        rows = bool(retyped & identifying(new))
         why = f"declares another type for {_listed(retyped)}"
         yield Found(why, rows=rows, columns=None if rows else retyped)
     kept = [name for name in after if name in before]

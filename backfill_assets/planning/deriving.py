@@ -8,6 +8,7 @@ from sqlglot.errors import SqlglotError
 
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.planning.categorize import Difference
+from backfill_assets.planning.declared_change import identifying
 from backfill_assets.planning.request import Category
 from backfill_assets.planning.sql_change import sql_effect
 from backfill_assets.planning.sql_edit import SqlEdit
@@ -40,6 +41,6 @@ def derived(model: Model, changed: Mapping[str, Difference]) -> Difference:
         return everything
     declared = {column.name.lower(): column.name for column in model.schema}
     columns = frozenset(declared.get(name, name) for name in effect.changed)
-    if columns & set(model.key):
+    if columns & identifying(model):
         return everything
     return Difference(Category.BREAKING, why, rows=False, columns=columns)

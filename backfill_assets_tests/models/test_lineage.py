@@ -115,3 +115,61 @@ def test_an_upstream_that_the_query_leaves_out_is_read_as_a_whole():
         f"SELECT ds, id, cost FROM web.events WHERE {BOUND}", "web.events", "shop.orders"
     )
     assert "shop.orders" not in lineage.reads
+
+
+UNUSED = [
+    f"WITH e AS (SELECT * FROM web.events WHERE {BOUND}) SELECT ds, id, 1 AS cost FROM e",
+    (
+        "WITH e AS (SELECT ds, id, SUM(cost) OVER (PARTITION BY id) AS s FROM web.events "
+        f"WHERE {BOUND}) SELECT ds, id, 1 AS cost FROM e"
+    ),
+    (
+        f"SELECT ds, id, 1 AS cost FROM (SELECT ds, id, cost FROM web.events WHERE {BOUND} "
+        f"UNION ALL SELECT ds, id, cost FROM web.events WHERE {BOUND})"
+    ),
+    (
+        f"WITH a AS (SELECT * FROM web.events WHERE {BOUND}), b AS (SELECT ds, id, SUM(cost) AS c "
+        "FROM a GROUP BY ds, id) SELECT ds, id, 1 AS cost FROM b"
+    ),
+]
+
+
+@pytest.mark.parametrize("sql", UNUSED)
+def test_what_a_cte_selects_for_nobody_is_not_read(sql: str):
+    assert traced(sql).reads == {"web.events": {"ds", "id"}}
+
+
+DECIDING = [
+    "SELECT DISTINCT ds, id, cost FROM web.events WHERE {}",
+    "SELECT ds, id, EXPLODE(cost) AS c FROM web.events WHERE {}",
+    "SELECT ds, id, JSON_TUPLE(cost, 'x') FROM web.events WHERE {}",
+    "SELECT ds, id, cost, COUNT(*) AS n FROM web.events WHERE {} GROUP BY ALL",
+    "SELECT ds, id, -cost AS m FROM web.events WHERE {} GROUP BY 1, 2, 3",
+    "SELECT ds, id, -cost AS m FROM web.events WHERE {} ORDER BY 3 LIMIT 3",
+    "SELECT ds, id, MAX(cost) AS m FROM web.events WHERE {} GROUP BY ds, id HAVING m > 1",
+    "SELECT ds, id, ROW_NUMBER() OVER (ORDER BY cost) AS m FROM web.events WHERE {} QUALIFY m = 1",
+    "SELECT ds, id, cost FROM web.events WHERE {0} UNION SELECT ds, id, 1 FROM web.events WHERE {0}",
+    ("SELECT ds, id, cost FROM web.events WHERE {0} "
+    "EXCEPT ALL SELECT ds, id, 1 FROM web.events WHERE {0}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cte", DECIDING)
+def test_what_decides_about_rows_is_read_though_nobody_selects_it(cte: str):
+    lineage = traced(f"WITH e AS ({cte.format(BOUND)}) SELECT ds, id, 1 AS cost FROM e")
+    assert lineage.reads == {"web.events": {"ds", "id", "cost"}}
+
+
+@pytest.mark.parametrize("join", ["JOIN o USING (id, cost)", "NATURAL JOIN o"])
+def test_the_columns_of_a_join_are_read(join: str):
+    lineage = traced(
+        f"WITH e AS (SELECT ds, id, cost FROM web.events WHERE {BOUND}), "
+        f"o AS (SELECT id, cost, tax FROM shop.orders WHERE {BOUND}) "
+        f"SELECT ds, 1 AS id, 1 AS cost FROM e {join}",
+        "web.events", "shop.orders",
+    )  # fmt: skip
+
+    assert lineage.reads == {
+        "web.events": {"ds", "id", "cost"},
+        "shop.orders": {"ds", "id", "cost"},
+    }
