@@ -35,6 +35,7 @@ VERBS = {
     "undo": "undo:undo",
     "history": "history:history",
     "envs": "envs:app",
+    "gc": "gc:gc",
     "why": "why:why",
     "why-not": "why_not:why_not",
     "batches": "batches:batches",

@@ -158,6 +158,9 @@ def _report(ended: _Ended) -> None:
         say(f"appended {name}: {cells}", indent=2)
     say(actual_text(ended.plan, ended.actual), indent=2)
     status = ended.applied.status
+    spared = sum(one.planned - one.done for one in ended.done)
+    if spared and not ended.applied.left:
+        say(f"spared {counted(spared, 'cell')}: what they read did not change", indent=2)
     if ended.applied.failed:
         say("Next: backfill batches --failed, then the same command again")
     elif commands := next_commands(ended.plan.plan_id, status.value):

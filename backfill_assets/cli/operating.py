@@ -12,6 +12,7 @@ from backfill_assets.cli.manifest import load
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import LazySpark, loaded_fingerprints, now, open_store
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.opening import look
 from backfill_assets.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from backfill_assets.evidence.plan_words import Naming
     from backfill_assets.execution.events import Listener
     from backfill_assets.execution.operation import Means
+    from backfill_assets.execution.run_context import RunContext
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.state.batches import BatchRow
@@ -73,6 +75,18 @@ class Operating:
         protected = environment in known and known[environment].protected
         if protected and operators and self.who not in operators:
             raise NotAnOperatorError(self.who, environment, operators)
+
+    def run(self, environment: str) -> RunContext:
+        """Look at an environment; nothing is written."""
+        return look(
+            self.store,
+            self.loaded.graph,
+            environment=environment,
+            spark=self.spark,
+            data_root=self.settings.data_root,
+            clock=now,
+            run_id=self.run_id,
+        )
 
     def batches_of(self, plan: Plan) -> list[BatchRow]:
         """Read every batch of the models of a plan."""

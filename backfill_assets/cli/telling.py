@@ -6,8 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import counted, err, say
-from backfill_assets.cli.project import now
-from backfill_assets.execution.opening import look
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
@@ -20,16 +18,7 @@ def tell_quietly(at: Operating, environment: str) -> None:
     try:
         from backfill_assets.cli.report import tell_dagster  # noqa: PLC0415 - Dagster is slow to start
 
-        run = look(
-            at.store,
-            at.loaded.graph,
-            environment=environment,
-            spark=at.spark,
-            data_root=at.settings.data_root,
-            clock=now,
-            run_id=at.run_id,
-        )
-        told = tell_dagster(run)
+        told = tell_dagster(at.run(environment))
     except Exception as error:  # noqa: BLE001 - what was asked is done; its UI can be told later
         say(f"Dagster was not told: {error}; `backfill report` does it", to=err, style="yellow")
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.evidence.plan_words import instant_text
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.state.batches import UnknownBatchError
 from backfill_assets.state.plans import UnknownPlanError
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from backfill_assets.state.plan_reader import PlanReader
     from backfill_assets.state.reader import StateReader
 
-EMPTY = "empty"
-"""The reason of a batch that recorded cells without computing them."""
 _SHOWN = 8
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.project import opened_run
@@ -10,9 +10,11 @@ from backfill_assets.execution.requests import batch_request
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
+from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
 from backfill_assets_tests.state.building import content, write
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     from backfill_assets.execution.run_context import RunContext
@@ -41,6 +43,17 @@ class Prepared:
             request = batch_request(run, run.graph.model(model), _span(run, model, first, last))
             write(run.store, run.store.open_batch(request))
         return request.batch_id
+
+    def serve(self, plan_id: str, model: str, first: str, last: str, *, reason: str) -> str:
+        """Record a batch as one of a plan's, and the plan that it served."""
+        with opened_run("prod") as run:
+            span = _span(run, model, first, last)
+            request = batch_request(run, run.graph.model(model), span, reason=reason)
+            served = replace(request, plan_id=plan_id)
+            run.store.save_plan(_plan(plan_id, run.clock()))
+            run.store.tell(plan_id, "promoted", who="grace")
+            write(run.store, run.store.open_batch(served))
+        return served.batch_id
 
     def change(self, model: str, first: str, last: str) -> str:
         """Record a batch that rebuilt ready cells and found other rows in them."""
@@ -72,6 +85,20 @@ class Prepared:
                 request.batch_id, error=error, audits=(NEGATIVE,), finished_at=run.clock()
             )
         return request.batch_id
+
+
+def _plan(plan_id: str, at: datetime) -> StoredPlan:
+    return StoredPlan(
+        plan_id=plan_id,
+        environment="prod",
+        status=PlanStatus.PROMOTED,
+        content="{}",
+        content_hash="",
+        created_at=at,
+        created_by="ada",
+        reason="no ads that week",
+        expires_at=at,
+    )
 
 
 def _span(run: RunContext, model: str, first: str, last: str) -> Interval:

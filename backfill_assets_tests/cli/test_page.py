@@ -19,7 +19,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8
 
 def commands(name: str = "backfill", command: Any = None) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
     """Every command that does something, by its whole name."""
-    found = command or typer.main.get_command(app)
+    found: Any = command or typer.main.get_command(app)
     inner = getattr(found, "commands", {})
     if not inner or (command and found.invoke_without_command):
         yield name, found

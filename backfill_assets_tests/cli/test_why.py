@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.snapshots.batch import EMPTY
+
 if TYPE_CHECKING:
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
@@ -48,3 +50,25 @@ def test_the_one_cell_of_a_full_model_is_called_whole(backfill: Backfill):
     (reason,) = backfill("why", "toy.shops", "whole", "--json").json
 
     assert reason["branch"] == "gap"
+
+
+def test_a_cell_that_a_plan_built_names_the_plan_its_reason_and_who_let_it_in(
+    shop: Prepared, backfill: Backfill
+):
+    shop.serve("p1", "toy.sales", "2024-01-28", "2024-01-30", reason="restated")
+
+    origin = backfill("why", "toy.sales", "2024-01-29").lines[1]
+
+    assert origin.startswith("toy.sales 2024-01-29: built by plan p1 (restated; batch ")
+    assert origin.endswith("): no ads that week; promoted by grace")
+
+
+def test_a_cell_that_was_recorded_as_empty_says_so_for_ever_after(
+    shop: Prepared, backfill: Backfill
+):
+    shop.serve("p1", "toy.sales", "2024-01-28", "2024-01-30", reason=EMPTY)
+
+    _, origin = backfill("why", "toy.sales", "2024-01-29", "--json").json
+
+    assert (origin["branch"], origin["plan_id"]) == ("origin", "p1")
+    assert origin["text"].startswith("recorded as empty by plan p1, not computed (batch ")

@@ -1,0 +1,81 @@
+"""`backfill gc`: delete what no pointer and no promise needs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import counted, err, print_json, say, size_text
+from backfill_assets.execution.collecting import collect, what_to_collect
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.warehouse.table_size import bytes_in
+
+if TYPE_CHECKING:
+    from backfill_assets.execution.collecting import Collected
+
+
+def gc(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be deleted.")
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete expired environments, tables that nothing points at, and old files; nothing else deletes.
+
+    What a pointer, a promised way back, a batch at work or a promotion needs is kept. A promotion can be rolled back for
+    BACKFILL_PROMISE_DAYS. Tables of an environment that has just expired go with the next collection.
+
+    Exit code: 0, also when there is nothing to delete.
+
+    Example: backfill gc --dry-run
+
+    Example: backfill gc --yes
+    """
+    with operating() as at:
+        promise = timedelta(days=at.settings.promise_days)
+        run = at.run(PROD)
+        say("looking for what nobody needs", to=err)
+        found = what_to_collect(run, promise)
+        sizes = {one.version: bytes_in(one.path) for one in found.tables}
+        if not dry_run and _anything(found):
+            _list(found, sizes, aside=True)
+            confirm(f"delete {_counts(found)}", yes=yes)
+            found = collect(run, promise)
+    if as_json:
+        print_json({"dry_run": dry_run, **asdict(found), "bytes": sum(sizes.values())})
+        return
+    _list(found, sizes)
+    if dry_run and _anything(found):
+        say("Next: backfill gc")
+    size = size_text(sum(sizes.get(one.version, 0) for one in found.tables))
+    say(f"{_counts(found)} {'would go' if dry_run else 'deleted'}; the tables held {size}.")
+
+
+def _anything(found: Collected) -> bool:
+    return bool(found.environments or found.tables or found.vacuumed)
+
+
+def _counts(found: Collected) -> str:
+    files = sum(len(one.files) for one in found.vacuumed)
+    return (
+        f"{counted(len(found.environments), 'environment')}, {counted(len(found.tables), 'table')} "
+        f"and {counted(files, 'old file')}"
+    )
+
+
+def _list(found: Collected, sizes: dict[str, int], *, aside: bool = False) -> None:
+    to = err if aside else None
+    for name in found.environments:
+        say(f"environment {name}: expired", to=to)
+    for one in found.tables:
+        made = f", made by plan {one.made_by}" if one.made_by else ""
+        say(f"table {one.version}: {size_text(sizes.get(one.version, 0))}{made}", to=to, indent=2)
+    for one in found.vacuumed:
+        say(f"files {one.path}: {counted(len(one.files), 'old file')}", to=to, indent=2)
