@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, NoReturn, Unpack
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.back_steps import steps_back
@@ -22,6 +22,8 @@ from backfill_assets.planning.request import PlanRequest, Restatement
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.versions import UnknownVersionError
+from backfill_assets.warehouse.spark_errors import PinGoneError
+from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.state.store import Store
 
@@ -173,14 +176,19 @@ def _moves(op: Operation, promise: timedelta) -> list[PointerMove]:
     if moves[0].at + promise < op.clock():
         _refuse_expired(op, moves, f"it was promoted more than {promise.days} days ago")
     for one in moves:
-        try:
-            _ = one.old and op.store.version_path(one.old.version)
-        except UnknownVersionError:
-            _refuse_expired(op, moves, f"the old table of {one.model} is collected")
+        if one.old is not None and not _is_kept(op, one.old):
+            _refuse_expired(op, moves, f"the old table of {one.model} is not there any more")
     return moves
 
 
-def _refuse_expired(op: Operation, moves: list[PointerMove], why: str) -> None:
+def _is_kept(op: Operation, old: Pointer) -> bool:
+    try:
+        return head(op.store.version_path(old.version)) >= old.delta_version
+    except UnknownVersionError:
+        return False
+
+
+def _refuse_expired(op: Operation, moves: list[PointerMove], why: str) -> NoReturn:
     hulls = {one.model: one.cells.hull() for one in moves}
     restate = tuple(
         Restatement(name, hull.start.date().isoformat(), (hull.end - _INSTANT).date().isoformat())
@@ -226,7 +234,10 @@ def _publish(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> 
         holder=op.run_id,
         versions=tuple(sorted(one for one in named if _is_ours(op, one))),
     )
-    return publish(op.environment(), intent, lambda: _prepared(op, moves, kind))
+    try:
+        return publish(op.environment(), intent, lambda: _prepared(op, moves, kind))
+    except PinGoneError:
+        _refuse_expired(op, moves, "files that hold the old cells are gone")
 
 
 def _is_ours(op: Operation, version: str) -> bool:

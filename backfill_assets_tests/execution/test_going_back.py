@@ -1,0 +1,118 @@
+"""Going back: what was published before is read again, and nothing brings the bad data back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.execution.going_back import (
+    LaterPlanError,
+    NothingToTakeBackError,
+    RollbackExpiredError,
+    rollback_plan,
+    undo_plan,
+)
+from backfill_assets.planning.request import Restatement
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.execution.plans import Plans
+from backfill_assets_tests.execution.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.execution.world import on, row, told
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.execution.world import World
+
+pytestmark = pytest.mark.spark
+BAD = row(8, 1, 99.0)
+
+
+@pytest.fixture
+def plans(world: World) -> Plans:
+    return Plans(world)
+
+
+def totals(world: World) -> list[int]:
+    return [int(total) for _, total in world.rows(COSTS, "ds", "total")]
+
+
+def next_day(world: World, *rows: object) -> None:
+    """A day passes, and its rows land beside the others."""
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *rows, row(11, 1, 11.0))
+
+
+def test_rolled_back_cells_hold_what_they_held_and_the_next_fill_leaves_them_alone(
+    world: World, plans: Plans
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    world.land(a_source(), *changed(BAD))
+    plan = plans.published(OLD, restate=(Restatement(VISITS),))
+    assert totals(world) == [7, 99, 9, 10]
+    rollback_plan(world.store, OLD, plan, **plans.means())
+    assert totals(world) == [7, 8, 9, 10]
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
+    assert world.store.plan(plan.plan_id).status is PlanStatus.ROLLED_BACK
+    next_day(world, *changed(BAD))
+    world.fill(OLD)
+    assert totals(world) == [7, 8, 9, 10, 11]
+    with pytest.raises(NothingToTakeBackError):
+        rollback_plan(world.store, OLD, plan, **plans.means())
+
+
+def test_undone_cells_come_back_and_days_since_stay(world: World, plans: Plans):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    world.land(a_source(), *changed(BAD))
+    plan = plans.published(OLD, restate=(Restatement(VISITS),))
+    next_day(world, *changed(BAD))
+    world.fill(OLD)
+    undo_plan(world.store, OLD, plan, **plans.means())
+    assert totals(world) == [7, 8, 9, 10, 11]
+    assert told(world.fill(OLD)[COSTS]) == ["skipped"]
+    assert plans.make(OLD).is_empty
+
+
+def test_a_new_table_is_undone_by_reading_the_old_one_with_the_days_since(
+    world: World, plans: Plans
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    before = world.pointer(VISITS)
+    plan = plans.published(MORE)
+    next_day(world, *ROWS)
+    world.fill(MORE)
+    back = undo_plan(world.store, MORE, plan, **plans.means())
+    assert world.pointer(VISITS).version == before.version
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
+    assert set(back.carried) == {VISITS}
+    assert told(world.fill(OLD)[COSTS]) == ["skipped"]
+    assert world.open(MORE).changed == (VISITS, COSTS)
+
+
+def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Plans):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    world.land(a_source(), *changed(BAD))
+    first = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    world.land(a_source(), *changed(row(8, 1, 50.0)))
+    second = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    with pytest.raises(LaterPlanError, match=second.plan_id):
+        undo_plan(world.store, OLD, first, **plans.means())
+    undo_plan(world.store, OLD, second, **plans.means())
+    rollback_plan(world.store, OLD, first, **plans.means())
+    assert totals(world) == [7, 8, 9, 10]
+
+
+def test_where_the_promise_has_passed_the_restating_plan_is_named(world: World, plans: Plans):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    world.land(a_source(), *changed(BAD))
+    plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    world.clock.now += timedelta(days=31)
+    with pytest.raises(RollbackExpiredError, match="--restate") as refused:
+        rollback_plan(world.store, OLD, plan, **plans.means())
+    assert Restatement(VISITS, "2024-01-08", "2024-01-08") in refused.value.request.restate
+    assert on(8)

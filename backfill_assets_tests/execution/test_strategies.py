@@ -1,0 +1,47 @@
+"""What a strategy promises, and what a slice leaves alone, is held before anything is published."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.execution.strategy_checks import SliceLeakError, StrategyCheckError
+from backfill_assets.planning.request import Restatement
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.execution.plans import Plans
+from backfill_assets_tests.execution.test_plans import MORE, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.execution.world import row
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.execution.world import World
+
+pytestmark = pytest.mark.spark
+
+
+def test_an_enrichment_in_which_another_column_differs_is_not_published(world: World):
+    plans = Plans(world)
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(MORE)
+    plans.apply(MORE, plan)
+    with pytest.raises(StrategyCheckError, match="cost"):
+        plans.promote(MORE, plan)
+    assert world.store.plan(plan.plan_id).status is PlanStatus.BUILT
+    assert world.store.open_promotions() == []
+    world.land(a_source(), *ROWS)
+
+
+def test_a_repair_that_would_change_rows_outside_its_slice_is_not_published(world: World):
+    plans = Plans(world)
+    both = [row(n, id_, float(n)) for n in range(7, 11) for id_ in (1, 2)]
+    world.land(a_source(), *both)
+    world.fill(OLD)
+    world.land(a_source(), *((ds, id_, cost + (ds.day == 8)) for ds, id_, cost in both))
+    day = (Restatement(VISITS, "2024-01-08", "2024-01-08"),)
+    leaking = plans.make(OLD, restate=day, where="id = 1")
+    plans.apply(OLD, leaking)
+    with pytest.raises(SliceLeakError, match="id=2"):
+        plans.promote(OLD, leaking)
