@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.evidence.plan_words import counted
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_of_text
 
@@ -141,8 +142,8 @@ def _values(values: Mapping[str, Any]) -> str:
 def counts_text(found: Comparison) -> str:
     """Say in one line how much differs."""
     groups = found.groups
-    new = f", {len(found.added):,} new columns" if found.added else ""
-    gone = f", {len(found.removed):,} columns removed" if found.removed else ""
+    new = f", {counted(len(found.added), 'new column')}" if found.added else ""
+    gone = f", {counted(len(found.removed), 'column')} removed" if found.removed else ""
     return (
         f"{sum(one.old_rows for one in groups):,} rows before, "
         f"{sum(one.new_rows for one in groups):,} after; "
