@@ -20,6 +20,7 @@ from rich.table import Table
 from benchmarks import planning
 from benchmarks.scenarios import DAYS, Bench, Outcome
 from benchmarks.startup import startup_lines
+from benchmarks.stories import ratios as story_ratios, stories, story_lines
 
 RESULTS = Path(__file__).with_name("results")
 GOALS = {"ours / one-shot": "≤ 1.5", "day by day / ours": "≥ 5", "nothing to do, s": "< 12"}
@@ -54,6 +55,8 @@ def bench(
         one = outcomes[name]
         err.print(f"{name}: {one.wall:.1f} s, {one.work:.1f} of work (load {load[-1]:.1f})")
     start_up = subject.start_up()
+    told = stories(subject)
+    load.append(os.getloadavg()[0])
     report = {
         "at": began.isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "system": platform.platform(), "load": load},
@@ -62,7 +65,8 @@ def bench(
         "landing_s": round(landed, 1),
         "scenarios": {name: _rounded(asdict(outcome)) for name, outcome in outcomes.items()},
         "start_up_s": _rounded(start_up),
-        "ratios": _ratios(outcomes),
+        "stories": {name: _rounded(asdict(story)) for name, story in told.items()},
+        "ratios": _ratios(outcomes) | _rounded(story_ratios(told, outcomes["one-shot job"])),
         "planning": planning.measured(),
         "goals": GOALS,
     }
@@ -72,7 +76,7 @@ def bench(
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
-        _show(outcomes, report)
+        _show(outcomes, report, story_lines(told))
         Console(highlight=False).print(planning.shown(report["planning"]))
         err.print(f"kept as {kept}")
 
@@ -98,7 +102,7 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - any JSON
     return round(value, 2) if isinstance(value, float) else value
 
 
-def _show(outcomes: dict[str, Outcome], report: dict[str, Any]) -> None:
+def _show(outcomes: dict[str, Outcome], report: dict[str, Any], told: list[str]) -> None:
     console = Console(highlight=False)
     table = Table(title=f"{report['events']:,} ad events, {DAYS} days", box=None, pad_edge=False)
     for name in ("", "whole s", "work s", "CPU s", "peak MB", "processes", "what"):
@@ -112,7 +116,7 @@ def _show(outcomes: dict[str, Outcome], report: dict[str, Any]) -> None:
         if steps:
             console.print(f"{name}: {steps} s")
     console.print("(Steps of batches that ran side by side are summed over the batches.)")
-    for line in startup_lines(report["start_up_s"]):
+    for line in (*startup_lines(report["start_up_s"]), *told):
         console.print(line)
     for name, value in report["ratios"].items():
         console.print(f"{name}: {value}" + (f" (goal {GOALS[name]})" if name in GOALS else ""))

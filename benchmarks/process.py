@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
 _EVERY = 0.25
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -19,7 +19,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class CommandFailedError(RuntimeError):
-    """A measured command ended with another exit code than 0."""
+    """A measured command ended with an exit code that means a failure."""
 
     def __init__(self, command: Sequence[str], code: int, said: str) -> None:
         super().__init__(f"{' '.join(command)} ended with {code}; its last lines:\n{said[-3000:]}")
@@ -52,8 +52,15 @@ class Measured:
         return next((at for at, line in self.lines if line.startswith(start)), float("inf"))
 
 
-def measured(command: Sequence[str], env: Mapping[str, str]) -> Measured:
+def measured(
+    command: Sequence[str], env: Mapping[str, str], *, ends: Container[int] = (0,)
+) -> Measured:
     """Run a command to its end in a session of its own, and measure it.
+
+    Args:
+        command: its words.
+        env: what is set for it beside what is set here.
+        ends: the exit codes that mean that it went well.
 
     Raises:
         CommandFailedError: it failed.
@@ -81,7 +88,7 @@ def measured(command: Sequence[str], env: Mapping[str, str]) -> Measured:
     for one in helpers:
         one.join()
     result.cpu, result.processes = sum(used.values()), _started() - before
-    if code:
+    if code not in ends:
         said = "\n".join(line for _, line in result.lines)
         raise CommandFailedError(command, code, f"{result.output}\n{said}")
     return result

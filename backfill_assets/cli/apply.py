@@ -19,11 +19,13 @@ from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.evidence.actual import MEASURED, Actual, actual_of, actual_text
 from backfill_assets.evidence.plan_life import Progress, next_commands, progress
 from backfill_assets.execution.apply import apply_plan
+from backfill_assets.execution.events import Committed
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.execution.apply import Applied
+    from backfill_assets.execution.events import Event
     from backfill_assets.planning.plan import Plan
 
 
@@ -83,10 +85,20 @@ class _Ended:
             "progress": [asdict(one) for one in self.done],
             "left": {name: str(cells) for name, cells in self.applied.left.items()},
             "errors": [one.error for one in self.applied.failed],
+            "seconds": {name: _seconds(told) for name, told in self.applied.events.items()},
             "estimate": asdict(self.plan.estimate) if self.plan.estimate else None,
             "actual": asdict(self.actual),
             "next": list(next_commands(self.plan.plan_id, self.applied.status.value)),
         }
+
+
+def _seconds(told: tuple[Event, ...]) -> dict[str, float]:
+    """Sum the steps of a model's committed batches, those side by side as well."""
+    done = [one.timing for one in told if isinstance(one, Committed)]
+    return {
+        step: round(sum(getattr(one, step) for one in done), 3)
+        for step in ("compute", "audit", "commit", "state")
+    }
 
 
 def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:

@@ -1,0 +1,205 @@
+"""Stories: what changing history costs as whole commands, plan, apply and promote, on 540 days.
+
+    S1         three columns are added to performance; return on investment follows, trends do not
+    S2         conversions count on another day: all three models are computed anew
+    restating  thirty days of the source are restated, four of which really differ
+
+Each starts from a copy of a filled project and runs the commands as processes of their own. `python
+-m benchmarks.stories` measures them alone, beside the one-shot job; the benchmark as a whole has
+them too.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import sys
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backfill_assets_tests.stories.edits import add_conversion_value, conversions_by_reported_day
+from backfill_assets_tests.stories.landing import raise_cost
+from backfill_assets_tests.stories.project import EVENTS, Project, copied, day, new_project
+from benchmarks.process import measured
+from benchmarks.scenarios import Bench
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from benchmarks.scenarios import Outcome
+
+FIRST, DAYS, WRONG = 300, 30, (305, 306, 320, 329)
+"""Days of the history: from which on, and how many, are restated, and which of them differ."""
+
+RESULTS = Path(__file__).with_name("results")
+_BACKFILL = (sys.executable, "-m", "backfill_assets.cli.app")
+_CHANGES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What one story took.
+
+    Attributes:
+        commands: seconds of each whole command.
+        work: seconds from the start of the plan's first batch to the end of its last.
+        steps: seconds by step, summed over batches that ran side by side.
+        batches: how many the plan took.
+        cells: how many they built.
+        cpu: CPU seconds of all commands together.
+        peak_mb: the largest resident memory of any of them, Python and JVM together.
+        note: what a reader must know of it.
+    """
+
+    commands: Mapping[str, float]
+    work: float
+    steps: Mapping[str, float]
+    batches: int
+    cells: int
+    cpu: float
+    peak_mb: float
+    note: str = ""
+
+    @property
+    def wall(self) -> float:
+        """Seconds of all commands."""
+        return sum(self.commands.values())
+
+
+def stories(bench: Bench) -> dict[str, Story]:
+    """Fill a project once, then live through each story on a copy of it."""
+    folder = bench.folder / "runs" / "stories"
+    shutil.rmtree(folder, ignore_errors=True)
+    base = _filled(bench, folder / "base")
+    told = {
+        "S1": _Telling(base, folder / "s1").tell(
+            add_conversion_value, "performance and return on investment in new tables"
+        ),
+        "S2": _Telling(base, folder / "s2").tell(
+            conversions_by_reported_day, "all three models in new tables"
+        ),
+        "restating 30 days": _Telling(base, folder / "restating").tell(
+            lambda project: raise_cost(project, map(day, WRONG)),
+            "4 of the 30 days differ; below performance only their readers are built",
+            *("--restate", f"marketing.ad_events:{day(FIRST)}..{day(FIRST + DAYS - 1)}"),
+        ),
+    }
+    shutil.rmtree(folder)
+    return told
+
+
+def ratios(told: Mapping[str, Story], one_shot: Outcome) -> dict[str, float]:
+    """Compare with the one job that computes performance alone over all days, and writes it."""
+    return {f"{name} / one-shot": one.work / one_shot.work for name, one in told.items()} | {
+        f"{name} / one-shot, whole processes": one.wall / one_shot.wall
+        for name, one in told.items()
+    }
+
+
+def story_lines(told: Mapping[str, Story]) -> list[str]:
+    """Write what each story took."""
+    lines: list[str] = []
+    for name, one in told.items():
+        commands = ", ".join(f"{verb} {seconds:.1f}" for verb, seconds in one.commands.items())
+        steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in one.steps.items())
+        lines += [
+            f"{name}: {one.wall:.1f} s ({commands}), {one.work:.1f} of work; {one.note}",
+            f"    {one.batches} batches of {one.cells} cells: {steps} s",
+            f"    {one.cpu:.0f} s of CPU, at most {one.peak_mb:,.0f} MB",
+        ]
+    return lines
+
+
+@dataclass(slots=True)
+class _Telling:
+    """One story on a copy of a filled project."""
+
+    base: Project
+    folder: Path
+    commands: dict[str, float] = field(default_factory=dict[str, float])
+    cpu: float = 0.0
+    peak_mb: float = 0.0
+
+    def tell(self, edit: Callable[[Project], None], note: str, *asked: str) -> Story:
+        """Edit the copy, then plan, apply and promote."""
+        project = copied(self.base, self.folder)
+        edit(project)
+        plan = json.loads(self._do(project, "plan", *asked, "--json"))["plan_id"]
+        built = json.loads(self._do(project, "apply", plan, "--json"))
+        self._do(project, "promote", plan, "--yes", "--json")
+        spans = _spans(project, plan)
+        shutil.rmtree(self.folder)
+        return Story(
+            commands=self.commands,
+            work=max(end for _, end in spans) - min(start for start, _ in spans),
+            steps=_summed(built.get("seconds", {})),
+            batches=len(spans),
+            cells=sum(one["done"] for one in built["progress"]),
+            cpu=self.cpu,
+            peak_mb=self.peak_mb,
+            note=note,
+        )
+
+    def _do(self, project: Project, *words: str) -> str:
+        run = measured([*_BACKFILL, *words], _variables(project), ends=(0, _CHANGES))
+        self.commands[words[0]] = run.wall
+        self.cpu += run.cpu
+        self.peak_mb = max(self.peak_mb, run.peak_mb)
+        return run.output
+
+
+def _filled(bench: Bench, folder: Path) -> Project:
+    project = new_project(folder)
+    (project.data / EVENTS).parent.mkdir(parents=True)
+    (project.data / EVENTS).symlink_to((bench.source / EVENTS).resolve())
+    measured([*_BACKFILL, "run", "--json"], _variables(project))
+    return project
+
+
+def _variables(project: Project) -> dict[str, str]:
+    """Say where the project lies; Spark gets what the other scenarios give it."""
+    kept = ("BACKFILL_CATALOG", "BACKFILL_DATA_DIR", "BACKFILL_JARS_DIR", "PYTHONPATH", "COLUMNS")
+    return {name: value for name, value in project.variables.items() if name in kept}
+
+
+def _spans(project: Project, plan: str) -> list[tuple[float, float]]:
+    """Read when each committed batch of a plan began and ended, in unix seconds."""
+    query = "SELECT started_at, finished_at FROM batches WHERE status = 'committed' AND plan_id = ?"
+    state = project.data / "state.db"
+    with closing(sqlite3.connect(f"file:{state}?mode=ro", uri=True)) as db:
+        return [(start / 1e6, end / 1e6) for start, end in db.execute(query, (plan,))]
+
+
+def _summed(seconds: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Add up the steps of all models."""
+    total: dict[str, float] = {}
+    for steps in seconds.values():
+        for step, took in steps.items():
+            total[step] = total.get(step, 0.0) + took
+    return total
+
+
+def main(
+    events: Annotated[int, typer.Option(help="how many ad events")] = 1_000_000,
+    folder: Annotated[Path, typer.Option(help="where it works")] = RESULTS,
+) -> None:
+    """Measure the stories and the one-shot job."""
+    bench = Bench(folder.resolve(), events)
+    bench.land()
+    one_shot, told = bench.one_shot(), stories(bench)
+    typer.echo(
+        f"{events:,} ad events; one-shot job: {one_shot.wall:.1f} s, {one_shot.work:.1f} of work"
+    )
+    for line in story_lines(told):
+        typer.echo(line)
+    for name, ratio in ratios(told, one_shot).items():
+        typer.echo(f"{name}: {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
