@@ -1,0 +1,143 @@
+"""The JSON form of a plan: written, described, read back, and refused when it can't be trusted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backfill_assets.planning.build_plan import build_plan
+from backfill_assets.planning.plan import Estimate, Plan
+from backfill_assets.planning.plan_json import (
+    PlanFormatError,
+    content_hash,
+    plan_document,
+    plan_json,
+    read_plan,
+)
+from backfill_assets.planning.plan_schema import plan_schema
+from backfill_assets.planning.plan_state import PlanState
+from backfill_assets.planning.request import Category, PlanRequest, Restatement
+from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets_tests.builders import FIRST, a_graph, a_model, a_run, a_view, day
+
+NOW = FIRST + timedelta(days=10)
+SCHEMA = Path(__file__).parents[2] / "docs" / "plan.schema.json"
+
+
+@pytest.fixture
+def plan() -> Plan:
+    """A plan with an edit, a restatement, gaps and a reader."""
+    old = a_graph(a_model("web.a"), a_model("web.b", upstreams=["web.a"]), a_model("web.c"))
+    sql = "SELECT ds, id, cost * 2 AS cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+    new = a_graph(
+        *(replace(one) for one in old.models.values() if one.name != "web.a"),
+        a_model("web.a", sql=sql),
+    )
+    view = a_view({name: [a_run(day(1, 8), 1)] for name in old.order})
+    request = PlanRequest(
+        environment="prod",
+        asked_by="ann",
+        select=("*",),
+        restate=(Restatement("web.c", "2024-01-02", "2024-01-03"),),
+        categories=(("web.a", Category.BREAKING),),
+    )
+    return build_plan(request, new, PlanState(view=view, running=snapshots_of(old)), NOW)
+
+
+def test_a_plan_is_read_back_as_it_was(plan: Plan):
+    assert read_plan(plan_json(plan)) == plan
+
+
+def test_its_id_follows_from_its_content_and_not_from_the_estimate(plan: Plan):
+    estimated = replace(plan, estimate=Estimate((1.0, 2.0), (0.1, 0.2), 10, "41 recorded batches"))
+
+    assert plan.plan_id == f"p{content_hash(plan)[:9]}"
+    assert content_hash(estimated) == content_hash(plan)
+    assert content_hash(replace(plan, seen=99)) != content_hash(plan)
+    assert read_plan(plan_json(estimated)) == estimated
+
+
+def test_a_plan_that_was_edited_by_hand_is_refused(plan: Plan):
+    document = plan_document(plan)
+    document["models"][0]["work"] = []
+
+    with pytest.raises(PlanFormatError, match="edited"):
+        read_plan(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("no plan", "not JSON"),
+        ("[]", "does not say"),
+        ('{"format": "dbt"}', "does not say"),
+        ('{"format": "backfill_assets.plan", "format_version": 99}', "format_version is 99"),
+        ('{"format": "backfill_assets.plan", "format_version": 1}', "content_hash"),
+    ],
+)
+def test_what_is_not_a_plan_of_ours_is_refused(text: str, found: str):
+    with pytest.raises(PlanFormatError, match=found):
+        read_plan(text)
+
+
+def test_the_committed_schema_is_that_of_the_values():
+    again = "python -m backfill_assets.planning.plan_schema > docs/plan.schema.json"
+    assert json.loads(SCHEMA.read_text(encoding="utf-8")) == plan_schema(), again
+
+
+def test_a_plan_matches_the_schema(plan: Plan):
+    document = json.loads(plan_json(plan))
+
+    assert list(mismatches(document, plan_schema(), plan_schema()["$defs"])) == []
+
+
+def test_the_check_against_the_schema_notices_a_wrong_value(plan: Plan):
+    document = json.loads(plan_json(plan))
+    document["models"][0]["build"] = "somewhere"
+    document["seen"] = "soon"
+    document["more"] = 1
+
+    found = list(mismatches(document, plan_schema(), plan_schema()["$defs"]))
+
+    assert len(found) == 3
+
+
+TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}
+
+
+def mismatches(value: object, schema: dict[str, Any], definitions: dict[str, Any]) -> list[str]:
+    """The part of JSON Schema that ours uses."""
+    if "$ref" in schema:
+        schema = definitions[schema["$ref"].rpartition("/")[2]]
+    if "const" in schema or "enum" in schema:
+        allowed = schema.get("enum", [schema.get("const")])
+        return [] if value in allowed else [f"{value!r} is none of {allowed}"]
+    if "anyOf" in schema:
+        tried = [mismatches(value, one, definitions) for one in schema["anyOf"]]
+        return [] if [] in tried else tried[0]
+    if schema["type"] == "object":
+        return _in_object(value, schema, definitions)
+    if schema["type"] == "array":
+        if not isinstance(value, list):
+            return [f"{value!r} is no array"]
+        each = schema.get("prefixItems") or [schema["items"]] * len(value)
+        return [
+            m for one, of in zip(value, each, strict=True) for m in mismatches(one, of, definitions)
+        ]
+    right = isinstance(value, TYPES[schema["type"]])
+    return [] if right else [f"{value!r} is no {schema['type']}"]
+
+
+def _in_object(value: object, schema: dict[str, Any], definitions: dict[str, Any]) -> list[str]:
+    if not isinstance(value, dict):
+        return [f"{value!r} is no object"]
+    found = [f"lacks {name}" for name in schema["required"] if name not in value]
+    found += [f"has {name}" for name in value if name not in schema["properties"]]
+    for name in value.keys() & schema["properties"].keys():
+        found += mismatches(value[name], schema["properties"][name], definitions)
+    return found
