@@ -168,6 +168,9 @@ def test_a_full_rebuild_reconciles_what_the_change_does_not_explain():
     assert stops(*found(both)) == ["trend reconciles"]
     assert "id differs in 10 cells, 2024-01-01" in found(both)[1].text
     assert not stops(*found(both, Limits(cells=1.0)))
+    overtaken = replace(explained, cells=days(*range(1, 11)))  # what they read changed anyway
+    compared = Comparison(before, both, days(1), overtaken)
+    assert not stops(*check(Strategy.FULL_REBUILD, compared))
     fewer = edited(cost, 2, a_content(rows=4, key=2))
     assert stops(*found(fewer)) == ["totals reconcile", "trend reconciles"]
     assert found(fewer)[0].text == "100 rows before, 94 after (-6.00%)"
