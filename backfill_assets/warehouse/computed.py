@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets.warehouse.commit import Committed, Ticket
-    from backfill_assets.warehouse.inputs import Input
+    from backfill_assets.warehouse.inputs import Input, RowsFrom
     from backfill_assets.warehouse.tables import Table
 
 
@@ -101,7 +101,7 @@ class ComputedBatch:
 
 
 @contextmanager
-def computed_batch(
+def computed_batch(  # noqa: PLR0913 - all that a batch is made of
     session: SparkSession,
     model: Model,
     opened: OpenBatch,
@@ -109,8 +109,19 @@ def computed_batch(
     *,
     target: Table,
     now: datetime,
+    rows_from: RowsFrom = compute,
 ) -> Iterator[ComputedBatch]:
-    """Compute a batch and keep its rows for as long as the context is open."""
+    """Compute a batch and keep its rows for as long as the context is open.
+
+    Args:
+        session: the batch's own.
+        model: what it builds.
+        opened: the batch, its inputs pinned.
+        inputs: the same, by upstream name.
+        target: the table as it stands, layers included.
+        now: what its rows are stamped with.
+        rows_from: where the rows come from: the query, unless told otherwise.
+    """
     request = opened.request
     stamp = RowStamp(request.plan_id, request.batch_id, request.fingerprint, now)
     with explaining(target.path), ExitStack() as cached:
@@ -119,7 +130,7 @@ def computed_batch(
             cached.callback(rows.unpersist)
             return rows.cache()
 
-        computed = kept(contract(compute(session, model, request.interval, inputs), model))
+        computed = kept(contract(rows_from(session, model, request.interval, inputs), model))
         moved = cells_moved_from(computed, model, request.cells, target)
         cells = tuple(sorted((*request.cells, *moved)))
         rows = result_rows(computed, model, request.cells, target, stamp, moved)

@@ -76,6 +76,11 @@ def head(path: str) -> int:
     return versions[-1]
 
 
+def is_table(path: str) -> bool:
+    """Tell whether a table's first commit is there; what follows may be cut off."""
+    return f"{0:020d}.json" in _log_names(path)
+
+
 def _refuse_holes(path: str, versions: list[int], checkpoint: int) -> None:
     needed = range(min(checkpoint, versions[-1]), versions[-1] + 1)
     missing = set(needed) - set(versions) - ({checkpoint} if checkpoint else set())
@@ -130,16 +135,33 @@ def logged_commit(path: str, delta_version: int) -> LoggedCommit:
     Raises:
         CorruptTableError: it is missing or is not what Delta writes.
     """
-    name = f"{delta_version:020d}.json"
+    actions = actions_of(path, delta_version)
     try:
-        actions = [json.loads(line) for line in _read(path, name).splitlines() if line.strip()]
         return _commit(delta_version, actions)
+    except (ValueError, KeyError, StopIteration) as error:
+        raise _unreadable(path, delta_version, error) from error
+
+
+def actions_of(path: str, delta_version: int) -> list[dict[str, Any]]:
+    """Read the actions of one commit, as Delta's protocol has them.
+
+    Raises:
+        CorruptTableError: it is missing or is not what Delta writes.
+    """
+    try:
+        text = _read(path, f"{delta_version:020d}.json")
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
     except FileNotFoundError as error:
         raise CorruptTableError(path=path, found=f"commit {delta_version} is missing") from error
-    except (ValueError, KeyError, StopIteration) as error:
-        raise CorruptTableError(
-            path=path, found=f"commit {delta_version} ({name}) can't be read: {error}"
-        ) from error
+    except ValueError as error:
+        raise _unreadable(path, delta_version, error) from error
+
+
+def _unreadable(path: str, delta_version: int, error: Exception) -> CorruptTableError:
+    name = f"{delta_version:020d}.json"
+    return CorruptTableError(
+        path=path, found=f"commit {delta_version} ({name}) can't be read: {error}"
+    )
 
 
 def _commit(delta_version: int, actions: list[dict[str, Any]]) -> LoggedCommit:
@@ -170,7 +192,7 @@ def _touched(files: Iterable[dict[str, Any]]) -> frozenset[str | None]:
 
 
 def _log_names(path: str) -> list[str]:
-    folder = _local(path)
+    folder = local_folder(path)
     if folder is not None:
         log = folder / "_delta_log"
         return [one.name for one in log.iterdir()] if log.is_dir() else []
@@ -182,7 +204,7 @@ def _log_names(path: str) -> list[str]:
 
 
 def _read(path: str, name: str) -> str:
-    folder = _local(path)
+    folder = local_folder(path)
     if folder is not None:
         return (folder / "_delta_log" / name).read_text(encoding="utf-8")
     from pyarrow import fs  # noqa: PLC0415
@@ -192,7 +214,8 @@ def _read(path: str, name: str) -> str:
         return stream.read().decode("utf-8")
 
 
-def _local(path: str) -> Path | None:
+def local_folder(path: str) -> Path | None:
+    """Give a table's folder on this machine's disks; None for a URI of another store."""
     if path.startswith("file:"):
         return Path("/" + path.removeprefix("file:").lstrip("/"))
     return None if "://" in path else Path(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.zones import zone_of
@@ -14,13 +14,17 @@ from backfill_assets.warehouse.layers import rows_of
 from backfill_assets.warehouse.tables import MissingTableError, Table, same_type, snapshot_df
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.source import Source
+
+
+RowsFrom: TypeAlias = "Callable[[SparkSession, Model, Interval, Mapping[str, Input]], DataFrame]"
+"""How a batch comes by its rows: `compute`, unless an adoption or an empty backfill says otherwise."""
 
 
 class SchemaDriftError(BackfillAssetsError):
@@ -106,6 +110,17 @@ def compute(
         interval.end.astimezone(zone),
     )
     return session.sql(model.logic.bind(parameters, views))
+
+
+def no_rows(
+    session: SparkSession,
+    model: Model,
+    interval: Interval,  # noqa: ARG001 - one of the ways that a batch comes by its rows
+    inputs: Mapping[str, Input],  # noqa: ARG001
+) -> DataFrame:
+    """Give no row at all, in the declared columns: an empty backfill computes nothing."""
+    columns = ", ".join(f"`{column.name}` {column.dtype}" for column in model.schema)
+    return session.createDataFrame([], columns)
 
 
 def _rows_of_model(

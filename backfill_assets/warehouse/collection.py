@@ -1,0 +1,155 @@
+"""Collection: old files of tables that go on, and whole tables that nobody needs any more.
+
+Only `backfill gc` calls this; whoever does holds the table's commit lock, for files of a commit on
+its way are in no log yet.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.warehouse.delta_log import head, is_table, local_folder, logged_commit
+from backfill_assets.warehouse.housekeeping import created_by
+from backfill_assets.warehouse.table_files import delete_files, file_changes, stored_files
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+    from pathlib import Path
+
+
+class PromisedVersionError(BackfillAssetsError):
+    """A delta_version that must stay readable is none of the table's."""
+
+    def __init__(self, *, path: str, asked: int, found: int) -> None:
+        self.path, self.asked, self.found = path, asked, found
+        super().__init__(
+            f"{path} must stay readable from delta_version {asked} on, but its log ends at "
+            f"{found}. Nothing was deleted; the state and the table don't belong together"
+        )
+
+
+class NotOurTableError(BackfillAssetsError):
+    """A folder is not a table that this project made."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} was not made by this project: its log does not begin with our mark. Nothing "
+            "was deleted; remove it by hand if it is to go"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """What a vacuum deleted, or would delete.
+
+    Attributes:
+        path: of the table.
+        files: their paths below it.
+        bytes: their size.
+    """
+
+    path: str
+    files: tuple[str, ...]
+    bytes: int
+
+
+def vacuum(
+    path: str, *, keep_from: int, now: datetime, grace: timedelta, dry_run: bool
+) -> Vacuumed:
+    """Delete files that no delta_version from `keep_from` on needs.
+
+    Which those are is read from the log. Delta's own VACUUM knows times only, counted back from the
+    instant when it happens to run, so that it takes files of versions that it was to leave.
+
+    Args:
+        path: of a table of ours, whose commit lock the caller holds.
+        keep_from: the oldest delta_version that a pin or a promise still needs.
+        now: the instant (UTC).
+        grace: how long a file stays anyway, for readers that are at it.
+        dry_run: only say what would go.
+
+    Raises:
+        PromisedVersionError: the table has no such version.
+        NotOurTableError: the table is somebody else's.
+        CorruptTableError: the log is damaged.
+    """
+    found = head(path)
+    if not 0 <= keep_from <= found:
+        raise PromisedVersionError(path=path, asked=keep_from, found=found)
+    _refuse_foreign(path)
+    needed = _needed(path, keep_from, now - grace)
+    going = [
+        one for one in stored_files(path) if one.name not in needed and one.written < now - grace
+    ]
+    if not dry_run:
+        delete_files(path, [one.name for one in going])
+    return Vacuumed(path, tuple(one.name for one in going), sum(one.bytes for one in going))
+
+
+def _needed(path: str, keep_from: int, gone_since: datetime) -> set[str]:
+    """Name every file that a kept version reads, or that went away so lately that readers may."""
+    needed: set[str] = set()
+    for commit in file_changes(path):
+        if commit.delta_version <= keep_from and commit.removed_at < gone_since:
+            needed -= commit.removed
+        needed |= commit.added
+    return needed
+
+
+def delete_table(path: str) -> None:
+    """Delete a table that this project made, its folder and all; one that is gone stays gone.
+
+    The first commit, which carries our mark, goes last: a deletion that was cut off can be finished.
+
+    Raises:
+        NotOurTableError: its log does not begin with our mark.
+    """
+    if not is_table(path):
+        return
+    _refuse_foreign(path)
+    folder = local_folder(path)
+    if folder is None:
+        _delete_remote(path)
+    else:
+        _delete_local(folder)
+
+
+def _refuse_foreign(path: str) -> None:
+    if created_by(logged_commit(path, 0).metadata) is None:
+        raise NotOurTableError(path)
+
+
+def _delete_local(folder: Path) -> None:
+    log = folder / _LOG
+    for one in (*folder.iterdir(), *log.iterdir()):
+        if one == log or one.name == _FIRST:
+            continue
+        if one.is_dir():
+            shutil.rmtree(one)
+        else:
+            one.unlink()
+    shutil.rmtree(folder)
+
+
+def _delete_remote(path: str) -> None:
+    from pyarrow import fs  # noqa: PLC0415 - only tables in an object store need it
+
+    store, root = fs.FileSystem.from_uri(path)
+    found = store.get_file_info(fs.FileSelector(root)) + store.get_file_info(
+        fs.FileSelector(f"{root}/{_LOG}")
+    )
+    for one in found:
+        if one.base_name in (_LOG, _FIRST):
+            continue
+        if one.type == fs.FileType.Directory:
+            store.delete_dir(one.path)
+        else:
+            store.delete_file(one.path)
+    store.delete_dir(root)
+
+
+_LOG, _FIRST = "_delta_log", f"{0:020d}.json"

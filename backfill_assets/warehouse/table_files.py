@@ -1,0 +1,109 @@
+"""The data files of a table of ours: those that its log names, and those that lie there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.delta_log import ABSENT, actions_of, head, local_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SUFFIX = ".parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """Which files one commit brought, and which it took away.
+
+    Attributes:
+        delta_version: of the commit.
+        added: paths below the table.
+        removed: the same of those that later versions don't read; they still lie there.
+        removed_at: when it took them away, by the writer's clock.
+    """
+
+    delta_version: int
+    added: frozenset[str]
+    removed: frozenset[str]
+    removed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A data file that lies in a table's folder, whether the log names it or not.
+
+    Attributes:
+        name: its path below the table.
+        bytes: its size.
+        written: when.
+    """
+
+    name: str
+    bytes: int
+    written: datetime
+
+
+def file_changes(path: str) -> Iterator[FileChanges]:
+    """Read from the log which files came and went, commit by commit.
+
+    Raises:
+        CorruptTableError: a commit is missing or can't be read.
+    """
+    for number in range(ABSENT + 1, head(path) + 1):
+        actions = actions_of(path, number)
+        removed = [one["remove"] for one in actions if "remove" in one]
+        times = [int(one.get("deletionTimestamp") or 0) for one in removed]
+        yield FileChanges(
+            number,
+            added=frozenset(unquote(one["add"]["path"]) for one in actions if "add" in one),
+            removed=frozenset(unquote(one["path"]) for one in removed),
+            removed_at=datetime.fromtimestamp(max(times, default=0) / 1000, UTC),
+        )
+
+
+def stored_files(path: str) -> list[StoredFile]:
+    """List the data files that lie below a table's cells."""
+    folder = local_folder(path)
+    if folder is None:
+        return _remote_files(path)
+    return [
+        StoredFile(
+            str(file.relative_to(folder)),
+            file.stat().st_size,
+            datetime.fromtimestamp(file.stat().st_mtime, UTC),
+        )
+        for file in sorted(folder.glob(f"{CELL_COLUMN}=*/*{_SUFFIX}"))
+    ]
+
+
+def delete_files(path: str, names: Iterable[str]) -> None:
+    """Delete files by their paths below a table; one that is gone stays gone."""
+    folder = local_folder(path)
+    if folder is not None:
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+        return
+    from pyarrow import fs  # noqa: PLC0415 - only tables in an object store need it
+
+    store, root = fs.FileSystem.from_uri(path)
+    for name in names:
+        store.delete_file(f"{root}/{name}")
+
+
+def _remote_files(path: str) -> list[StoredFile]:
+    from pyarrow import fs  # noqa: PLC0415
+
+    store, root = fs.FileSystem.from_uri(path.rstrip("/"))
+    found = store.get_file_info(fs.FileSelector(root, recursive=True))
+    names = {one.path.removeprefix(f"{root}/"): one for one in found if one.is_file}
+    return [
+        StoredFile(name, one.size, one.mtime or _EPOCH)
+        for name, one in sorted(names.items())
+        if name.startswith(f"{CELL_COLUMN}=") and name.endswith(_SUFFIX)
+    ]

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.warehouse.collection import (
+    NotOurTableError,
+    PromisedVersionError,
+    delete_table,
+    vacuum,
+)
+from backfill_assets.warehouse.commit import commit_cells
+from backfill_assets.warehouse.tables import head, logged_commits, snapshot_df
+from backfill_assets_tests.warehouse.shop import batch, days, sale, sales, ticket
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+NO_GRACE = timedelta()
+
+
+def later() -> datetime:
+    """Past every commit of the test, by the clock that Delta stamped them with."""
+    return datetime.fromtimestamp(time.time(), UTC)
+
+
+def five(spark: SparkSession, path: str) -> None:
+    """Delta_versions 1 to 5 hold the shops a to e."""
+    for token, shop in enumerate("abcde", start=1):
+        rows = batch(spark, sales(), path, days(1), sale(1, shop))
+        commit_cells(rows, sales(), days(1), ticket(path, token))
+
+
+def shop_at(spark: SparkSession, path: str, delta_version: int) -> str:
+    (row,) = snapshot_df(spark, path, delta_version).collect()
+    return row["shop"]
+
+
+def test_what_a_promised_version_needs_stays_and_the_rest_goes(spark: SparkSession, tmp_path: Path):
+    path = str(tmp_path / "sales")
+    five(spark, path)
+    at = head(path)
+    done = vacuum(path, keep_from=3, now=later(), grace=NO_GRACE, dry_run=False)
+    assert len(done.files) == 2
+    assert [shop_at(spark, path, version) for version in (3, 4, 5)] == ["c", "d", "e"]
+    assert len(list(Path(path).rglob("*.parquet"))) == 3
+    assert head(path) == at
+
+
+def test_a_dry_run_says_what_would_go_and_deletes_nothing(spark: SparkSession, tmp_path: Path):
+    path = str(tmp_path / "sales")
+    five(spark, path)
+    found = vacuum(path, keep_from=5, now=later(), grace=NO_GRACE, dry_run=True)
+    assert len(found.files) == 4
+    assert shop_at(spark, path, 1) == "a"
+
+
+def test_files_stay_for_the_readers_that_are_at_them(spark: SparkSession, tmp_path: Path):
+    path = str(tmp_path / "sales")
+    five(spark, path)
+    kept = vacuum(path, keep_from=5, now=later(), grace=timedelta(hours=1), dry_run=False)
+    assert kept.files == ()
+    assert shop_at(spark, path, 1) == "a"
+
+
+def test_files_that_no_commit_names_go_once_they_are_old(spark: SparkSession, tmp_path: Path):
+    path = str(tmp_path / "sales")
+    five(spark, path)
+    orphan = next(Path(path).rglob("*.parquet")).with_name("part-00000-orphan.snappy.parquet")
+    orphan.write_bytes(b"left by a writer that died")
+    os.utime(orphan, (0, 0))
+    done = vacuum(path, keep_from=1, now=later(), grace=NO_GRACE, dry_run=False)
+    assert [Path(file).name for file in done.files] == [orphan.name]
+    assert shop_at(spark, path, 1) == "a"
+
+
+def test_a_version_that_is_none_of_the_tables_is_refused(spark: SparkSession, tmp_path: Path):
+    path = str(tmp_path / "sales")
+    five(spark, path)
+    with pytest.raises(PromisedVersionError, match="ends at 5"):
+        vacuum(path, keep_from=6, now=later(), grace=NO_GRACE, dry_run=False)
+
+
+def test_a_table_of_somebody_else_is_never_touched(spark: SparkSession, tmp_path: Path):
+    path = str(tmp_path / "theirs")
+    spark.range(3).write.format("delta").save(path)
+    with pytest.raises(NotOurTableError):
+        delete_table(path)
+    with pytest.raises(NotOurTableError):
+        vacuum(path, keep_from=0, now=later(), grace=NO_GRACE, dry_run=False)
+    assert spark.read.format("delta").load(path).count() == 3
+
+
+def test_a_deleted_table_is_gone_and_a_deletion_that_was_cut_off_is_finished(
+    spark: SparkSession, tmp_path: Path
+):
+    path = tmp_path / "sales"
+    five(spark, str(path))
+    assert logged_commits(str(path), 0)
+    copy = tmp_path / "copy"
+    shutil.copytree(path, copy)
+    delete_table(str(path))
+    assert not path.exists()
+    delete_table(str(path))
+    for file in (*copy.rglob("*.parquet"), *copy.glob("_delta_log/*[1-9].json")):
+        file.unlink()
+    delete_table(copy.as_uri())
+    assert not copy.exists()
