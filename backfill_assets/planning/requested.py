@@ -75,7 +75,8 @@ def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
         end_bounded=request.end_bounded,
     )
     left_out = _left_out(request, cadence, asked, life)
-    return Window(cells, life, tuple(one for one in (note, left_out) if one))
+    said = left_out or note  # nothing is rounded outward where the end is strict
+    return Window(cells, life, (said,) if said else ())
 
 
 def _asked(request: PlanRequest, cadence: Cadence, now: datetime) -> tuple[Interval, str | None]:

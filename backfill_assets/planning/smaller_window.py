@@ -58,6 +58,6 @@ def smaller_window(
     needed = cells.within(epoch_of(since), cells.boundaries[-1])
     key = cadence.key(Interval(since, cadence.next(since)))
     return (
-        f"its consumers read back to {key} only: --cutoff {key} (or --start {key}) would do, "
+        f"its consumers read back to {key} only: --cutoff {key} --reason TEXT would do, "
         f"{cadence.count(needed)} of {cadence.count(cells)} cells"
     )

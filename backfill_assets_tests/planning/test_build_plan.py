@@ -1,0 +1,302 @@
+"""What a plan refuses, what it keeps apart, what moves under it, and what is left to do in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals import IntervalSet
+from backfill_assets.intervals.instants import InstantFormatError
+from backfill_assets.intervals.parse_range import OutsideLifeError, ReversedRangeError
+from backfill_assets.models.column import Column
+from backfill_assets.models.graph import Graph, UnknownModelError
+from backfill_assets.planning.asked import RequestError
+from backfill_assets.planning.build_plan import build_plan
+from backfill_assets.planning.changes import DestructiveInPlaceError
+from backfill_assets.planning.decided import CategoryContradictsError
+from backfill_assets.planning.intended import RemovedButReadError, UpstreamNotRunError
+from backfill_assets.planning.left import left_to_do
+from backfill_assets.planning.moved import moved
+from backfill_assets.planning.plan import Build, Plan
+from backfill_assets.planning.plan_state import PlanState
+from backfill_assets.planning.request import Category, PlanRequest, Restatement, Strategy
+from backfill_assets.planning.requested import FutureDateError
+from backfill_assets.planning.selecting import NothingSelectedError, selected
+from backfill_assets.snapshots.environment import PROD, Environment, Pointer
+from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
+from backfill_assets_tests.builders import COLUMNS, FIRST, a_graph, a_model, day, days, stamps
+
+NOW = FIRST + timedelta(days=10)
+TWICE = "SELECT ds, id, cost * 2 AS cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+GRAPH = a_graph(
+    a_model("web.a", tags={"tier": "gold"}), a_model("web.b", upstreams=["web.a"], owner="team:ads")
+)
+
+
+def a_state(graph: Graph = GRAPH, **ready: IntervalSet) -> PlanState:
+    """Prod runs the graph; all of January's first ten days are ready unless said otherwise."""
+    prints = snapshots_of(graph)
+    models = {
+        name: ModelState(
+            Pointer(PROD, name, prints[name].fingerprint.id, prints[name].version, 7),
+            tuple(
+                ReadyRun(each, at, stamps(at), f"b{at}")
+                for each in ready.get(name.partition(".")[2], IntervalSet.of([day(1, 10)]))
+            ),
+        )
+        for at, name in enumerate(graph.order, 1)
+    }
+    view = StateView(Environment(PROD, protected=True), models, counter=50)
+    return PlanState(view=view, running=prints)
+
+
+def a_plan(graph: Graph = GRAPH, state: PlanState | None = None, **asked: Any) -> Plan:  # noqa: ANN401
+    """The plan for prod of a request."""
+    request = PlanRequest(environment=PROD, asked_by="ann", **asked)
+    return build_plan(request, graph, state or a_state(), NOW)
+
+
+def edited(**declared: Any) -> Graph:  # noqa: ANN401
+    """The graph with another web.a."""
+    return a_graph(a_model("web.a", **declared), GRAPH.models["web.b"])
+
+
+RESTATED = (Restatement("web.a", "2024-01-03", "2024-01-04"),)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        ({"select": ("web.moon",)}, UnknownModelError),
+        ({"select": ("sea.*",)}, NothingSelectedError),
+        ({"select": ("tag:tier=tin",)}, NothingSelectedError),
+        ({"restate": (Restatement("web.moon"),)}, UnknownModelError),
+        ({"restate": (Restatement("web.a", "2019-01-01", "2019-01-05"),)}, OutsideLifeError),
+        ({"restate": (Restatement("web.a", "2030-01-01"),)}, FutureDateError),
+        ({"start": "2030-01-01"}, FutureDateError),
+        ({"start": "2024-01-05", "end": "2024-01-03"}, ReversedRangeError),
+        ({"start": "soon"}, InstantFormatError),
+        ({"end": "2019-01-01"}, OutsideLifeError),
+        ({"start": "2019-01-01", "end": "2019-02-01"}, OutsideLifeError),
+        ({"where": "id = 1"}, RequestError),
+        ({"restate_all_snapshots": True}, RequestError),
+        ({"effective_from": "2024-01-05"}, RequestError),
+        ({"cutoff": "2024-01-05"}, RequestError),
+        ({"cutoff": "2030-01-05", "reason": "old data"}, FutureDateError),
+        ({"forward_only": True, "effective_from": "2030-01-05"}, FutureDateError),
+        ({"empty": True, "restate": RESTATED}, RequestError),
+        ({"categories": (("web.moon", Category.BREAKING),)}, UnknownModelError),
+        ({"strategies": (("web.moon", Strategy.DUAL_RUN),)}, UnknownModelError),
+        ({"categories": (("web.a", Category.BREAKING),)}, CategoryContradictsError),
+    ],
+    ids=str,
+)
+def test_a_request_that_cannot_be_met_is_refused(
+    asked: dict[str, Any], error: type[BackfillAssetsError]
+):
+    with pytest.raises(error):
+        a_plan(**asked)
+
+
+@pytest.mark.parametrize(
+    ("declared", "category"),
+    [
+        ({"sql": TWICE}, Category.METADATA),
+        ({"unique_key": ["id"], "sql": TWICE}, Category.NON_BREAKING),
+        ({"unique_key": ["id"]}, Category.FORWARD_ONLY),
+    ],
+    ids=str,
+)
+def test_a_category_that_contradicts_the_difference_is_refused(
+    declared: dict[str, Any], category: Category
+):
+    with pytest.raises(CategoryContradictsError, match=category.value):
+        a_plan(edited(**declared), categories=(("web.a", category),))
+
+
+def test_a_persons_category_is_recorded_with_the_person():
+    plan = a_plan(edited(sql=TWICE), categories=(("web.a", Category.NON_BREAKING),))
+
+    a, b = plan.model("web.a"), plan.model("web.b")
+    assert a is not None
+    assert (a.category, a.decided_by, a.build) == (Category.NON_BREAKING, "ann", Build.NEW_VERSION)
+    assert "breaking" in a.category_reason
+    assert b is not None
+    assert b.build is Build.POINTER
+
+
+@pytest.mark.parametrize(
+    "asked", [{"forward_only": True}, {"cutoff": "2024-01-05", "reason": "old"}], ids=str
+)
+def test_a_table_that_keeps_its_history_loses_no_column(asked: dict[str, Any]):
+    sql = "SELECT ds, id FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+    calm = a_graph(a_model("web.a"))
+    without = a_graph(a_model("web.a", sql=sql, columns=COLUMNS[:2]))
+
+    with pytest.raises(DestructiveInPlaceError, match="cost"):
+        a_plan(without, a_state(calm), **asked)
+
+
+def test_a_model_that_others_read_cannot_be_removed():
+    lonely = a_graph(a_model("web.b", sql=TWICE))
+
+    with pytest.raises(RemovedButReadError, match=r"'web.a'.*web.b"):
+        a_plan(lonely, select=("web.a",))
+
+
+def test_a_new_upstream_comes_along_unless_it_is_to_be_left_out():
+    more = a_graph(
+        *GRAPH.models.values(), a_model("web.new"), a_model("web.c", upstreams=["web.new"])
+    )
+
+    assert [one.model for one in a_plan(more, select=("web.c",)).models] == ["web.new", "web.c"]
+    with pytest.raises(UpstreamNotRunError, match=r"web.new"):
+        a_plan(more, select=("web.c",), skip_upstream=True)
+
+
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("web.a", {"web.a"}),
+        ("web.a+", {"web.a", "web.b"}),
+        ("+web.b", {"web.a", "web.b"}),
+        ("web.events+", {"web.a", "web.b"}),
+        ("web.*", {"web.a", "web.b"}),
+        ("tag:tier=gold", {"web.a"}),
+        ("tag:tier", {"web.a"}),
+        ("owner:ads", {"web.b"}),
+        ("owner:team:ads", {"web.b"}),
+    ],
+)
+def test_selectors(selector: str, names: set[str]):
+    assert selected(GRAPH, [selector]) == names
+
+
+def test_a_version_that_was_built_elsewhere_is_not_built_again():
+    new = edited(sql=TWICE)
+    version = snapshots_of(new)["web.a"].version
+    held = ModelState(
+        Pointer("dev_x", "web.a", "f", version, 3), (ReadyRun(day(1, 8), 20, stamps(20), "dev"),)
+    )
+
+    plan = a_plan(new, replace(a_state(), built={version: held}))
+
+    a = plan.model("web.a")
+    assert a is not None
+    assert (a.cells, a.kept) == (days(9, 10), IntervalSet.of([day(1, 8)]))
+
+
+def test_a_table_that_holds_another_logics_rows_is_not_taken_for_the_new_version():
+    state = a_state(edited(sql=TWICE))
+    version = snapshots_of(GRAPH)["web.a"].version
+    held = state.view.models["web.a"]
+    pointing = {"web.a": replace(held, pointer=replace(held.pointer, version=version))}
+    view = replace(state.view, models={**state.view.models, **pointing})
+
+    a = a_plan(state=replace(state, view=view)).model("web.a")
+
+    assert a is not None
+    assert a.version != version
+
+
+def test_a_window_on_prod_does_not_take_history_from_its_readers():
+    a = a_plan(edited(sql=TWICE), start="2024-01-09").model("web.a")
+
+    assert a is not None
+    assert a.cells == IntervalSet.of([day(1, 10)])
+    assert any("widened" in note for note in a.notes)
+
+
+def test_two_plans_on_the_same_cells_are_in_each_others_way():
+    first = a_plan(restate=RESTATED)
+    elsewhere = replace(a_state(), open_plans=(first,))
+
+    same = a_plan(state=elsewhere, restate=(Restatement("web.a", "2024-01-04", "2024-01-05"),))
+    other = a_plan(state=elsewhere, restate=(Restatement("web.a", "2024-01-07", "2024-01-08"),))
+
+    assert [(one.model, one.cells, one.blocks) for one in same.in_flight] == [
+        ("web.a", days(4), True),
+        ("web.b", days(4), True),
+    ]
+    assert first.plan_id in same.in_flight[0].who
+    assert other.in_flight == ()
+
+
+def test_only_a_plan_that_publishes_has_a_gate():
+    assert a_plan(restate=RESTATED).gates == ("explicit promote",)
+    assert a_plan(state=a_state(a=days(1, 2), b=days(1, 2))).gates == ()
+
+
+def rebuilt(state: PlanState, name: str, cell: int, at: int, **columns: int) -> StateView:
+    """The view after a cell was built again."""
+    held = state.view.models[name]
+    kept = [
+        replace(run, interval=each)
+        for run in held.runs
+        for each in IntervalSet.of([run.interval]) - days(cell)
+    ]
+    changed = stamps(columns.pop("rows", 1), **columns) if columns else stamps(at)
+    runs = (*kept, ReadyRun(day(cell), at, changed, f"b{at}"))
+    return replace(state.view, models={**state.view.models, name: replace(held, runs=runs)})
+
+
+def test_nothing_has_moved_under_a_fresh_plan():
+    assert moved(a_plan(restate=RESTATED), GRAPH, a_state().view) == ()
+
+
+def test_a_planned_cell_that_was_built_again_has_moved():
+    plan = a_plan(restate=RESTATED)
+
+    found = moved(plan, GRAPH, rebuilt(a_state(), "web.a", 3, at=60))
+
+    assert [(one.model, one.of, one.cells) for one in found] == [("web.a", "web.a", days(3))]
+    assert moved(plan, GRAPH, rebuilt(a_state(), "web.a", 7, at=60)) == ()
+
+
+def test_only_columns_that_are_read_move_a_plan():
+    sql = "SELECT ds, id, 1 AS cost FROM web.a WHERE ds >= :start_ds AND ds < :end_ds"
+    graph = a_graph(a_model("web.a"), a_model("web.b", upstreams=["web.a"], sql=sql))
+    state = a_state(graph)
+    plan = a_plan(graph, state, restate=(Restatement("web.b", "2024-01-03", "2024-01-04"),))
+
+    assert moved(plan, graph, rebuilt(state, "web.a", 3, at=60, cost=60)) == ()
+    assert [
+        (one.model, one.of, one.cells)
+        for one in moved(plan, graph, rebuilt(state, "web.a", 3, at=60, id=60))
+    ] == [("web.b", "web.a", days(3))]
+
+
+def test_a_pointer_that_moved_is_named():
+    state = a_state()
+    held = state.view.models["web.a"]
+    other = replace(held, pointer=replace(held.pointer, version="web__a__else"))
+    view = replace(state.view, models={**state.view.models, "web.a": other})
+
+    found = moved(a_plan(restate=RESTATED), GRAPH, view)
+
+    assert "web__a__else" in found[0].what
+
+
+def test_what_is_left_is_what_the_rule_finds_inside_the_plan():
+    state = a_state(a=days(1, 2, 3), b=days(1, 2, 3))
+    plan = a_plan(state=state, start="2024-01-03", end="2024-01-05")
+    after = a_state(a=days(1, 2, 3, 4, 5), b=days(1, 2, 3, 4)).view
+
+    assert left_to_do(plan, GRAPH, state.view, NOW) == {"web.a": days(4, 5), "web.b": days(4, 5)}
+    assert left_to_do(plan, GRAPH, after, NOW) == {"web.b": days(5)}
+
+
+def test_an_added_column_keeps_the_order_of_diff_and_strategy():
+    sql = "SELECT ds, id, cost, id AS extra FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+    new = edited(sql=sql, columns=(*COLUMNS, Column("extra", "bigint")))
+
+    a = a_plan(new).model("web.a")
+
+    assert a is not None
+    assert a.strategy is Strategy.COLUMN_ENRICHMENT
+    assert "extra" in a.diff

@@ -1,0 +1,173 @@
+"""Scenarios that can be read without Python: given, request, plan. One file each in `scenarios/`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from backfill_assets.intervals import Daily, Hourly, IntervalSet, Monthly, Weekly, Whole
+from backfill_assets.intervals.parse_range import parse_interval
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.column import Column
+from backfill_assets.models.graph import Graph
+from backfill_assets.models.model import Model
+from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.upstream import Reopens, Upstream, own_cells
+from backfill_assets.planning.build_plan import build_plan
+from backfill_assets.planning.plan import ModelPlan, Plan
+from backfill_assets.planning.plan_state import PlanState
+from backfill_assets.planning.request import Category, PlanRequest, Restatement
+from backfill_assets.snapshots.environment import PROD, Environment, Pointer
+from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
+from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
+from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source, stamps
+
+FOLDER = Path(__file__).parent / "scenarios"
+CADENCES = {"daily": Daily, "hourly": Hourly, "weekly": Weekly, "monthly": Monthly}
+START = "2024-01-01"
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.yaml")), ids=lambda file: file.stem)
+def test_a_scenario_gives_its_plan(file: Path):
+    scenario = yaml.safe_load(file.read_text(encoding="utf-8"))
+    running, loaded = _graphs(scenario["given"])
+    request = _request(scenario.get("request") or {})
+    state = _state(scenario["given"], running, request.environment)
+
+    plan = build_plan(request, loaded, state, parse_now(scenario["given"]["now"]))
+
+    assert told(plan, loaded) == scenario["plan"].strip().splitlines()
+
+
+def told(plan: Plan, graph: Graph) -> list[str]:
+    """The plan as lines: what becomes of each model, its work, and who is left alone."""
+    lines = [line for one in plan.models for line in _model_lines(one, graph)]
+    lines += [f"untouched {_short(one.model)}: {one.because}" for one in plan.untouched]
+    lines += [f"removed {_short(name)}" for name in plan.removed]
+    return lines or ["nothing to do"]
+
+
+def _model_lines(one: ModelPlan, graph: Graph) -> list[str]:
+    category = f" {one.category.value}" if one.category else ""
+    cadence = graph.models[one.model].cadence
+    lines = [f"{_short(one.model)}: {one.change.value}{category}, {one.build.value}"]
+    for work in one.work:
+        because = f", {work.because}" if work.because else ""
+        sure = "" if work.certain else "?"
+        lines.append(f"  {work.why.value}{sure} {ranges_text(cadence, work.cells)}{because}")
+    if one.waiting:
+        lines.append(f"  waiting {ranges_text(cadence, one.waiting)}")
+    return lines + [f"  note: {note}" for note in one.notes]
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("web.")
+
+
+def parse_now(text: str) -> Any:  # noqa: ANN401 - an instant
+    return parse_interval(START, text, Daily(start=START)).end
+
+
+def _graphs(given: dict[str, Any]) -> tuple[Graph, Graph]:
+    before = {name: _model(name, said or {}) for name, said in given["models"].items()}
+    changed = dict((given.get("loaded") or {}).items())
+    after = {
+        name: _model(name, {**(given["models"].get(name) or {}), **(changed.get(name) or {})})
+        for name in {**before, **changed}
+        if changed.get(name, {}) != "removed"
+    }
+    sources = [a_source(columns=(*COLUMNS, Column("clicks", "bigint")))]
+    return (
+        a_graph(*before.values(), sources=sources),
+        a_graph(*after.values(), sources=sources),
+    )
+
+
+def _model(name: str, said: dict[str, Any]) -> Model:
+    unit = said.get("cadence", "daily")
+    cadence = Whole() if unit == "whole" else CADENCES[unit](start=said.get("start", START))
+    upstreams = [_upstream(one) for one in said.get("reads", ["events"])]
+    columns = (*COLUMNS, *(Column(one, "bigint") for one in said.get("more_columns", ())))
+    model = a_model(
+        f"web.{name}",
+        cadence=cadence,
+        upstreams=upstreams,
+        columns=columns,
+        late_window=said.get("late_window", 0),
+        description=said.get("description", ""),
+        tags=said.get("tags", {}),
+    )
+    return replace(model, query=SqlQuery(said["sql"])) if "sql" in said else model
+
+
+def _upstream(said: str | dict[str, Any]) -> Upstream:
+    if isinstance(said, str):
+        return Upstream(f"web.{said}")
+    ((name, how),) = said.items()
+    lookback = own_cells(how["own_cells"]) if "own_cells" in how else how.get("lookback", 0)
+    return Upstream(
+        f"web.{name}",
+        lookback,
+        time_column="ds" if "reopens" in how else None,
+        reopens=Reopens(how.get("reopens", "late_window")),
+    )
+
+
+def _request(said: dict[str, Any]) -> PlanRequest:
+    plain = {key: value for key, value in said.items() if key not in ("restate", "categories")}
+    restate = [_restatement(one) for one in said.get("restate", ())]
+    categories = [(f"web.{k}", Category(v)) for k, v in said.get("categories", {}).items()]
+    plain = {"environment": PROD, "asked_by": "ann", **plain}
+    if "select" in plain:
+        plain["select"] = tuple(plain["select"])
+    return PlanRequest(**plain, restate=tuple(restate), categories=tuple(categories))
+
+
+def _restatement(said: str) -> Restatement:
+    name, _, span = said.partition(" ")
+    start, _, end = span.partition("..")
+    return Restatement(f"web.{name}", start or None, end or start or None)
+
+
+def _state(given: dict[str, Any], graph: Graph, environment: str) -> PlanState:
+    running: dict[str, Snapshot] = snapshots_of(graph)
+    owner, models = given.get("owner", environment), {}
+    for name in graph.order:
+        print_ = running[name]
+        pointer = Pointer(owner, name, print_.fingerprint.id, print_.version, 7)
+        runs = [
+            ReadyRun(each, at, stamps(at), f"b{at}")
+            for at, cells in _ready(given, graph, name)
+            for each in cells
+        ]
+        models[name] = ModelState(pointer, tuple(runs))
+    owed = {
+        f"web.{name}": _cells(graph, f"web.{name}", span)
+        for name, span in (given.get("owed") or {}).items()
+    }
+    where = Environment(environment, protected=environment == PROD)
+    return PlanState(
+        view=StateView(where, models, owed=owed, counter=100),
+        running=running,
+        furthest_read={f"web.{k}": v for k, v in (given.get("read_back_to") or {}).items()},
+    )
+
+
+def _ready(given: dict[str, Any], graph: Graph, name: str) -> list[tuple[int, IntervalSet]]:
+    """What is ready and since when; a list of spans, of which a later one was built later."""
+    said = (given.get("ready") or {}).get(_short(name), given.get("all_ready", "none"))
+    spans = [said] if isinstance(said, str) else said
+    first = 1 + graph.order.index(name)
+    return [(first + 50 * at, _cells(graph, name, span)) for at, span in enumerate(spans)]
+
+
+def _cells(graph: Graph, name: str, span: str) -> IntervalSet:
+    if span == "none":
+        return IntervalSet.empty()
+    cadence = graph.models[name].cadence
+    start, _, end = span.partition("..")
+    return cadence.snap_in(cadence.snap_out(parse_interval(start, end or start, cadence)))
