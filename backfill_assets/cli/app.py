@@ -36,6 +36,7 @@ VERBS = {
     "history": "history:history",
     "envs": "envs:app",
     "gc": "gc:gc",
+    "adopt": "adopt:adopt",
     "why": "why:why",
     "why-not": "why_not:why_not",
     "batches": "batches:batches",

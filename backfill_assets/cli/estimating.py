@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.run_context import source_path
-from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.estimate import BatchFact, Known, Prices, TableSize, estimate
-from backfill_assets.warehouse.table_size import bytes_in
+from backfill_assets.warehouse.table_size import source_bytes
+from backfill_assets.warehouse.tables import CorruptTableError
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
@@ -55,12 +55,14 @@ def _size(at: Operating, plan: Plan, name: str) -> TableSize | None:
     declared = at.loaded.graph.sources.get(name)
     if declared is None:
         return _built(at, name)
-    found = bytes_in(source_path(at.settings.data_root, declared.path))
     reads = (one.cells for model in plan.models for one in model.reads if one.upstream == name)
     cells = IntervalSet.union_all(reads)
-    first, last = declared.cadence.start, min(declared.cadence.end or plan.until, plan.until)
-    if first is not None and first < last:  # without a start, it is spread over what is read of it
-        cells |= IntervalSet.of([Interval(first, last.replace(microsecond=0))])
+    column = declared.times.event if declared.times else None
+    path = source_path(at.settings.data_root, declared.path)
+    try:
+        found = source_bytes(path, column=column, cadence=declared.cadence, cells=cells)
+    except CorruptTableError:
+        return None  # the batch that reads it says so
     return TableSize(found, cells) if found and cells else None
 
 

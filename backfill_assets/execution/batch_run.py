@@ -24,6 +24,7 @@ from backfill_assets.snapshots.batch import BatchCommit, CommittedCell
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.warehouse.commit import Ticket
 from backfill_assets.warehouse.computed import computed_batch
+from backfill_assets.warehouse.inputs import compute
 from backfill_assets.warehouse.session import batch_session
 
 if TYPE_CHECKING:
@@ -78,7 +79,10 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     inputs = batch_inputs(run, model, opened)
     target = target_table(run, model, run.pointer(model))
     session = batch_session(run.spark())
-    with computed_batch(session, model, opened, inputs, target=target, now=started_at) as batch:
+    rows_from = run.rows_from or compute
+    with computed_batch(
+        session, model, opened, inputs, target=target, now=started_at, rows_from=rows_from
+    ) as batch:
         watch.lap("compute")
         if batch.moved:
             run.store.claim_more(request.batch_id, batch.moved)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.state_view import StateView
     from backfill_assets.state.store import Store
+    from backfill_assets.warehouse.inputs import RowsFrom
 
 
 class Published(StrEnum):
@@ -49,6 +50,7 @@ class RunContext:
         fills: the reason that batches of gaps give.
         frozen: the code that the run's plan was made for, and a look at what is there now; None
             where no plan is served.
+        rows_from: where a batch's rows come from; None: from the model's own query.
     """
 
     store: Store
@@ -67,6 +69,7 @@ class RunContext:
     published: Published = Published.KEPT
     fills: str = GAP
     frozen: FrozenCode | None = None
+    rows_from: RowsFrom | None = None
 
     @property
     def rebuilds(self) -> bool:

@@ -1,0 +1,159 @@
+"""`backfill adopt`: a table that somebody else wrote becomes a model's history."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.operating import operating
+from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import counted, err, print_json, say
+from backfill_assets.cli.progress import shown
+from backfill_assets.cli.project import opened_run
+from backfill_assets.cli.selecting import model_named
+from backfill_assets.cli.telling import tell_quietly
+from backfill_assets.cli.why import cells_asked
+from backfill_assets.execution.events import Committed, Failed, Waiting
+from backfill_assets.execution.judge import judge
+from backfill_assets.execution.range_run import run_range
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.required import required
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.warehouse.adoption import adopted_from, profile_table
+from backfill_assets.warehouse.session import batch_session
+from backfill_assets.warehouse.tables import table_now
+
+if TYPE_CHECKING:
+    from backfill_assets.execution.events import Event
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.tables import Table
+
+ADOPTED = "adopted"
+"""The reason of a batch that copies rows which somebody else has computed."""
+
+
+def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be asked
+    table: Annotated[str, typer.Argument(help="Folder or URI of the Delta table.")],
+    model: Annotated[str, typer.Argument(help="Such as marketing.campaign_performance.")],
+    cells: Annotated[
+        str | None, typer.Option(metavar="A..B", help="Only these cells; else all with rows.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only audit; write nothing.")] = False,
+    env: Env = "prod",
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Audit an existing Delta table against a model, and record its cells without recomputing them.
+
+    Its rows are copied once into a table of ours, cut into cells, through the same audits and commits as any batch. Cells that are
+    ready already are left alone; a batch that fails a blocking audit is not recorded.
+
+    Exit code: 0 when every cell asked for is ready, 1 when a batch failed or cells lack.
+
+    Example: backfill adopt /lake/legacy/campaigns marketing.campaign_performance --dry-run
+
+    Example: backfill adopt /lake/legacy/campaigns marketing.campaign_performance --cells 2024-01-01..2024-06-30 --yes
+    """
+    path = table if "://" in table else str(Path(table).resolve())
+    with operating() as at:
+        at.may_change(env)
+        declared = model_named(at.loaded.graph, model)
+        say(f"auditing {path} against {model}", to=err)
+        found = _audited(at.run(env), declared, table_now(path), cells)
+    if dry_run:
+        _report_audits(found, as_json=as_json)
+        return
+    missing = found.model.cadence.count(found.missing)
+    if missing:
+        confirm(
+            f"record {counted(missing, 'cell')} of {model} in {env} with rows of {path}", yes=yes
+        )
+    with opened_run(env) as run, shown(run.graph, {model: missing}) as listener:
+        adopting = replace(run, fills=ADOPTED, rows_from=adopted_from(found.table))
+        told = run_range(adopting, model, found.missing, listener, batches_at_once=1)
+        left = found.missing - run.view().ready(model)
+    with operating() as at:
+        tell_quietly(at, env)
+    _report(found, told, left, env, as_json=as_json)
+    if left:
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a table holds, as a model's cells."""
+
+    model: Model
+    table: Table
+    cells: IntervalSet
+    missing: IntervalSet
+    audits: tuple[AuditResult, ...]
+    left_out: tuple[str, ...]
+
+
+def _audited(run: RunContext, model: Model, table: Table, cells: str | None) -> _Found:
+    profiled = profile_table(batch_session(run.spark()), model, table)
+    audits = tuple(one for one in audits_of(profiled.subject.model))
+    results = judge(audits, profiled.profiles, {}, model.cadence)
+    asked = profiled.cells
+    if cells is not None:
+        asked = IntervalSet.of([cells_asked(model.cadence, cells)])
+    due = required(model.cadence, start=None, end=None, now=run.clock())
+    missing = (asked & due) - run.view().ready(model.name)
+    return _Found(model, table, asked, missing, tuple(results), profiled.left_out)
+
+
+def _report_audits(found: _Found, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**_plain(found), "audits": [asdict(one) for one in found.audits]})
+        return
+    for one in found.audits:
+        word = "passed" if one.passed else "FAILED"
+        say(f"{word} {one.audit}: found {one.found}, allowed {one.allowed}", indent=2)
+    for name in found.left_out:
+        say(f"later  {name}: compares with an upstream, which each batch does", indent=2)
+    failed = sum(not one.passed for one in found.audits)
+    cells = counted(found.model.cadence.count(found.cells), "cell")
+    missing = found.model.cadence.count(found.missing)
+    say("Nothing has been written.")
+    say(f"{found.model.name}: {cells} found, {missing:,} to adopt, {failed:,} audits failed.")
+
+
+def _plain(found: _Found) -> dict[str, Any]:
+    name = found.model.cadence
+    return {
+        "model": found.model.name,
+        "table": found.table.path,
+        "delta_version": found.table.delta_version,
+        "cells": ranges_text(name, found.cells, 1000),
+        "missing": ranges_text(name, found.missing, 1000),
+    }
+
+
+def _report(
+    found: _Found, told: tuple[Event, ...], left: IntervalSet, env: str, *, as_json: bool
+) -> None:
+    done = [one for one in told if isinstance(one, Committed)]
+    failed = [one for one in told if isinstance(one, Failed)]
+    count = found.model.cadence.count
+    if as_json:
+        lacking = ranges_text(found.model.cadence, left, 1000)
+        errors = [one.error for one in failed]
+        print_json({**_plain(found), "batches": len(done), "errors": errors, "left": lacking})
+        return
+    for one in told:
+        if isinstance(one, Waiting):
+            say(f"waits for {one.upstream}: fill that first", indent=2)
+    say("Next: backfill batches --failed" if failed else f"Next: backfill status --env {env}")
+    adopted = count(found.missing) - count(left)
+    say(
+        f"{found.model.name}: {counted(adopted, 'cell')} adopted in "
+        f"{counted(len(done), 'batch', 'batches')}, {count(left):,} left."
+    )
