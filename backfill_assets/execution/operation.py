@@ -102,4 +102,4 @@ class Operation:
             run_id=self.run_id,
             snapshots=self.snapshots,
         )
-        return replace(run, plan_id=self.plan_id)
+        return replace(run, plan_id=self.plan_id, root_id=self.plan.request.launch or self.run_id)

@@ -6,9 +6,10 @@ from typing import Any, cast
 import dagster as dg
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.by_hand import published_before, rebuild_by_hand
 from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.range_run import run_range
-from backfill_assets.execution.run_context import Published
+from backfill_assets.execution.run_context import Published, RunContext
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.models.audit import Severity
@@ -16,6 +17,7 @@ from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source
+from backfill_assets.orchestration.launches import launch_of, targets
 from backfill_assets.orchestration.mappings import dependency, self_dependency
 from backfill_assets.orchestration.metadata import (
     asset_key,
@@ -89,7 +91,7 @@ def fill(
         data_root=state.data_root,
         clock=now,
         run_id=context.run.run_id,
-        root_id=_root(context),
+        root_id=launch_of(context.instance, context.run),
         published=Published.REBUILT,  # heeded in an environment that is not protected
     )
     model = run.graph.model(name)
@@ -98,9 +100,15 @@ def fill(
             "%s: the loaded logic is not what %s runs; filled by its own snapshot", name, PROD
         )
     target = _targeted(context, model)
+    again = published_before(run, name) & target
     reporter = Reporter(context, model, state.store, PROD)
     try:
-        run_range(run, name, target, reporter.listen, batches_at_once=state.batches_at_once)
+        if target - again:
+            run_range(
+                run, name, target - again, reporter.listen, batches_at_once=state.batches_at_once
+            )
+        if again:
+            _rebuild(context, run, name, reporter, state.batches_at_once)
     except BackfillAssetsError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
     due = required(model.cadence, start=None, end=None, now=run.clock())
@@ -109,6 +117,31 @@ def fill(
     if reporter.lacking:
         raise dg.Failure(description="; ".join(reporter.lacking), allow_retries=False)
     yield dg.Output(None, metadata=SILENT)
+
+
+def _rebuild(
+    context: dg.AssetExecutionContext,
+    run: RunContext,
+    name: str,
+    reporter: Reporter,
+    batches_at_once: int,
+) -> None:
+    """Build published cells again where nobody reads: in the launch's plan, before its gate."""
+    launched = targets(context, run.graph)
+    done = rebuild_by_hand(
+        run,
+        name,
+        {one: cells & published_before(run, one) for one, cells in launched.items()},
+        spark=run.spark,
+        data_root=run.data_root,
+        clock=run.clock,
+        run_id=run.run_id,
+        who=context.run.tags.get("user", "dagster"),
+        why=f"launched by hand over published cells ({run.root_id})",
+        listener=reporter.rebuilding,
+        batches_at_once=batches_at_once,
+    )
+    reporter.rebuilt(done)
 
 
 def source_asset(source: Source, landing: Landing | None) -> dg.AssetsDefinition | dg.AssetSpec:
@@ -159,20 +192,3 @@ def _targeted(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
     if partitions_of(model.cadence) is None:
         return cells_of(model.cadence, [])
     return cells_of(model.cadence, list(context.partition_keys))
-
-
-def _root(context: dg.AssetExecutionContext) -> str:
-    """The id that a launch shares with everything that re-executes it.
-
-    A run that is re-executed after its backfill has ended no longer names the backfill; the run that
-    it goes back to does.
-    """
-    runs = [context.run]
-    root = context.run.root_run_id
-    if root and (found := context.instance.get_run_by_id(root)):
-        runs.append(found)
-    for run in runs:
-        for tag in ("dagster/root_backfill_id", "dagster/backfill"):
-            if tag in run.tags:
-                return run.tags[tag]
-    return root or context.run.run_id

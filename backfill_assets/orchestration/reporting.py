@@ -11,6 +11,7 @@ from typing import Any
 
 import dagster as dg
 
+from backfill_assets.execution.by_hand import Rebuilt
 from backfill_assets.execution.events import (
     Committed,
     Event,
@@ -76,6 +77,31 @@ class Reporter:
                 why = f"{event.upstream} changed since; published history changes by a plan only"
                 said = {"stale": True, "changed_upstream": event.upstream}
                 self._observed(event.cells - self.told, why, said)
+
+    def rebuilding(self, event: Event) -> None:
+        """Report one event of a plan's workspace: nothing of it is published yet."""
+        if isinstance(event, Committed) and event.model == self.model.name:
+            self.results += event.audits
+            cells = self._named(event.interval)
+            self.context.log.info("batch %s: %s built, unpublished", event.batch_id, cells)
+        elif isinstance(event, Failed) and event.model == self.model.name:
+            self.listen(event)
+
+    def rebuilt(self, done: Rebuilt) -> None:
+        """Report what became of published cells that were launched again."""
+        built = done.cells - done.left
+        if done.promoted:
+            contents = self.store.content_at_pin(self.environment, self.model.name, built)
+            for cell, content in contents.items():
+                self._materialized(cell, content, {"plan": done.plan_id, "same_content": True})
+        else:
+            why = (
+                f"waiting for plan {done.plan_id}: published history changes when somebody runs "
+                f"`backfill promote {done.plan_id}`"
+            )
+            self._observed(built, why, {"plan": done.plan_id})
+        if left := done.left - self.told:
+            self._lacks(left, f"left to do in plan {done.plan_id}: `backfill show {done.plan_id}`")
 
     def untouched(self, cells: IntervalSet, required: IntervalSet) -> None:
         """Report those of the targeted cells that nothing was told of."""

@@ -217,6 +217,8 @@ class _Sweeps:
 
     def _gaps(self, name: str, found: ModelCells) -> IntervalSet:
         """Give the required cells that are not ready, and the restated ones that never were."""
+        if self.request.launch:  # somebody named published cells; what lacks elsewhere is not meant
+            return _NOTHING
         missing = (found.required | self.wrong.spread.get(name, _NOTHING)) - found.ready
         if missing and not self._fills(name):
             owner = self.state.view.models[name].pointer.environment

@@ -63,6 +63,7 @@ class PlanRequest:
         canary: build some telling cells first, and wait.
         categories: (model, category) where a person decided.
         strategies: (model, strategy) where a person decided.
+        launch: of runs that were launched by hand over published cells, the id that they share.
     """
 
     environment: str
@@ -84,3 +85,4 @@ class PlanRequest:
     canary: bool = False
     categories: tuple[tuple[str, Category], ...] = ()
     strategies: tuple[tuple[str, Strategy], ...] = ()
+    launch: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 ALL = f"{DAYS[0]}...{DAYS[-1]}"
+LAUNCH: dict[str, Any] = {"dagster/backfill": "b1"}
+"""Runs that belong to one launch: a run, and what re-executes it."""
 AUDITS = {
     *("unique_grain", "amount_not_negative", "amount_is_usual", "not_null_ds", "not_null_shop"),
 }
@@ -48,9 +50,9 @@ def test_a_single_partition_is_filled_audited_and_told_once(shop: Shop):
     assert found.keys() == AUDITS | {f"published_{name}" for name in AUDITS}
 
 
-def test_a_range_tells_every_cell_once_empty_ones_too_and_the_next_run_skips_them(shop: Shop):
-    first = shop.fill("toy.sales", cells=ALL)
-    again = shop.fill("toy.sales", cells=ALL, spark=NoSpark(spark_config={}))
+def test_a_range_tells_every_cell_once_empty_ones_too_and_a_re_execution_skips_them(shop: Shop):
+    first = shop.fill("toy.sales", cells=ALL, **LAUNCH)
+    again = shop.fill("toy.sales", cells=ALL, spark=NoSpark(spark_config={}), **LAUNCH)
 
     assert first.success
     assert again.success
@@ -94,7 +96,7 @@ def test_every_grain_is_filled_from_what_it_reads(shop: Shop):
 def test_a_failing_blocking_audit_keeps_the_good_batches_and_says_what_is_wrong(shop: Shop):
     shop.sell("2024-02-01", "north", -1000)
 
-    result = shop.fill("toy.sales", "toy.sales_of_three_days", cells=ALL)
+    result = shop.fill("toy.sales", "toy.sales_of_three_days", cells=ALL, **LAUNCH)
 
     assert not result.success
     assert sorted(map(str, keys(result, "toy.sales"))) == list(DAYS[:4])
@@ -107,7 +109,7 @@ def test_a_failing_blocking_audit_keeps_the_good_batches_and_says_what_is_wrong(
     assert found["amount_is_usual"].passed
 
     shop.correct("2024-02-01")
-    again = shop.fill("toy.sales", cells=ALL)
+    again = shop.fill("toy.sales", cells=ALL, **LAUNCH)
 
     assert again.success
     said = {key: "skipped" in metadata for key, metadata in told(again, "toy.sales")}
@@ -117,14 +119,14 @@ def test_a_failing_blocking_audit_keeps_the_good_batches_and_says_what_is_wrong(
 def test_a_failing_warning_is_shown_and_stops_nothing(shop: Shop):
     shop.sell("2024-02-01", "east", 5000)
 
-    result = shop.fill("toy.sales", cells=ALL)
+    result = shop.fill("toy.sales", cells=ALL, **LAUNCH)
 
     assert result.success
     assert len(keys(result, "toy.sales")) == len(DAYS)
     found = checks(result, "toy.sales")["amount_is_usual"]
     assert not found.passed
     assert found.severity is dg.AssetCheckSeverity.WARN
-    again = checks(shop.fill("toy.sales", cells=ALL), "toy.sales")["amount_is_usual"]
+    again = checks(shop.fill("toy.sales", cells=ALL, **LAUNCH), "toy.sales")["amount_is_usual"]
     assert not again.passed  # a skipped cell is still told of
 
 
@@ -138,13 +140,14 @@ def test_a_cell_whose_input_lacks_fails_with_the_name_of_what_it_waits_for(shop:
     assert "2024-01-29: waits for toy.sales" in failure(result)
 
 
-def test_a_published_cell_that_was_overtaken_is_observed_and_not_rewritten(shop: Shop):
-    shop.fill("toy.sales_of_three_days", "toy.sales", cells=ALL)
+def test_a_stale_cell_that_its_launch_built_is_observed_and_not_rewritten(shop: Shop):
+    shop.fill("toy.sales_of_three_days", "toy.sales", cells=ALL, **LAUNCH)
     before = published(shop, "toy.sales_of_three_days", "string(ds)", "int(amount)")
     shop.sell("2024-02-03", "north", 5)
     shop.refresh("toy.sales", "2024-02-03")
 
-    result = shop.fill("toy.sales_of_three_days", cells=ALL, spark=NoSpark(spark_config={}))
+    nothing = NoSpark(spark_config={})
+    result = shop.fill("toy.sales_of_three_days", cells=ALL, spark=nothing, **LAUNCH)
 
     assert result.success, failure(result)
     [(key, said)] = observed(result, "toy.sales_of_three_days")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 
-from backfill_assets.orchestration.assets import _root
+from backfill_assets.orchestration.launches import launch_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
 def instance() -> Iterator[dg.DagsterInstance]:
     with dg.DagsterInstance.ephemeral() as found:
         yield found
-
-
-def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
-    context: Any = SimpleNamespace(run=run, instance=instance)
-    return _root(cast("dg.AssetExecutionContext", context))
 
 
 def a_run(instance: dg.DagsterInstance, root: str | None = None, **tags: str) -> dg.DagsterRun:

@@ -1,0 +1,147 @@
+"""Published cells that a person launches by hand: a plan of their own, waiting at its gate.
+
+A protected environment neither refuses such a launch nor publishes it. All runs of one launch serve
+one plan: the first run makes it, over everything that the launch targets, and applies it, for Dagster
+launches no run that reads cells which a run before it did not publish. Where nothing turns out
+different there is no history to change, and the plan is promoted by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Unpack
+
+from backfill_assets.execution.apply import applied
+from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.plan_state import make_plan
+from backfill_assets.execution.promotion import promote
+from backfill_assets.execution.refusals import PlanConflictError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan_json import read_plan
+from backfill_assets.planning.request import PlanRequest, Restatement
+from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.state.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What became of a model's published cells in a launch by hand.
+
+    Attributes:
+        plan_id: the launch's plan.
+        cells: those of the model that it builds again.
+        left: those that could not be built.
+        promoted: whether the plan is published: nothing was different.
+    """
+
+    plan_id: str
+    cells: IntervalSet
+    left: IntervalSet
+    promoted: bool
+
+
+def published_before(run: RunContext, name: str) -> IntervalSet:
+    """Give a model's cells that others than this launch have published, where that is protected."""
+    if not run.environment.protected:
+        return IntervalSet.empty()
+    state = run.view().models.get(name)
+    if state is None:
+        return IntervalSet.empty()
+    built = run.store.built_by(state.pointer.version, state.pointer.delta_version)
+    own = IntervalSet.of(cell for cell, one in built.items() if one.root_id == run.root_id)
+    return state.ready - own
+
+
+def rebuild_by_hand(
+    run: RunContext, name: str, targets: Mapping[str, IntervalSet], **means: Unpack[Means]
+) -> Rebuilt:
+    """Build a model's published cells again in the launch's plan.
+
+    Args:
+        run: the protected environment; its root id is the launch.
+        name: the model that the answer is about.
+        targets: by model, the published cells of everything that the launch is about.
+        means: who does it, and with what.
+
+    Raises:
+        PlanConflictError: an open plan of somebody else is at work on these cells.
+    """
+    op = Operation(store=run.store, loaded=run.graph, plan=_plan(run, targets, means), **means)
+    cells = _planned(op.plan, name)
+    if op.store.plan(op.plan_id).status is PlanStatus.BUILT:
+        return Rebuilt(op.plan_id, cells, IntervalSet.empty(), promoted=False)
+    try:
+        left = applied(op).left
+    except PlanConflictError:
+        op.store.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
+        raise
+    left_here = left.get(name, IntervalSet.empty())
+    return Rebuilt(op.plan_id, cells, left_here, promoted=_promoted(op))
+
+
+def _plan(run: RunContext, targets: Mapping[str, IntervalSet], means: Means) -> Plan:
+    """Find the launch's plan, or make it."""
+    found = _of_launch(run.store, run.root_id)
+    if found is not None:
+        return found
+    request = PlanRequest(
+        environment=run.environment.name,
+        asked_by=means["who"],
+        reason=means.get("why", ""),
+        launch=run.root_id,
+        restate=tuple(one for name in targets for one in _restated(run, name, targets[name])),
+        select=tuple(f"{name}+" for name in targets),
+        skip_upstream=True,
+    )
+    return make_plan(run.store, run.graph, request, clock=run.clock, data_root=run.data_root)
+
+
+def _of_launch(store: Store, launch: str) -> Plan | None:
+    for stored in store.plans(statuses=(PlanStatus.PROPOSED, *OPEN)):
+        plan = read_plan(stored.content)
+        if plan.request.launch == launch:
+            return plan
+    return None
+
+
+def _restated(run: RunContext, name: str, cells: IntervalSet) -> Iterator[Restatement]:
+    model = run.graph.model(name)
+    if model.cadence.start is None:
+        yield Restatement(name)
+        return
+    yield from (_stretch(model, one) for one in cells)
+
+
+def _stretch(model: Model, cells: Interval) -> Restatement:
+    return Restatement(model.name, cells.start.isoformat(), cells.end.isoformat())
+
+
+def _planned(plan: Plan, name: str) -> IntervalSet:
+    found = plan.model(name)
+    return IntervalSet.empty() if found is None else found.certain
+
+
+def _promoted(op: Operation) -> bool:
+    """Promote a plan that is built and changes nothing."""
+    if op.store.plan(op.plan_id).status is not PlanStatus.BUILT or _differs(op):
+        return False
+    promote(replace(op, why="nothing is different"))
+    return True
+
+
+def _differs(op: Operation) -> bool:
+    built, published = workspace_name(op.plan_id), op.plan.environment
+    return any(
+        op.store.content_at_pin(built, one.model, one.cells)
+        != op.store.content_at_pin(published, one.model, one.cells)
+        for one in op.plan.models
+    )

@@ -1,0 +1,70 @@
+"""Launches: what a person asked for at once, over however many runs Dagster makes of it."""
+
+from collections.abc import Iterator, Mapping
+
+import dagster as dg
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.graph import Graph
+from backfill_assets.orchestration.metadata import asset_key
+from backfill_assets.orchestration.partitions import cells_of, partitions_of
+
+_BACKFILL_TAGS = ("dagster/root_backfill_id", "dagster/backfill")
+
+
+def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
+    """Give the id that a launch shares with everything that re-executes it.
+
+    A run that is re-executed after its backfill has ended no longer names the backfill; the run that
+    it goes back to does.
+    """
+    for one in _runs(instance, run):
+        for tag in _BACKFILL_TAGS:
+            if tag in one.tags:
+                return one.tags[tag]
+    return run.root_run_id or run.run_id
+
+
+def targets(context: dg.AssetExecutionContext, graph: Graph) -> dict[str, IntervalSet]:
+    """Give the cells that a launch targets, by model: of its whole backfill, or of its one run."""
+    keys = _of_backfill(context)
+    if keys is None:
+        selected = context.run.asset_selection or context.job_def.asset_layer.selected_asset_keys
+        keys = {key: _keys_of_run(context, graph, key) for key in selected}
+    models = {asset_key(name): name for name in graph.order}
+    found = {
+        models[key]: cells_of(graph.models[models[key]].cadence, list(names))
+        for key, names in keys.items()
+        if key in models
+    }
+    return {name: found[name] for name in graph.order if found.get(name)}
+
+
+def _of_backfill(context: dg.AssetExecutionContext) -> Mapping[dg.AssetKey, list[str]] | None:
+    """Read what the backfill targets that this run, or the one it goes back to, belongs to."""
+    for run in _runs(context.instance, context.run):
+        tag = run.tags.get("dagster/backfill")
+        backfill = context.instance.get_backfill(tag) if tag else None
+        if backfill is None or not backfill.is_asset_backfill:
+            continue
+        subset = backfill.get_asset_backfill_data(context.repository_def.asset_graph).target_subset
+        partitioned = {
+            key: list(one.get_partition_keys())
+            for key, one in subset.partitions_subsets_by_asset_key.items()
+        }
+        return {**partitioned, **{key: [] for key in subset.non_partitioned_asset_keys}}
+    return None
+
+
+def _keys_of_run(context: dg.AssetExecutionContext, graph: Graph, key: dg.AssetKey) -> list[str]:
+    name = ".".join(key.path)
+    if name not in graph.models or partitions_of(graph.models[name].cadence) is None:
+        return []
+    partitioned = context.has_partition_key or context.has_partition_key_range
+    return list(context.partition_keys) if partitioned else []
+
+
+def _runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[dg.DagsterRun]:
+    yield run
+    if run.root_run_id and (found := instance.get_run_by_id(run.root_run_id)):
+        yield found
