@@ -285,7 +285,11 @@ def test_a_plan_for_prod_takes_over_what_dev_has_built_and_dev_goes_on_reading_i
     plan.new_version("orders")
     plan.open()
     assert store.owner("orders__v2") == plan.workspace
-    assert store.view(plan.workspace).models["orders"].own == cells((0, 3))
+    (run,) = store.view(plan.workspace).models["orders"].runs
+    assert (run.interval, run.own) == (days(0, 3), True)
+    opened = store.environment(plan.workspace).opened
+    assert opened is not None
+    assert run.changed_at.row_set == opened + 1, "nobody in prod has read it before"
     plan.fill("orders", 3, 5)
     assert store.view("dev").ready("orders") == cells((0, 3))
     with pytest.raises(VersionOwnedElsewhereError, match="plan:p2"):
