@@ -87,7 +87,7 @@ def applied(op: Operation) -> Applied:
     if _publishes_nothing(plan):
         return _filled(op, events)
     open_workspace(op, op.environment())
-    run = replace(op.workspace(), until=plan.until, fills=EMPTY if plan.request.empty else GAP)
+    run = replace(op.workspace(), until=plan.until, fills=_fills(plan))
     events |= _run(
         op, run, {one.model: one.cells for one in plan.models if one.build in BUILT_APART}
     )
@@ -119,7 +119,13 @@ def _fill_gaps(op: Operation) -> dict[str, tuple[Event, ...]]:
     cells = {one.model: one.cells for one in op.plan.models if one.build is Build.GAP_FILL}
     if not cells:
         return {}
-    return _run(op, replace(op.environment(), until=op.plan.until), cells)
+    run = replace(op.environment(), until=op.plan.until, fills=_fills(op.plan))
+    return _run(op, run, cells)
+
+
+def _fills(plan: Plan) -> str:
+    """Say why gaps are filled: to hold their rows, or to hold none."""
+    return EMPTY if plan.request.empty else GAP
 
 
 def _run(

@@ -20,11 +20,11 @@ from backfill_assets.execution.opening_batch import open_when_free
 from backfill_assets.execution.stopwatch import Stopwatch
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.snapshots.batch import BatchCommit, CommittedCell
+from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.warehouse.commit import Ticket
 from backfill_assets.warehouse.computed import computed_batch
-from backfill_assets.warehouse.inputs import compute
+from backfill_assets.warehouse.inputs import compute, no_rows
 from backfill_assets.warehouse.session import batch_session
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     inputs = batch_inputs(run, model, opened)
     target = target_table(run, model, run.pointer(model))
     session = batch_session(run.spark())
-    rows_from = run.rows_from or compute
+    rows_from = no_rows if request.reason == EMPTY else run.rows_from or compute
     with computed_batch(
         session, model, opened, inputs, target=target, now=started_at, rows_from=rows_from
     ) as batch:

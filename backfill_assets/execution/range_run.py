@@ -20,6 +20,7 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.batching import batches
 from backfill_assets.planning.needs_work import Work, needs_work
+from backfill_assets.snapshots.batch import EMPTY
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -113,7 +114,8 @@ def _held_up(
 ) -> Iterator[tuple[Event, IntervalSet]]:
     """Tell which cells can't be filled now, and why: a source's, or those behind such a gap."""
     published = _published(run, model)
-    for held in cells_held(run, model, todo):
+    # Cells that are recorded as empty need no rows of any source.
+    for held in cells_held(run, model, todo if run.fills != EMPTY else work.refresh & todo):
         if held.error is None:
             # What is published and has no rows any more becomes empty when it is built again.
             if waiting := (held.cells & todo) - published:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.execution.events import Waiting
+from backfill_assets.execution import batch_run
+from backfill_assets.execution.events import Failed, Waiting
 from backfill_assets.execution.frozen_code import CodeChangedError
 from backfill_assets.execution.refusals import (
     EditedPlanError,
@@ -27,6 +28,7 @@ from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
+from backfill_assets_tests.execution.dying import before
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.test_plans import (
     CADENCE,
@@ -164,7 +166,7 @@ def test_dev_reads_what_prod_reads_and_changes_nothing_of_it(world: World, plans
     old, more = (a_graph(*graph.models.values(), other) for graph in (OLD, MORE))
     world.land(a_source(), *ROWS)
     world.fill(old)
-    before = world.store.pointers(PROD), world.store.view(PROD).models
+    saw = world.store.pointers(PROD), world.store.view(PROD).models
     world.store.save_environment(Environment("dev", protected=False, follows=PROD))
     plans.published(more, "dev")
     world.land(a_source(), *changed(row(8, 1, 99.0)))
@@ -172,7 +174,7 @@ def test_dev_reads_what_prod_reads_and_changes_nothing_of_it(world: World, plans
     world.environment = "dev"
     assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
     assert [int(one) for _, one in world.rows("web.other", "ds", "cost")] == [7, 99, 9, 10]
-    assert (world.store.pointers(PROD), world.store.view(PROD).models) == before
+    assert (world.store.pointers(PROD), world.store.view(PROD).models) == saw
 
 
 def test_dev_leaves_gaps_of_prods_tables_to_prod(world: World, plans: Plans):
@@ -217,3 +219,48 @@ def test_an_hourly_model_is_planned_and_promoted_while_it_is_filled(world: World
     hour_passes()
     assert world.rows(VISITS, "id", "double") == [(n, 2 * n) for n in range(5)]
     assert plans.make(new).is_empty
+
+
+def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    plan = plans.make(MORE)
+    plans.apply(MORE, plan)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    world.fill(OLD, VISITS)
+    before(batch_run, "audited", lambda: plans.promote(MORE, plan), monkeypatch)
+    (failed,) = ended(world.fill(MORE, COSTS)[COSTS], Failed)
+    assert VISITS in failed.error
+    assert len(world.rows(COSTS, "ds", "total")) == 4
+    assert told(world.fill(MORE)[COSTS]) == ["committed", "skipped"]
+    assert len(world.rows(COSTS, "ds", "total")) == 5
+
+
+def test_a_new_model_that_an_open_plan_brings_is_left_to_that_plan(world: World, plans: Plans):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
+    plan = plans.make(more)
+    plans.apply(more, plan)
+    (waiting,) = ended(world.fill(more, "web.other")["web.other"], Waiting)
+    assert plan.plan_id in waiting.upstream
+    plans.promote(more, plan)
+    assert told(world.fill(more, "web.other")["web.other"]) == ["skipped"]
+
+
+def test_an_empty_backfill_records_cells_without_computing_them(world: World, plans: Plans):
+    graph = a_graph(visits(), costs(), sources=[a_source(when_empty="wait")])
+    world.land(a_source(), *ROWS[2:])
+    world.fill(graph)
+    assert world.ready(graph, VISITS) == "2024-01-09..2024-01-10 (2)"
+    plan = plans.make(graph, empty=True, reason="the source begins on the 9th")
+    plans.apply(graph, plan)
+    if plan.gates:
+        plans.promote(graph, plan)
+    assert world.ready(graph, VISITS) == "2024-01-07..2024-01-10 (4)"
+    assert [ds for ds, _ in world.rows(VISITS, "ds", "id")] == [on(9), on(10)]
+    reasons = {one.reason for one in world.store.batches(model=VISITS) if one.plan_id}
+    assert reasons == {"empty"}
