@@ -90,6 +90,7 @@ def _commit(
             CommittedCell(one.cell, one.content) for one in records if one.cell in rewrite.cells
         ),
         audits=(),
+        emptied=rewrite.emptied,
     )
 
 
