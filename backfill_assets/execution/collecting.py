@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backfill_assets.execution.table_turn import reconcile, take
 from backfill_assets.state.collecting import VersionNeededError
@@ -18,6 +18,7 @@ from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.snapshots.environment import Environment, Pointer
@@ -105,21 +106,40 @@ def _vacuumed(
         path = run.store.version_path(version)
         if oldest < 0 or head(path) < 0:
             continue
-        lock = take(run, version, run.run_id)
-        try:
-            reconcile(run, lock)
-            found = _vacuum(run, path, oldest, grace, dry_run=dry_run)
-        finally:
-            run.store.release_commit_lock(lock)
+        gone = _Vacuum(path, oldest, run.clock(), grace)
+        found = gone.look() if dry_run else _alone(run, version, gone)
         if found.files:
             yield found
 
 
-def _vacuum(
-    run: RunContext, path: str, oldest: int, grace: timedelta, *, dry_run: bool
-) -> Vacuumed:
-    spark: Any = run.spark()
-    return vacuum(spark, path, keep_from=oldest, now=run.clock(), grace=grace, dry_run=dry_run)
+@dataclass(frozen=True, slots=True)
+class _Vacuum:
+    """A table, and the oldest version of it that somebody needs."""
+
+    path: str
+    oldest: int
+    now: datetime
+    grace: timedelta
+
+    def look(self) -> Vacuumed:
+        return vacuum(
+            self.path, keep_from=self.oldest, now=self.now, grace=self.grace, dry_run=True
+        )
+
+    def run(self) -> Vacuumed:
+        return vacuum(
+            self.path, keep_from=self.oldest, now=self.now, grace=self.grace, dry_run=False
+        )
+
+
+def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:
+    """Vacuum under the table's commit lock: files of a commit on its way are in no log yet."""
+    lock = take(run, version, run.run_id)
+    try:
+        reconcile(run, lock)
+        return gone.run()
+    finally:
+        run.store.release_commit_lock(lock)
 
 
 def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:

@@ -6,11 +6,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from deltalake import DeltaTable
 
+from backfill_assets.execution.collecting import collect, what_to_collect
 from backfill_assets.execution.going_back import (
     LaterPlanError,
     NothingToTakeBackError,
     RollbackExpiredError,
+    abandon_plan,
     rollback_plan,
     undo_plan,
 )
@@ -116,3 +119,26 @@ def test_where_the_promise_has_passed_the_restating_plan_is_named(world: World, 
         rollback_plan(world.store, OLD, plan, **plans.means())
     assert Restatement(VISITS, "2024-01-08", "2024-01-08") in refused.value.request.restate
     assert on(8)
+
+
+def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
+    world: World, plans: Plans
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    old, promise = world.path(VISITS), timedelta(days=30)
+    plans.published(MORE)
+    given_up = plans.make(MORE, restate=(Restatement(COSTS),))
+    plans.apply(MORE, given_up)
+    abandon_plan(world.store, MORE, given_up, **plans.means())
+    run = world.open(MORE)
+    found = what_to_collect(run, promise)
+    assert [one.model for one in found.tables] == [COSTS]
+    assert found == what_to_collect(run, promise)
+    assert collect(run, promise).tables[0].made_by == given_up.plan_id
+    assert DeltaTable.is_deltatable(old)
+    world.clock.now += timedelta(days=31)
+    assert [one.model for one in collect(run, promise).tables] == [VISITS]
+    assert not DeltaTable.is_deltatable(old)
+    assert totals(world) == [7, 8, 9, 10]
+    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
