@@ -20,6 +20,8 @@ from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
 from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication
 from backfill_assets.state.promotions import PromotionPendingError
+from backfill_assets.state.publishing import PointerMovedError
+from backfill_assets.state.versions import VersionCollectingError
 from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
@@ -144,7 +146,11 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         seen=prepared.seen,
         pins=prepared.pins,
     )
-    return run.store.publish(publication, locks.values())
+    try:
+        return run.store.publish(publication, locks.values())
+    except (PointerMovedError, VersionCollectingError):
+        _give_up(run, intent, locks)
+        raise
 
 
 def _give_up(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -> None:
