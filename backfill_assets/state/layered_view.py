@@ -12,7 +12,7 @@ from backfill_assets.intervals.interval import Interval, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.content import ChangedAt, Content
-from backfill_assets.snapshots.restamp import against
+from backfill_assets.snapshots.restamp import NEVER_READ, against
 from backfill_assets.snapshots.state_view import ReadyRun
 from backfill_assets.state.cells import reached
 from backfill_assets.state.layers import layers_of
@@ -29,7 +29,10 @@ _RECORDS = READY_RECORDS.c
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One ready cell, its stamps and content as canonical text: equal values are equal text."""
+    """One ready cell, its stamps and content as canonical text: equal values are equal text.
+
+    `unread` is empty but in a workspace's own cells: see `ReadyRun`.
+    """
 
     starts: int
     ends: int
@@ -38,6 +41,7 @@ class Cell:
     changed_at: str
     content: str
     layer: int
+    unread: str = ""
 
 
 def cells_at(
@@ -97,12 +101,16 @@ def _of_table(
 
 def _told(own: Cell, published: Cell | None, floor: int) -> Cell:
     if published is not None and published.content == own.content:
-        return replace(own, changed_at=published.changed_at)
+        return replace(own, changed_at=published.changed_at, unread=published.changed_at)
     there = None
     if published is not None:
         there = _content(published.content), _stamps(published.changed_at)
-    stamps = against(there, (_content(own.content), _stamps(own.changed_at)), floor)
-    return replace(own, changed_at=dumps(stamps))
+    held = (_content(own.content), _stamps(own.changed_at))
+    return replace(
+        own,
+        changed_at=dumps(against(there, held, floor)),
+        unread=dumps(against(there, held, NEVER_READ)),
+    )
 
 
 def _joined(cells: Iterable[Cell]) -> Iterator[Cell]:
@@ -119,15 +127,17 @@ def _joined(cells: Iterable[Cell]) -> Iterator[Cell]:
 
 
 def _alike(one: Cell, other: Cell) -> bool:
-    return (one.batch_id, one.built_at, one.changed_at, one.layer) == (
-        other.batch_id, other.built_at, other.changed_at, other.layer,
+    return (one.batch_id, one.built_at, one.changed_at, one.layer, one.unread) == (
+        other.batch_id, other.built_at, other.changed_at, other.layer, other.unread,
     )  # fmt: skip
 
 
 def _run(cell: Cell, *, own: bool) -> ReadyRun:
     interval = Interval(instant_of(cell.starts), instant_of(cell.ends))
     stamps = _stamps(cell.changed_at)
-    return ReadyRun(interval, cell.built_at, stamps, cell.batch_id, own and cell.layer == 0)
+    unread = _stamps(cell.unread) if cell.unread else None
+    mine = own and cell.layer == 0
+    return ReadyRun(interval, cell.built_at, stamps, cell.batch_id, mine, unread)
 
 
 @lru_cache(maxsize=4096)

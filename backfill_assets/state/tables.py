@@ -7,58 +7,13 @@ exactly these tables, which a test holds.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
-from backfill_assets.intervals.interval import EPOCH, in_utc
-from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.codec import dumps, loads
-from backfill_assets.models.content import ChangedAt, Content
-from backfill_assets.snapshots.environment import Layer, Pointer
-from backfill_assets.snapshots.ready import InputPin
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine import Dialect
+from backfill_assets.state.column_types import Instant, Value
 
 METADATA = sa.MetaData()
-_MICROSECOND = timedelta(microseconds=1)
-_STORED = (Content, ChangedAt, InputPin, IntervalSet, Layer, Pointer)
-
-
-class Instant(sa.TypeDecorator[datetime]):
-    """An aware instant, kept as epoch microseconds."""
-
-    impl = sa.BigInteger
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
-        """Write microseconds."""
-        del dialect
-        return None if value is None else (in_utc(value) - EPOCH) // _MICROSECOND
-
-    def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
-        """Read an instant in UTC."""
-        del dialect
-        return None if value is None else EPOCH + value * _MICROSECOND
-
-
-class Value(sa.TypeDecorator[Any]):
-    """A value of the core, kept as canonical JSON: equal values are equal text."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def process_bind_param(self, value: object, dialect: Dialect) -> str:
-        """Write JSON."""
-        del dialect
-        return dumps(value)
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> object:
-        """Read the value back."""
-        del dialect
-        return None if value is None else loads(value, _STORED)
 
 
 def _text(name: str, *, key: bool = False) -> sa.Column[Any]:
