@@ -1,21 +1,24 @@
-"""Reading: a model's published rows at a pin, without what only we need to know."""
+"""Reading: a model's published rows at their pins, without what only we need to know."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.warehouse.tables import snapshot_df
+from backfill_assets.warehouse.layers import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.tables import Table
 
-def read_pinned(spark: SparkSession, path: str, delta_version: int) -> DataFrame:
-    """Read a table at a pin, `_cell` left out.
+
+def read_pinned(spark: SparkSession, model: Model, table: Table) -> DataFrame:
+    """Read a model at its pins, layers included, `_cell` left out.
 
     Raises:
-        PinGoneError: that version can't be read any more.
-        CorruptTableError: the log is damaged.
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
     """
-    return snapshot_df(spark, path, delta_version).drop(CELL_COLUMN)
+    return rows_of(spark, model, table).drop(CELL_COLUMN)

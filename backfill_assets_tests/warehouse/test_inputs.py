@@ -136,11 +136,11 @@ def test_sql_and_functions_compute_over_the_same_inputs(spark: SparkSession, tmp
 def test_readers_do_not_see_the_cell_column(spark: SparkSession, tmp_path: Path):
     path = str(tmp_path / "sales")
     upstream(spark, path)
-    assert read_pinned(spark, path, 1).columns == ["ds", "shop", "amount"]
+    assert read_pinned(spark, sales(), Table(path, 1)).columns == ["ds", "shop", "amount"]
 
 
 def test_a_pin_that_is_gone_is_named(spark: SparkSession, tmp_path: Path):
     path = str(tmp_path / "sales")
     upstream(spark, path)
     with pytest.raises(PinGoneError, match="fill the cells"):
-        read_pinned(spark, path, 99)
+        read_pinned(spark, sales(), Table(path, 99))
