@@ -173,11 +173,10 @@ def _overtaken(
     model, theirs = reader.model, reader.graph.node(upstream.name).cadence
     whole = theirs.unit is Unit.WHOLE
     for run in newer:
-        stamp = run.changed_at.latest(columns)
         readers = cells_reading(model.cadence, upstream, theirs, IntervalSet.of([run.interval]))
         if whole:
             readers &= _reopened(model, upstream, reader.ready)
-        cells = reader.built_before(stamp, readers, run)
+        cells = reader.built_before(run, readers, columns)
         if cells:
             yield run, cells
 
@@ -209,14 +208,26 @@ class _Reader:
             return min(run.built_at, self.opened)
         return run.built_at
 
-    def built_before(self, stamp: int, cells: IntervalSet, newer: ReadyRun) -> IntervalSet:
+    def built_before(
+        self, newer: ReadyRun, cells: IntervalSet, columns: frozenset[str] | None
+    ) -> IntervalSet:
         """Those of the cells that are of an older build, and not of the same batch."""
         return IntervalSet.union_all(
             IntervalSet.of([run.interval]).within(start, end)
             for start, end in cells.pairs()
             for run in self._touching(start, end)
-            if self.built_at(run, own=newer.own) < stamp and run.batch_id != newer.batch_id
+            if self._is_older(run, newer, columns) and run.batch_id != newer.batch_id
         )
+
+    def _is_older(self, run: ReadyRun, newer: ReadyRun, columns: frozenset[str] | None) -> bool:
+        """Whether a run was built before what it reads of another one changed.
+
+        The environment may build a cell while a workspace is open, from cells that the workspace
+        has built as well: where these hold what is published, it has read them.
+        """
+        if not run.own and newer.unread is not None:
+            return run.built_at < newer.unread.latest(columns)
+        return self.built_at(run, own=newer.own) < newer.changed_at.latest(columns)
 
     def _touching(self, start: int, end: int) -> Iterator[ReadyRun]:
         first = max(bisect_right(self.starts, start) - 1, 0)

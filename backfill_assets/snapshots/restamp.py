@@ -9,6 +9,9 @@ from backfill_assets.models.content import ChangedAt, changed_at
 if TYPE_CHECKING:
     from backfill_assets.models.content import Content
 
+NEVER_READ = 2**62
+"""A number that no counter reaches."""
+
 _NEW = -1
 
 

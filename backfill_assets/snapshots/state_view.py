@@ -28,6 +28,9 @@ class ReadyRun:
         batch_id: the batch that built them.
         own: whether the environment's own table holds them; False for cells that it reads through
             another environment's pointer or from a table under its own.
+        unread: of a workspace's own cells: when their content last changed for cells that the
+            environment has built: what differs from the published content, they have never read.
+            None where nothing is told apart.
     """
 
     interval: Interval
@@ -35,6 +38,7 @@ class ReadyRun:
     changed_at: ChangedAt
     batch_id: str
     own: bool = True
+    unread: ChangedAt | None = None
 
 
 @dataclass(frozen=True)
