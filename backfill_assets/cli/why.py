@@ -22,6 +22,9 @@ from backfill_assets.planning.explain import why as explain
 if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
 
+_ROUTINE = ("gap", "refresh")
+"""Reasons of batches of which there is no more to tell than that they built the cell."""
+
 
 def why(
     model: Annotated[str, typer.Argument(help="Such as marketing.campaign_performance.")],
@@ -46,10 +49,11 @@ def why(
         asked = cells_asked(cadence, interval)
         view, naming = run.view(), naming_of(run.graph)
         reasons = explain(run.graph, view, model, asked, now=run.clock(), reads=run.reads)
+        runs = run.pointer(run.graph.model(model)).fingerprint
         built = [
             one
             for one in origins(run.store, naming, view, model, IntervalSet.of([asked]))
-            if one.plan_id or one.fingerprint != run.pointer(run.graph.model(model)).fingerprint
+            if one.plan_id or one.fingerprint != runs or one.reason not in _ROUTINE
         ]
     if as_json:
         print_json([*map(asdict, reasons), *({**asdict(one), "branch": "origin"} for one in built)])

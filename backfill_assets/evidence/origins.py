@@ -31,6 +31,7 @@ class Origin:
         batch_id: the batch that built them.
         plan_id: the plan that it served; None for a gap fill.
         fingerprint: the snapshot that it ran; empty when the batch is not known.
+        reason: why it ran; empty likewise.
         text: all of it in words.
     """
 
@@ -38,6 +39,7 @@ class Origin:
     batch_id: str
     plan_id: str | None
     fingerprint: str
+    reason: str
     text: str
 
 
@@ -71,9 +73,9 @@ def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> 
         row = store.batch(batch_id)
     except UnknownBatchError:
         text = f"batch {batch_id}, of which only the table's own log knows"
-        return Origin(cells, batch_id, None, "", text)
+        return Origin(cells, batch_id, None, "", "", text)
     text = f"{_built(row)}{_let_in(store, row)}{_definition(store, row, pointer)}"
-    return Origin(cells, batch_id, row.plan_id, row.fingerprint, text)
+    return Origin(cells, batch_id, row.plan_id, row.fingerprint, row.reason, text)
 
 
 def _built(row: BatchRow) -> str:
