@@ -35,7 +35,7 @@ def steps_back(op: Operation, moves: list[PointerMove], *, only_cells: bool) -> 
     owed = _stale_then(op, moves)
     found: list[Step] = []
     for one in moves:
-        if one.old is None:
+        if one.old is None or is_dropped(op.plan.environment, one):
             continue
         at, wrong = pointers.get(one.model), owed.get(one.model, _NONE) | one.stale_before
         if at is None or at.version != one.old.version:
@@ -44,6 +44,11 @@ def steps_back(op: Operation, moves: list[PointerMove], *, only_cells: bool) -> 
         else:
             found.append(_brought_back(op, one, at, wrong, only_cells=only_cells))
     return tuple(found)
+
+
+def is_dropped(environment: str, move: PointerMove) -> bool:
+    """Whether going back leaves no pointer: the model was new, or another environment's is followed."""
+    return move.old is None or move.old.environment != environment
 
 
 def _pointed_back(old: Pointer, at: Pointer | None, owed: IntervalSet) -> Step:

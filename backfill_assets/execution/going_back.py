@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NoReturn, Unpack
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.execution.back_steps import steps_back
+from backfill_assets.execution.back_steps import is_dropped, steps_back
 from backfill_assets.execution.leftover import as_text
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.publishing import Prepared, finish_publication, publish
@@ -248,7 +248,7 @@ def _is_ours(op: Operation, version: str) -> bool:
 def _prepared(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> Prepared:
     view = op.store.view(op.plan.environment)
     steps = steps_back(op, moves, only_cells=kind is PublicationKind.UNDO)
-    gone = tuple(one.model for one in moves if one.old is None)
+    gone = tuple(one.model for one in moves if is_dropped(op.plan.environment, one))
     pins = {name: one.pointer.delta_version for name, one in view.models.items()}
     return Prepared(steps, gone, op.who, op.why, view.counter, pins)
 

@@ -35,7 +35,7 @@ def open_old_versions(op: Operation, moves: list[PointerMove]) -> None:
         )
         for one in moves
         if one.old is not None and one.new is not None and one.old.version != one.new.version
-        if not one.old.under
+        if not one.old.under and one.old.environment == op.plan.environment
     )
     if models:
         op.store.open_workspace(

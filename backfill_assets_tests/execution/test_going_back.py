@@ -18,6 +18,7 @@ from backfill_assets.execution.going_back import (
     undo_plan,
 )
 from backfill_assets.planning.request import Restatement
+from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.execution.plans import Plans
@@ -142,3 +143,14 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     assert not DeltaTable.is_deltatable(old)
     assert totals(world) == [7, 8, 9, 10]
     assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
+
+
+def test_what_dev_takes_back_it_reads_from_prod_again(world: World, plans: Plans):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    world.store.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = plans.published(MORE, "dev")
+    undo_plan(world.store, MORE, plan, **plans.means())
+    assert world.store.own_pointers("dev") == {}
+    assert world.store.pointers("dev") == world.store.pointers(PROD)
+    assert not plans.make(MORE, "dev").is_empty
