@@ -165,6 +165,7 @@ def asked_text(request: PlanRequest) -> str:
         f"only rows where {request.where}" if request.where else "",
         f"nothing before {request.cutoff}" if request.cutoff else "",
         "canary first" * request.canary,
+        f"published cells launched by hand in {request.launch}" if request.launch else "",
         *(f"{model} is {category.value}" for model, category in request.categories),
         *(f"{model} by {strategy.value}" for model, strategy in request.strategies),
     )
