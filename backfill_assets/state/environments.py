@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.environment import Environment
-from backfill_assets.state.tables import ENVIRONMENTS, POINTERS
+from backfill_assets.state.tables import ENVIRONMENTS, OWED, POINTERS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -141,7 +141,8 @@ def drop_environment(connection: sa.Connection, name: str) -> None:
 
 
 def forget_environment(connection: sa.Connection, name: str) -> None:
-    """Remove an environment and its pointers, whatever it is."""
+    """Remove an environment, its pointers and what it alone owes, whatever it is."""
+    connection.execute(sa.delete(OWED).where(OWED.c.environment == name))
     connection.execute(sa.delete(POINTERS).where(POINTERS.c.environment == name))
     connection.execute(sa.delete(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name))
 

@@ -108,8 +108,8 @@ def _told(own: Cell, published: Cell | None, floor: int) -> Cell:
     held = (_content(own.content), _stamps(own.changed_at))
     return replace(
         own,
-        changed_at=dumps(against(there, held, floor)),
-        unread=dumps(against(there, held, NEVER_READ)),
+        changed_at=_as_text(against(there, held, floor)),
+        unread=_as_text(against(there, held, NEVER_READ)),
     )
 
 
@@ -143,6 +143,16 @@ def _run(cell: Cell, *, own: bool) -> ReadyRun:
 @lru_cache(maxsize=4096)
 def _stamps(text: str) -> ChangedAt:
     return _loaded(text)
+
+
+def _as_text(stamps: ChangedAt) -> str:
+    return _written(stamps.row_set, tuple(stamps.columns.items()))
+
+
+@lru_cache(maxsize=4096)
+def _written(row_set: int, columns: tuple[tuple[str, int], ...]) -> str:
+    """Write stamps; a batch's cells share theirs, and writing is most of the work."""
+    return dumps(ChangedAt(row_set, dict(columns)))
 
 
 def _content(text: str) -> Content:

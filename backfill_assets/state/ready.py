@@ -101,6 +101,16 @@ def records_within(
     return {each.cell: each for each in found if each.cell in within}
 
 
+def current_cells(connection: sa.Connection, version: str, within: IntervalSet) -> list[Interval]:
+    """Name those of these cells that have a record which nothing has replaced yet."""
+    if not within:
+        return []
+    wanted: sa.Select[Any] = sa.select(_RECORDS.starts, _RECORDS.ends).where(
+        _RECORDS.version == version, valid_at(None), reached(READY_RECORDS, within)
+    )
+    return [cell for row in connection.execute(wanted) if (cell := cell_of(row)) in within]
+
+
 def built_by(connection: sa.Connection, version: str, at: int | None) -> dict[Interval, Builder]:
     """Read who built each cell that is ready at a delta_version."""
     cell, run = [_RECORDS.starts, _RECORDS.ends], [BATCHES.c.root_id, BATCHES.c.run_id]
@@ -151,7 +161,7 @@ def replace_records(
     before = records_within(connection, commit.version, None, cells)
     after = _successors(commit, {**under, **before}, now)
     closed = [each.cell for each in after if each.cell in before]
-    gone = records_within(connection, commit.version, None, commit.emptied)
+    gone = current_cells(connection, commit.version, commit.emptied)
     close_records(connection, commit.version, [*closed, *gone], delta_version)
     open_records(connection, after, delta_version)
 

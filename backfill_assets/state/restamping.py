@@ -116,7 +116,7 @@ def _copied(connection: sa.Connection, move: Move, old: Pointer, number: int) ->
     ]
     cells = IntervalSet.of(each.cell for each in own)
     there = layers.records(connection, old, cells)
-    current = ready.records_within(connection, new.version, None, cells | move.emptied)
+    current = ready.current_cells(connection, new.version, cells | move.emptied)
     ready.close_records(connection, new.version, current, new.delta_version)
     ready.open_records(connection, _stamped(own, there, number), new.delta_version)
     return _told(own, there, move.emptied)
