@@ -8,8 +8,7 @@ was built on the data that goes is stale afterwards, by the one rule.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING, NoReturn, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.back_steps import is_dropped, steps_back
@@ -17,36 +16,25 @@ from backfill_assets.execution.leftover import as_text
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.publishing import Prepared, finish_publication, publish
 from backfill_assets.execution.undone_versions import carried_back, drop_carried, open_old_versions
-from backfill_assets.intervals.text import ranges_text
-from backfill_assets.planning.request import PlanRequest, Restatement
+from backfill_assets.execution.way_back import (
+    PROMISE,
+    moves_to_take_back,
+    refuse_expired,
+    refuse_later,
+)
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
-from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets.warehouse.spark_errors import PinGoneError
-from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import timedelta
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
-    from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.state.store import Store
-
-PROMISE = timedelta(days=30)
-"""How long the way back is kept open, unless the settings say otherwise."""
-
-
-class NothingToTakeBackError(BackfillAssetsError):
-    """A plan is not published, so that there is nothing to take back."""
-
-    def __init__(self, plan_id: str, status: PlanStatus) -> None:
-        self.plan_id, self.status = plan_id, status
-        super().__init__(
-            f"plan {plan_id} is {status.value}; only one that is promoted can be rolled back or undone"
-        )
 
 
 class PublishedPlanError(BackfillAssetsError):
@@ -57,37 +45,6 @@ class PublishedPlanError(BackfillAssetsError):
         super().__init__(
             f"plan {plan_id} is {status.value} and can't be abandoned any more; `backfill rollback "
             f"{plan_id}` brings back what was published before it"
-        )
-
-
-class LaterPlanError(BackfillAssetsError):
-    """A later plan has touched what would be taken back."""
-
-    def __init__(self, plan_id: str, later: Mapping[str, Mapping[str, str]]) -> None:
-        self.plan_id, self.later = plan_id, later
-        listed = "; ".join(
-            f"{one}: {', '.join(f'{model} {cells}' for model, cells in touched.items())}"
-            for one, touched in later.items()
-        )
-        super().__init__(
-            f"plan {plan_id} can't be taken back, later plans have changed the same: {listed}. Nothing "
-            "was changed; take those back first"
-        )
-
-
-class RollbackExpiredError(BackfillAssetsError):
-    """What was published before a plan is not kept any more.
-
-    Attributes:
-        request: the restating plan that does it instead.
-    """
-
-    def __init__(self, plan_id: str, why: str, request: PlanRequest) -> None:
-        self.plan_id, self.request = plan_id, request
-        asked = " ".join(f"--restate {one.name}:{one.start}..{one.end}" for one in request.restate)
-        super().__init__(
-            f"plan {plan_id} can't be taken back any more: {why}. Nothing was changed; build it anew "
-            f"with `backfill plan {request.environment} {asked}`"
         )
 
 
@@ -138,8 +95,8 @@ def rollback_plan(
         RollbackExpiredError: what was published before is not kept any more.
     """
     op = Operation(store=store, loaded=loaded, plan=plan, **means)
-    moves = _moves(op, promise)
-    _refuse_later(op, moves, cells_only=False)
+    moves = moves_to_take_back(op, promise)
+    refuse_later(op, moves, cells_only=False)
     return WentBack(op.plan_id, _publish(op, moves, PublicationKind.ROLLBACK))
 
 
@@ -155,8 +112,8 @@ def undo_plan(
         CarryOverError: days written since can't be computed with the old logic.
     """
     op = Operation(store=store, loaded=loaded, plan=plan, **means)
-    moves = _moves(op, promise)
-    _refuse_later(op, moves, cells_only=True)
+    moves = moves_to_take_back(op, promise)
+    refuse_later(op, moves, cells_only=True)
     open_old_versions(op, moves)
     carried = carried_back(op, moves)
     number = _publish(op, moves, PublicationKind.UNDO)
@@ -164,65 +121,6 @@ def undo_plan(
     if carried:
         op.tell("carried back", cells=as_text(op.environment().graph, carried), number=number)
     return WentBack(op.plan_id, number, carried)
-
-
-def _moves(op: Operation, promise: timedelta) -> list[PointerMove]:
-    """Read what a plan's promotion has moved, if the way back is still open."""
-    finish_publication(op.environment(), op.plan_id)
-    status = op.store.plan(op.plan_id).status
-    moves = [one for one in op.store.moves_of(op.plan_id) if one.kind is PublicationKind.PROMOTE]
-    if status is not PlanStatus.PROMOTED or not moves:
-        raise NothingToTakeBackError(op.plan_id, status)
-    if moves[0].at + promise < op.clock():
-        _refuse_expired(op, moves, f"it was promoted more than {promise.days} days ago")
-    for one in moves:
-        if one.old is not None and not _is_kept(op, one.old):
-            _refuse_expired(op, moves, f"the old table of {one.model} is not there any more")
-    return moves
-
-
-def _is_kept(op: Operation, old: Pointer) -> bool:
-    try:
-        return head(op.store.version_path(old.version)) >= old.delta_version
-    except UnknownVersionError:
-        return False
-
-
-def _refuse_expired(op: Operation, moves: list[PointerMove], why: str) -> NoReturn:
-    hulls = {one.model: one.cells.hull() for one in moves}
-    restate = tuple(
-        Restatement(name, hull.start.date().isoformat(), (hull.end - _INSTANT).date().isoformat())
-        for name, hull in hulls.items()
-        if hull is not None
-    )
-    request = PlanRequest(
-        environment=op.plan.environment, restate=restate, reason=f"in place of undoing {op.plan_id}"
-    )
-    raise RollbackExpiredError(op.plan_id, why, request)
-
-
-def _refuse_later(op: Operation, moves: list[PointerMove], *, cells_only: bool) -> None:
-    """Refuse when later plans, that are not taken back themselves, have touched the same."""
-    mine, later = {one.model: one for one in moves}, dict[str, dict[str, str]]()
-    for one in op.store.moves_in(op.plan.environment, moves[0].number):
-        own = mine.get(one.model)
-        if own is None or one.plan_id == op.plan_id or _is_taken_back(op, one.plan_id):
-            continue
-        same_table = _version(own.old) == _version(own.new) == _version(one.new)
-        touched = own.cells & one.cells
-        if touched or not (cells_only and same_table):
-            cadence = op.environment().graph.model(one.model).cadence
-            later.setdefault(one.plan_id, {})[one.model] = ranges_text(cadence, touched)
-    if later:
-        raise LaterPlanError(op.plan_id, later)
-
-
-def _is_taken_back(op: Operation, plan_id: str) -> bool:
-    return op.store.plan(plan_id).status in (PlanStatus.ROLLED_BACK, PlanStatus.UNDONE)
-
-
-def _version(pointer: object) -> str:
-    return getattr(pointer, "version", "")
 
 
 def _publish(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> int:
@@ -237,7 +135,7 @@ def _publish(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> 
     try:
         return publish(op.environment(), intent, lambda: _prepared(op, moves, kind))
     except PinGoneError:
-        _refuse_expired(op, moves, "files that hold the old cells are gone")
+        refuse_expired(op, moves, "files that hold the old cells are gone")
 
 
 def _is_ours(op: Operation, version: str) -> bool:
@@ -253,5 +151,4 @@ def _prepared(op: Operation, moves: list[PointerMove], kind: PublicationKind) ->
     return Prepared(steps, gone, op.who, op.why, view.counter, pins)
 
 
-_INSTANT = timedelta(microseconds=1)
 _WORKSPACE = "plan:"

@@ -9,13 +9,11 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets.execution.collecting import collect, what_to_collect
-from backfill_assets.execution.going_back import (
+from backfill_assets.execution.going_back import abandon_plan, rollback_plan, undo_plan
+from backfill_assets.execution.way_back import (
     LaterPlanError,
     NothingToTakeBackError,
     RollbackExpiredError,
-    abandon_plan,
-    rollback_plan,
-    undo_plan,
 )
 from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment

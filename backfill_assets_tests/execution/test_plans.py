@@ -103,10 +103,7 @@ def test_of_a_restated_month_only_the_readers_of_days_that_differ_are_built_agai
     plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-01", "2024-01-30"),))
     applied = plans.apply(graph, plan)
     done = ended(applied.events[COSTS], Committed)
-    assert (
-        text(graph, COSTS, (one.interval for one in done))
-        == FOUR
-    )
+    assert text(graph, COSTS, (one.interval for one in done)) == FOUR
     assert {name: world.pointer(name) for name in (VISITS, COSTS)} == before
     plans.promote(graph, plan)
     assert world.rows(COSTS, "ds", "total")[2] == (on(3), 4)
