@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.asking import confirm
 from backfill_assets.cli.output import counted, err, say
+from backfill_assets.cli.progress import shown
 from backfill_assets.cli.telling import tell_quietly
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def taken_back(
         confirm(effect, yes=yes)
     say(f"taking back {plan.plan_id}, run {at.run_id}", to=err)
     promise = timedelta(days=at.settings.promise_days)
-    back = operation(at.store, at.loaded.graph, plan, promise=promise, **at.means(why=why))
+    with shown(at.loaded.graph, {}) as listener:
+        means = at.means(listener, why)
+        back = operation(at.store, at.loaded.graph, plan, promise=promise, **means)
     tell_quietly(at, plan.environment)
     carried = {name: at.naming.ranges(name, cells) for name, cells in back.carried.items()}
     return {

@@ -79,11 +79,19 @@ class Tally:
 
     def line(self, seconds: float) -> str:
         """Say it in one line."""
-        minutes, rest = divmod(int(seconds), 60)
         done, all_ = sum(self.done.values()), sum(self.todo.values())
+        said = f"at work for {_clock(seconds)}"
+        if not all_:
+            return f"{said}: {self.at}" if self.at else said
         own = f"{self.done.get(self.at, 0):,} of {self.todo.get(self.at, 0):,}"
         at = f"{self.at} {own} cells; " if self.at else ""
-        return f"at work for {minutes}:{rest:02d}: {at}{done:,} of {all_:,} cells in all"
+        left = f", about {_clock(seconds * (all_ - done) / done)} left" if 0 < done < all_ else ""
+        return f"{said}: {at}{done:,} of {all_:,} cells in all{left}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02d}"
 
 
 @contextmanager

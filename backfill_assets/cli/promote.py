@@ -10,6 +10,7 @@ from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import counted, err, print_json, say
+from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.evidence.plan_life import next_commands
@@ -45,8 +46,9 @@ def promote(
         changed = len(found.models) + len(found.removed)
         _confirm(found, changed, yes=yes)
         say(f"promoting {found.plan_id}, run {at.run_id}", to=err)
-        means = at.means(why=reason or found.request.reason)
-        promoted = promote_plan(at.store, at.loaded.graph, found, **means)
+        with shown(at.loaded.graph, {}) as listener:
+            means = at.means(listener, reason or found.request.reason)
+            promoted = promote_plan(at.store, at.loaded.graph, found, **means)
         appended = _named(at, promoted)
         tell_quietly(at, found.environment)
     if as_json:

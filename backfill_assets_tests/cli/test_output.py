@@ -126,4 +126,11 @@ def test_a_heartbeat_says_what_is_at_work_and_how_far_all_is():
         Committed("toy.sales", "b1", cells[0], 0, dict.fromkeys(cells, NOTHING), (), 0, Timing())
     )
 
-    assert tally.line(125.0) == "at work for 2:05: toy.sales 3 of 7 cells; 3 of 31 cells in all"
+    assert tally.line(125.0) == (
+        "at work for 2:05: toy.sales 3 of 7 cells; 3 of 31 cells in all, about 19:26 left"
+    )
+
+
+def test_a_heartbeat_does_not_guess_before_anything_is_done_nor_where_nothing_is_counted():
+    assert Tally({"toy.sales": 7}).line(30.0) == "at work for 0:30: 0 of 7 cells in all"
+    assert Tally({}).line(65.0) == "at work for 1:05"
