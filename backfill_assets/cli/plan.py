@@ -9,7 +9,7 @@ import typer
 
 from backfill_assets.cli import plan_options as ask
 from backfill_assets.cli.exits import CHANGES
-from backfill_assets.cli.making import made
+from backfill_assets.cli.making import made, new_environment
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Markdown, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, say
@@ -102,9 +102,15 @@ def _tell(at: Operating, found: Plan, *, whole: bool, as_json: bool, markdown: b
             say(note, to=err, indent=2)
         say(f"{found.environment}: nothing to do: it runs what is loaded, and nothing is owed.")
     else:
-        show_plan(found, at.naming, after=_after(found), whole=whole)
+        show_plan(found, at.naming, after=_after(at, found), whole=whole)
 
 
-def _after(found: Plan) -> tuple[str, ...]:
+def _after(at: Operating, found: Plan) -> tuple[str, ...]:
     commands = next_commands(found.plan_id, PlanStatus.PROPOSED.value)
-    return ("Nothing has been written.", f"Next: {', or '.join(commands)}")
+    new = new_environment(at, found.environment)
+    made_by = f"{found.environment} does not exist yet: applying makes it, and it follows prod."
+    return (
+        *((made_by,) if new else ()),
+        "Nothing has been written.",
+        f"Next: {', or '.join(commands)}",
+    )

@@ -76,6 +76,9 @@ def test_a_new_environment_is_planned_for_without_being_made(backfill: Backfill)
 
     assert ended.lines[0].startswith("Plan p")
     assert " for dev_refunds (not protected)" in ended.lines[0]
+    assert ended.lines[-4] == (
+        "dev_refunds does not exist yet: applying makes it, and it follows prod."
+    )
     assert [row["name"] for row in backfill("envs", "--json").json] == ["prod"]
 
 
