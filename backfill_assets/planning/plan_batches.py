@@ -13,13 +13,13 @@ from itertools import repeat
 from typing import TYPE_CHECKING, cast, overload
 
 from backfill_assets.intervals.grid import Unit
-from backfill_assets.intervals.interval import Interval, instant_of
+from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.models.cells import reach_back
 from backfill_assets.planning.batching import BatchLimitError, cut
 from backfill_assets.planning.plan import PlannedBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval_set import IntervalSet
@@ -187,3 +187,44 @@ def waits_of(own: Cadence, upstream: Upstream, theirs: Cadence, mine: Rows, othe
     firsts = [*map(bisect_right, repeat(other.ends), lows)]
     lasts = [*map(bisect_left, repeat(other.starts), mine.ends)]
     return Waits(upstream.name, firsts, lasts)
+
+
+def compact(batches: Sequence[PlannedBatch]) -> list[object]:
+    """Say all that batches say in few numbers: span, certainty, and runs of what each waits for."""
+    if isinstance(batches, PlannedBatches):
+        return [*_compact(batches)]
+    return [
+        [
+            epoch_of(one.interval.start),
+            epoch_of(one.interval.end),
+            one.certain,
+            one.cells,
+            _runs(one.waits_for),
+        ]
+        for one in batches
+    ]
+
+
+def _compact(batches: PlannedBatches) -> Iterator[object]:
+    rows, grid, behind = batches.rows, batches.cadence.grid, batches.behind
+    waits = [(one.upstream, one.firsts, one.lasts) for one in batches.waits]
+    for number, (start, end) in enumerate(zip(rows.starts, rows.ends, strict=True)):
+        runs = [
+            [name, firsts[number], lasts[number]]
+            for name, firsts, lasts in waits
+            if firsts[number] < lasts[number]
+        ]
+        if behind is not None and number >= behind:
+            runs.insert(0, [batches.model, number - behind, number - behind + 1])
+        cells = grid.index(end - 1) + 1 - grid.index(start)
+        yield [start, end, rows.certain[number], cells, runs]
+
+
+def _runs(waits_for: tuple[tuple[str, int], ...]) -> list[list[str | int]]:
+    runs: list[list[str | int]] = []
+    for name, number in waits_for:
+        if runs and runs[-1][0] == name and runs[-1][2] == number:
+            runs[-1][2] = number + 1
+        else:
+            runs.append([name, number, number + 1])
+    return runs

@@ -21,11 +21,12 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning import plan as plan_words, request as request_words
-from backfill_assets.planning.plan import FORMAT_VERSION, Plan
+from backfill_assets.planning.plan import FORMAT_VERSION, Plan, PlannedBatch
+from backfill_assets.planning.plan_batches import PlannedBatches, compact
 
 FORMAT = "backfill_assets.plan"
 _DIGITS = 9
-_NOT_CONTENT = ("plan_id", "estimate", "content_hash", "format")
+_NOT_CONTENT = ("plan_id", "estimate")
 
 
 class PlanFormatError(BackfillAssetsError):
@@ -44,12 +45,15 @@ def plan_json(plan: Plan) -> str:
 def plan_document(plan: Plan) -> dict[str, Any]:
     """Write a plan as plain values, with its content hash."""
     plain = cast("dict[str, Any]", to_plain(plan))
-    return {"format": FORMAT, "content_hash": _hash(plain), **plain}
+    return {"format": FORMAT, "content_hash": content_hash(plan), **plain}
 
 
 def content_hash(plan: Plan) -> str:
     """Hash all that a plan does: everything but its id and its estimates."""
-    return _hash(cast("dict[str, Any]", to_plain(plan)))
+    canonical = json.dumps(
+        _content(plan), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def identified(plan: Plan) -> Plan:
@@ -75,37 +79,36 @@ def read_plan(text: str) -> Plan:
     if not isinstance(version, int) or version > FORMAT_VERSION:
         found = f"its format_version is {version}, and this release reads up to {FORMAT_VERSION}"
         raise PlanFormatError(found, "upgrade backfill_assets, or make the plan again")
-    if plain.get("content_hash") != _hash(plain):
-        raise PlanFormatError("its content is not what its content_hash says (edited?)", again)
     try:
-        plan = cast("Plan", from_plain(Plan, {**plain}))
+        plan = cast("Plan", from_plain(Plan, _without_marks(plain)))
     except (KeyError, TypeError, ValueError, BackfillAssetsError) as error:
         raise PlanFormatError(f"a value in it can't be read ({error!r})", again) from error
+    if plain.get("content_hash") != content_hash(plan):
+        raise PlanFormatError("its content is not what its content_hash says (edited?)", again)
     if plan.plan_id != identified(plan).plan_id:
         raise PlanFormatError(f"its plan_id '{plan.plan_id}' is not that of its content", again)
     return plan
 
 
-def _hash(plain: dict[str, Any]) -> str:
-    canonical = json.dumps(
-        _content(plain), sort_keys=True, separators=(",", ":"), ensure_ascii=False
-    )
-    return hashlib.sha256(canonical.encode()).hexdigest()
+def _without_marks(plain: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in plain.items() if key not in ("format", "content_hash")}
 
 
-def _content(plain: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in plain.items() if key not in _NOT_CONTENT}
-    models: Any = kept.get("models")
-    if isinstance(models, list):
-        kept["models"] = [_unestimated(one) for one in cast("list[Any]", models)]
-    return kept
-
-
-def _unestimated(model: Any) -> Any:  # noqa: ANN401 - any JSON
-    if not isinstance(model, dict):
-        return model
-    items = cast("dict[str, Any]", model).items()
-    return {key: value for key, value in items if key != "estimate"}
+def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of value
+    """Say all that counts in few words: sets and batches as numbers, no id and no estimate."""
+    if isinstance(value, IntervalSet):
+        return value.boundaries
+    if isinstance(value, (PlannedBatches, tuple)):
+        values = cast("tuple[Any, ...]", value)
+        if isinstance(value, PlannedBatches) or (values and isinstance(values[0], PlannedBatch)):
+            return compact(values)
+        return [_content(one) for one in values]
+    if isinstance(value, (Enum, datetime)):
+        return to_plain(value)
+    if is_dataclass(value):
+        names = (one.name for one in fields(value) if one.name not in _NOT_CONTENT)
+        return {name: _content(getattr(value, name)) for name in names}
+    return value
 
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of value
@@ -165,6 +168,10 @@ def _object(kind: type, plain: Any) -> Any:  # noqa: ANN401
         message = f"expected an object for {kind.__name__}, found {plain!r}"
         raise TypeError(message)
     given, hints = cast("dict[str, Any]", plain), hints_of(kind)
+    unknown = sorted(given.keys() - hints.keys())
+    if unknown:
+        message = f"{kind.__name__} has no {', '.join(unknown)}"
+        raise TypeError(message)
     missing = [
         one.name
         for one in fields(kind)

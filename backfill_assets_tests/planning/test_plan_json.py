@@ -62,12 +62,39 @@ def test_its_id_follows_from_its_content_and_not_from_the_estimate(plan: Plan):
     assert read_plan(plan_json(estimated)) == estimated
 
 
-def test_a_plan_that_was_edited_by_hand_is_refused(plan: Plan):
-    document = plan_document(plan)
-    document["models"][0]["work"] = []
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("models", 0, "work"), []),
+        (("models", 0, "work", 0, "because"), "nothing"),
+        (("models", 0, "batches"), []),
+        (("models", 0, "batches", 0, "certain"), False),
+        (("models", 2, "batches", 0, "waits_for"), []),
+        (("models", 0, "loaded"), "other code"),
+        (("request", "asked_by"), "bob"),
+        (("seen",), 99),
+        (("protected",), False),
+    ],
+    ids=str,
+)
+def test_a_plan_that_was_edited_by_hand_is_refused(
+    plan: Plan, where: tuple[Any, ...], value: object
+):
+    document: Any = plan_document(plan)
+    *way, last = where
+    inner = document
+    for step in way:
+        inner = inner[step]
+    assert inner[last] != value
+    inner[last] = value
 
     with pytest.raises(PlanFormatError, match="edited"):
         read_plan(json.dumps(document))
+
+
+def test_a_plan_with_a_word_that_is_not_known_is_refused(plan: Plan):
+    with pytest.raises(PlanFormatError, match="moon"):
+        read_plan(json.dumps({**plan_document(plan), "moon": 1}))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +104,7 @@ def test_a_plan_that_was_edited_by_hand_is_refused(plan: Plan):
         ("[]", "does not say"),
         ('{"format": "dbt"}', "does not say"),
         ('{"format": "backfill_assets.plan", "format_version": 99}', "format_version is 99"),
-        ('{"format": "backfill_assets.plan", "format_version": 1}', "content_hash"),
+        ('{"format": "backfill_assets.plan", "format_version": 1}', "can't be read"),
     ],
 )
 def test_what_is_not_a_plan_of_ours_is_refused(text: str, found: str):
