@@ -9,7 +9,7 @@ import typer
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
-from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.cli.stored_plans import named_plan
 from backfill_assets.execution.going_back import abandon_plan
 
 
@@ -27,7 +27,7 @@ def abandon(
     Example: backfill abandon p1a2b3c4d5 --reason "time-zone bug"
     """
     with operating() as at:
-        found = kept_plan(at.store, plan).plan
+        found = named_plan(at.store, plan)
         abandon_plan(at.store, at.loaded.graph, found, **at.means(why=reason))
     if as_json:
         print_json({"plan_id": found.plan_id, "status": "abandoned"})

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.planning.plan_json import content_hash, plan_json, read_plan
+from backfill_assets.planning.plan import Plan
+from backfill_assets.planning.plan_json import PlanFormatError, content_hash, plan_json, read_plan
+from backfill_assets.planning.request import PlanRequest
 from backfill_assets.state.plans import UnknownPlanError
 
 if TYPE_CHECKING:
-    from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.stored_plan import StoredPlan
     from backfill_assets.state.store import Store
 
@@ -65,6 +66,32 @@ def kept_plan(store: Store, name: str) -> Kept:
     if stored.content_hash != content_hash(plan):
         raise ForeignPlanError(plan.plan_id, name)
     return Kept(stored, plan)
+
+
+def named_plan(store: Store, name: str) -> Plan:
+    """Find a plan of which only the id and the environment matter; its content need not be readable.
+
+    So a plan that an earlier release made can still be given up.
+
+    Raises:
+        UnknownPlanError: no plan's id begins so.
+        AmbiguousPlanError: several ids begin so.
+    """
+    stored = store.plan(name)
+    try:
+        return read_plan(stored.content)
+    except PlanFormatError:
+        return Plan(
+            plan_id=stored.plan_id,
+            request=PlanRequest(environment=stored.environment),
+            environment=stored.environment,
+            protected=True,
+            created_at=stored.created_at,
+            expires_at=stored.expires_at,
+            until=stored.created_at,
+            seen=0,
+            models=(),
+        )
 
 
 def _is_file(name: str) -> bool:

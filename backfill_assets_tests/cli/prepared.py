@@ -55,6 +55,12 @@ class Prepared:
             write(run.store, run.store.open_batch(served))
         return served.batch_id
 
+    def propose_unreadable(self, plan_id: str) -> None:
+        """Keep a plan whose content this release can't read."""
+        with opened_run("prod") as run:
+            kept = _plan(plan_id, run.clock())
+            run.store.save_plan(replace(kept, status=PlanStatus.PROPOSED))
+
     def change(self, model: str, first: str, last: str) -> str:
         """Record a batch that rebuilt ready cells and found other rows in them."""
         with opened_run("prod") as run:

@@ -153,6 +153,15 @@ def test_an_abandoned_plan_is_at_its_end(backfill: Backfill):
     assert f"plan {plan_id} is abandoned already" in backfill("apply", plan_id).err
 
 
+def test_a_plan_that_this_release_cannot_read_can_still_be_given_up(
+    shop: Prepared, backfill: Backfill
+):
+    shop.propose_unreadable("p1")
+
+    assert "this is not a plan that can be applied" in backfill("show", "p1").err
+    assert backfill("abandon", "p1").code == 0
+
+
 def test_only_operators_may_change_a_protected_environment(
     backfill: Backfill, monkeypatch: pytest.MonkeyPatch
 ):
