@@ -105,7 +105,8 @@ def current_cells(connection: sa.Connection, version: str, within: IntervalSet) 
     """Name those of these cells that have a record which nothing has replaced yet."""
     if not within:
         return []
-    wanted: sa.Select[Any] = sa.select(_RECORDS.starts, _RECORDS.ends).where(
+    columns = [_RECORDS.starts, _RECORDS.ends]
+    wanted = sa.select(*columns).where(
         _RECORDS.version == version, valid_at(None), reached(READY_RECORDS, within)
     )
     return [cell for row in connection.execute(wanted) if (cell := cell_of(row)) in within]

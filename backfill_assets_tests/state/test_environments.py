@@ -81,3 +81,16 @@ def test_what_others_need_is_not_dropped(store: Store):
     store.drop_environment("dev_bob")
     store.drop_environment("dev_ada")
     assert [each.name for each in store.environments()] == ["prod"]
+
+
+def test_what_a_dropped_environment_alone_owed_goes_with_it(store: Store):
+    store.save_environment(DEV)
+    fill(store, Asked())
+    store.mark_owed("orders__v1", cells((0, 1)), "wrong", environment="dev_ada")
+    store.mark_owed("orders__v1", cells((1, 2)), "wrong")
+    assert store.owed("dev_ada") == {"orders": cells((0, 2))}
+    assert store.owed("prod") == {"orders": cells((1, 2))}
+
+    store.drop_environment("dev_ada")
+    store.save_environment(DEV)
+    assert store.owed("dev_ada") == {"orders": cells((1, 2))}

@@ -295,6 +295,24 @@ def test_rollback_to_the_old_table_brings_its_pin_back_and_marks_what_is_wrong_t
     assert store.moves_of("p1")[1].changed == cells((1, 2))
 
 
+def test_an_environment_is_looked_at_as_if_it_read_elsewhere_before_it_does(store: Store):
+    add_model(store, "revenue")
+    fill(store, Asked("orders", 0, 5))
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 3, dict.fromkeys(each_day(0, 3), content(20)))
+    trial.promote()
+    (move,) = store.moves_of("p1")
+    seen = store.view_with("prod", {"orders": move.old, "revenue": None})
+
+    assert seen.ready("orders") == cells((0, 5))
+    assert set(seen.models) == {"orders"}
+    assert move.old is not None
+    assert seen.models["orders"].pointer == move.old
+    assert store.view("prod").ready("orders") == cells((0, 3))
+
+
 def test_undo_within_a_table_reopens_the_old_records_and_takes_away_what_was_not_there(
     store: Store,
 ):
