@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.execution.events import Committed, Waiting
+from backfill_assets.execution.opening import look
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import TimeColumns
+from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.execution.world import ended, kept, row, text, told
 
@@ -118,3 +120,34 @@ def test_a_day_in_berlin_reads_both_utc_days_also_when_clocks_change(world: Worl
         timedelta(hours=24),
         timedelta(hours=23),
     ]
+
+
+def test_a_new_model_over_one_that_still_runs_its_old_logic_gets_the_table_of_that(world: World):
+    old, new = (a_model(query=sql_times(n, world.root), cadence=CADENCE) for n in (2, 3))
+    reader = a_model("web.readers", upstreams=[VISITS], cadence=CADENCE)
+    world.open(a_graph(old))
+    run = world.open(a_graph(new, reader))
+    assert run.changed == (VISITS,)
+    assert run.graph.models[VISITS] == old
+    assert (
+        world.pointer("web.readers").version
+        == snapshots_of(a_graph(old, reader))["web.readers"].version
+    )
+
+
+def test_who_only_looks_sees_new_models_and_words_and_writes_nothing(world: World):
+    world.open(a_graph(a_model(cadence=CADENCE)))
+    before = world.store.pointers(world.environment)
+    graph = a_graph(a_model(cadence=CADENCE, owner="team:new"), a_model("web.other"))
+    seen = look(
+        world.store,
+        graph,
+        environment=world.environment,
+        spark=lambda: world.spark,
+        data_root=str(world.root),
+        clock=world.clock,
+        run_id="reader",
+    )
+    assert set(seen.graph.models) == set(seen.pointers) == {VISITS, "web.other"}
+    assert seen.graph.models[VISITS].owner == "team:new"
+    assert world.store.pointers(world.environment) == before

@@ -126,15 +126,19 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     world.land(a_source(), *ROWS)
     world.fill(OLD)
     old, promise = world.path(VISITS), timedelta(days=30)
-    plans.published(MORE)
+    promoted = plans.published(MORE)
     given_up = plans.make(MORE, restate=(Restatement(COSTS),))
     plans.apply(MORE, given_up)
     abandon_plan(world.store, MORE, given_up, **plans.means())
     run = world.open(MORE)
     found = what_to_collect(run, promise)
-    assert [one.model for one in found.tables] == [COSTS]
+    # Of the plan that was promoted, an empty table over the costs is left.
+    assert {(one.model, one.made_by) for one in found.tables} == {
+        (COSTS, given_up.plan_id),
+        (COSTS, promoted.plan_id),
+    }
     assert found == what_to_collect(run, promise)
-    assert collect(run, promise).tables[0].made_by == given_up.plan_id
+    assert collect(run, promise).tables == found.tables
     assert DeltaTable.is_deltatable(old)
     world.clock.now += timedelta(days=31)
     assert [one.model for one in collect(run, promise).tables] == [VISITS]

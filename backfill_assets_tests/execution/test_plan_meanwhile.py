@@ -233,7 +233,7 @@ def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(
     world.fill(OLD, VISITS)
     before(batch_run, "audited", lambda: plans.promote(MORE, plan), monkeypatch)
     (failed,) = ended(world.fill(MORE, COSTS)[COSTS], Failed)
-    assert VISITS in failed.error
+    assert plan.plan_id in failed.error
     assert len(world.rows(COSTS, "ds", "total")) == 4
     assert told(world.fill(MORE)[COSTS]) == ["committed", "skipped"]
     assert len(world.rows(COSTS, "ds", "total")) == 5
