@@ -69,7 +69,9 @@ def _files(path: str, delta_version: int | None) -> list[dict[str, Any]]:
         actions = DeltaTable(path, version=delta_version).get_add_actions(flatten=True)
     except DeltaError as error:
         raise CorruptTableError(path=path, found=str(error)) from error
-    return pa.table(actions).to_pylist()
+    return (
+        pa.RecordBatchReader.from_stream(actions).read_all().to_pylist()
+    )  # pa.table imports pandas
 
 
 def _span(file: Mapping[str, Any], column: str, tz: str) -> Interval | None:
