@@ -58,6 +58,8 @@ class Source:
         columns: the columns that this project relies on; a table without them has drifted.
         times: event time is what cells are cut by; ingestion time is when a row arrived.
         when_empty: what a required cell without rows means.
+        observed: whether later changes of its cells can be seen. Of a source where they can't,
+            the last cells of a reader's late window are planned again with every new one.
         owner: who answers for it.
     """
 
@@ -67,6 +69,7 @@ class Source:
     columns: Sequence[Column] | type[SchemaModel]
     times: TimeColumns = field(default_factory=TimeColumns)
     when_empty: WhenEmpty = WhenEmpty.ACCEPT
+    observed: bool = True
     owner: str = ""
     description: str = ""
 

@@ -35,11 +35,11 @@ def reopened(
 ) -> IntervalSet:
     """Give the ready cells that a model's late window opens again beside its new cells.
 
-    Only a model that reads a source whose cells are not observed has some: any other learns from
-    the rule which cells got late rows.
+    Only a model that reads a source which can't be observed has some: any other learns from the
+    rule which cells got late rows.
     """
-    unseen = any(up.name in graph.sources and up.name not in view.models for up in model.reads)
-    if not unseen or not new:
+    sources = [graph.sources[up.name] for up in model.reads if up.name in graph.sources]
+    if not new or all(source.observed for source in sources):
         return IntervalSet.empty()
     late = late_cells(model.cadence, new, model.late_window)
     return late & within & view.ready(model.name)

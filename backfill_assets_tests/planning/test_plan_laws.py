@@ -92,7 +92,7 @@ def edited_worlds(draw: st.DrawFn) -> Edited:
     world.fill(draw(st.none() | st.integers(1, 5)))
     late = draw(st.sampled_from([0, 0, 2]))
     models = [replace(one, late_window=late) for one in world.graph.models.values()]
-    graph = build_graph(models, [a_source()])
+    graph = build_graph(models, [a_source(observed=draw(st.booleans()))])
     for cells in world.held.values():
         for cell in draw(st.lists(st.sampled_from(sorted(cells)), max_size=3, unique=True)):
             del cells[cell]

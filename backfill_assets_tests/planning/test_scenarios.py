@@ -80,7 +80,8 @@ def _graphs(given: dict[str, Any]) -> tuple[Graph, Graph]:
         for name in {**before, **changed}
         if changed.get(name, {}) != "removed"
     }
-    sources = [a_source(columns=(*COLUMNS, Column("clicks", "bigint")))]
+    columns = (*COLUMNS, Column("clicks", "bigint"))
+    sources = [a_source(columns=columns, observed=given.get("observed", True))]
     return (
         a_graph(*before.values(), sources=sources),
         a_graph(*after.values(), sources=sources),
