@@ -15,7 +15,7 @@ from backfill_assets.execution.apply import applied
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote
-from backfill_assets.execution.refusals import PlanConflictError
+from backfill_assets.execution.refusals import PlanConflictError, PlanEndedError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.planning.request import PlanRequest, Restatement
@@ -75,24 +75,28 @@ def rebuild_by_hand(
     Raises:
         PlanConflictError: an open plan of somebody else is at work on these cells.
     """
-    op = Operation(store=run.store, loaded=run.graph, plan=_plan(run, targets, means), **means)
-    cells = _planned(op.plan, name)
-    if op.store.plan(op.plan_id).status is PlanStatus.BUILT:
-        return Rebuilt(op.plan_id, cells, IntervalSet.empty(), promoted=False)
+    plan = _of_launch(run.store, run.root_id) or _made(run, targets, means)
     try:
-        left = applied(op).left
+        return _rebuilt(run, name, plan, means)
     except PlanConflictError:
-        op.store.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
-        raise
-    left_here = left.get(name, IntervalSet.empty())
-    return Rebuilt(op.plan_id, cells, left_here, promoted=_promoted(op))
+        run.store.set_plan_status(plan.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
+        other = _of_launch(run.store, run.root_id)
+        if other is None:
+            raise
+        return _rebuilt(run, name, other, means)  # another run of the launch was quicker
 
 
-def _plan(run: RunContext, targets: Mapping[str, IntervalSet], means: Means) -> Plan:
-    """Find the launch's plan, or make it."""
-    found = _of_launch(run.store, run.root_id)
-    if found is not None:
-        return found
+def _rebuilt(run: RunContext, name: str, plan: Plan, means: Means) -> Rebuilt:
+    op = Operation(store=run.store, loaded=run.graph, plan=plan, **means)
+    found = plan.model(name)
+    cells = IntervalSet.empty() if found is None else found.certain
+    if op.store.plan(plan.plan_id).status is PlanStatus.BUILT:
+        return Rebuilt(plan.plan_id, cells, IntervalSet.empty(), promoted=False)
+    left = applied(op).left.get(name, IntervalSet.empty())
+    return Rebuilt(plan.plan_id, cells, left, promoted=_promoted(op))
+
+
+def _made(run: RunContext, targets: Mapping[str, IntervalSet], means: Means) -> Plan:
     request = PlanRequest(
         environment=run.environment.name,
         asked_by=means["who"],
@@ -115,7 +119,7 @@ def _of_launch(store: Store, launch: str) -> Plan | None:
 
 def _restated(run: RunContext, name: str, cells: IntervalSet) -> Iterator[Restatement]:
     model = run.graph.model(name)
-    if model.cadence.start is None:
+    if cells and model.cadence.start is None:
         yield Restatement(name)
         return
     yield from (_stretch(model, one) for one in cells)
@@ -125,16 +129,14 @@ def _stretch(model: Model, cells: Interval) -> Restatement:
     return Restatement(model.name, cells.start.isoformat(), cells.end.isoformat())
 
 
-def _planned(plan: Plan, name: str) -> IntervalSet:
-    found = plan.model(name)
-    return IntervalSet.empty() if found is None else found.certain
-
-
 def _promoted(op: Operation) -> bool:
     """Promote a plan that is built and changes nothing."""
     if op.store.plan(op.plan_id).status is not PlanStatus.BUILT or _differs(op):
         return False
-    promote(replace(op, why="nothing is different"))
+    try:
+        promote(replace(op, why="nothing is different"))
+    except PlanEndedError:  # by another run of the launch
+        return op.store.plan(op.plan_id).status is PlanStatus.PROMOTED
     return True
 
 

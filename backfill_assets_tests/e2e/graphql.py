@@ -12,6 +12,7 @@ from typing import Any
 from backfill_assets_tests.e2e.polling import until
 
 _LONGEST = 420
+_AS_BEFORE = ("skipped", "same_content")
 
 _LAUNCH = """
 mutation($params: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $params) {
@@ -41,7 +42,7 @@ _READY = """
 
 @dataclass(frozen=True)
 class Materialized:
-    """One materialization: of which partition, by which run, and whether it was a skipped cell."""
+    """One materialization: of which partition, by which run, and whether the cell stayed as it was."""
 
     partition: str | None
     run_id: str
@@ -136,7 +137,7 @@ class Client:
             Materialized(
                 one["partition"],
                 one["runId"],
-                any(entry["label"] == "skipped" for entry in one["metadataEntries"]),
+                any(entry["label"] in _AS_BEFORE for entry in one["metadataEntries"]),
             )
             for one in found.get("assetMaterializations", [])
         ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,9 +17,11 @@ from deltalake import DeltaTable
 
 from backfill_assets import resolve
 from backfill_assets.settings import Settings
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.state.store import Store
 from backfill_assets_tests.e2e.polling import until
 from backfill_assets_tests.planting import sell
-from backfill_assets_tests.toy import DAYS, FIRST, MONTHS, raw_returns
+from backfill_assets_tests.toy import DAYS, FIRST, MONTHS, raw_returns, raw_sales
 
 if TYPE_CHECKING:
     from backfill_assets_tests.e2e.graphql import Client, Materialized
@@ -35,8 +38,8 @@ SHOP = {
 }
 
 
-def test_a_backfill_over_several_grains_fills_every_cell_once_and_a_second_one_skips_all(
-    client: Client,
+def test_a_backfill_over_several_grains_fills_all_once_and_a_second_one_changes_nothing(
+    client: Client, served_project: Project
 ):
     first = client.launch(*SHOP, partitionNames=list(DAYS))
 
@@ -47,6 +50,7 @@ def test_a_backfill_over_several_grains_fills_every_cell_once_and_a_second_one_s
         assert partitions(told) == cells
         assert not any(one.skipped for one in told)
 
+    before = {model: rows(served_project, model) for model in SHOP}
     second = client.launch(*SHOP, allPartitions=True)
 
     assert client.ended(second) == "COMPLETED_SUCCESS"
@@ -55,6 +59,25 @@ def test_a_backfill_over_several_grains_fills_every_cell_once_and_a_second_one_s
         told = [one for one in client.materialized(model) if one.run_id in runs]
         assert partitions(told) == cells
         assert all(one.skipped for one in told)
+    assert {model: rows(served_project, model) for model in SHOP} == before
+
+    sell(served_project.data_root, raw_sales, DAYS[1], 7)
+    third = client.launch("toy.sales", partitionNames=list(DAYS[:3]))
+
+    assert client.ended(third) == "COMPLETED_FAILED"  # Dagster's word for cells that wait
+    runs = client.runs_of(third)
+    assert set(runs.values()) == {"SUCCESS"}
+    assert not any(one.run_id in runs for one in client.materialized("toy.sales"))
+    assert rows(served_project, "toy.sales") == before["toy.sales"]
+    [plan] = waiting_plans(served_project)
+    told_before = len(client.materialized("toy.sales"))
+
+    done = served_project.backfill("promote", plan, "--yes")
+
+    assert done.returncode == 0, done.stderr
+    assert rows(served_project, "toy.sales") != before["toy.sales"]
+    new = client.materialized("toy.sales")[:-told_before]
+    assert [one.partition for one in new] == [DAYS[1]]
 
 
 def test_a_failing_model_stops_its_dependents_and_the_next_run_fills_all_that_can_be(
@@ -122,6 +145,14 @@ def rows(project: Project, model: str) -> list[dict[str, Any]]:
     path, version = resolve(model, settings=Settings(data_dir=project.data_root))
     found = DeltaTable(path, version=version).to_pyarrow_table().to_pylist()
     return sorted(found, key=lambda row: str(next(iter(row.values()))))
+
+
+def waiting_plans(project: Project) -> list[str]:
+    """The plans that are built and wait for somebody to promote them."""
+    with Store.open(
+        Settings(data_dir=project.data_root).state, clock=lambda: datetime.now(UTC)
+    ) as store:
+        return [one.plan_id for one in store.plans(statuses=(PlanStatus.BUILT,))]
 
 
 def missing(project: Project, model: str) -> str:
