@@ -20,8 +20,9 @@ def against(
 ) -> ChangedAt:
     """Tell a workspace's cell against what the environment publishes.
 
-    What is equal has changed when the published one did; what is different, with its own stamp, but
-    not before the workspace was opened: whoever reads what is published has not read this.
+    What is equal has changed when the published one did, or earlier: when it came to be in the
+    workspace, whose other cells have read it there. What is different has changed with its own
+    stamp, but not before the workspace was opened: whoever reads what is published has not read it.
 
     Args:
         published: what people read there; None for nothing.
@@ -39,5 +40,18 @@ def against(
     )
 
 
+def unread(published: tuple[Content, ChangedAt] | None, content: Content) -> ChangedAt:
+    """Tell the same for a cell that the environment has built: it has read what is published."""
+    return changed_at(published, content, NEVER_READ)
+
+
+def earlier(one: ChangedAt, other: ChangedAt) -> ChangedAt:
+    """Give for the rows and each column the earlier of two stamps of one content."""
+    return ChangedAt(
+        row_set=min(one.row_set, other.row_set),
+        columns={name: min(at, other.columns.get(name, at)) for name, at in one.columns.items()},
+    )
+
+
 def _or(told: int, own: int, floor: int) -> int:
-    return max(own, floor) if told == _NEW else told
+    return max(own, floor) if told == _NEW else min(told, own)

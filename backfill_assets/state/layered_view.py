@@ -12,7 +12,7 @@ from backfill_assets.intervals.interval import Interval, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.content import ChangedAt, Content
-from backfill_assets.snapshots.restamp import NEVER_READ, against
+from backfill_assets.snapshots.restamp import against, earlier, unread
 from backfill_assets.snapshots.state_view import ReadyRun
 from backfill_assets.state.cells import reached
 from backfill_assets.state.layers import layers_of
@@ -101,7 +101,8 @@ def _of_table(
 
 def _told(own: Cell, published: Cell | None, floor: int) -> Cell:
     if published is not None and published.content == own.content:
-        return replace(own, changed_at=published.changed_at, unread=published.changed_at)
+        stamps = _earlier(published.changed_at, own.changed_at)
+        return replace(own, changed_at=stamps, unread=published.changed_at)
     there = None
     if published is not None:
         there = _content(published.content), _stamps(published.changed_at)
@@ -109,7 +110,7 @@ def _told(own: Cell, published: Cell | None, floor: int) -> Cell:
     return replace(
         own,
         changed_at=_as_text(against(there, held, floor)),
-        unread=_as_text(against(there, held, NEVER_READ)),
+        unread=_as_text(unread(there, held[0])),
     )
 
 
@@ -138,6 +139,11 @@ def _run(cell: Cell, *, own: bool) -> ReadyRun:
     unread = _stamps(cell.unread) if cell.unread else None
     mine = own and cell.layer == 0
     return ReadyRun(interval, cell.built_at, stamps, cell.batch_id, mine, unread)
+
+
+@lru_cache(maxsize=4096)
+def _earlier(one: str, other: str) -> str:
+    return dumps(earlier(_stamps(one), _stamps(other)))
 
 
 @lru_cache(maxsize=4096)
