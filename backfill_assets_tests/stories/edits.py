@@ -81,9 +81,15 @@ def right_the_zone(project: Project) -> None:
     _count_by(project, _WRONG, "event_time")
 
 
-def reword(project: Project) -> None:
-    """Say the same in other words: a comment, a line break, an owner."""
-    project.edit(_ROI, "FROM marketing", "FROM -- day by day\n  marketing")
+def worth_six_dollars(project: Project) -> None:
+    """Finance agrees to another worth of an acquisition: only return on investment reads it."""
+    project.edit(_ROI, "(5.00 - cost", "(6.00 - cost")
+
+
+def smaller_batches(project: Project, cells: int) -> None:
+    """Let both daily models be built in smaller batches."""
+    path = project.package / "models.py"
+    path.write_text(path.read_text().replace("batch_size=180", f"batch_size={cells}"))
 
 
 _WRONG = "TO_UTC_TIMESTAMP(event_time, 'America/New_York')"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from deltalake import DeltaTable
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 _EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
-_WORTH_OF_ACQUISITION = Decimal("5.00")
+_NEW_YORK = ZoneInfo("America/New_York")
 
 
 def by_event_day(event: Row) -> date:
@@ -34,6 +35,11 @@ def by_event_day(event: Row) -> date:
 def by_reported_day(event: Row) -> date:
     """A conversion counts on the day that it was reported on."""
     return event["reported_at"].date()
+
+
+def by_own_day_in_a_wrong_zone(event: Row) -> date:
+    """A conversion counts on the day that it would be, were its UTC time New York's."""
+    return event["event_time"].replace(tzinfo=_NEW_YORK).astimezone(UTC).date()
 
 
 def landed_events(project: Project, *, version: int | None = None) -> list[Row]:
@@ -49,9 +55,11 @@ def history(
     counted_on: Callable[[Row], date] = by_event_day,
     valued: bool = False,
     trends_valued: bool = False,
+    version: int | None = None,
 ) -> dict[str, list[Row]]:
-    """Work out all three models from what is landed now."""
-    days = performance(landed_events(project), last=last, counted_on=counted_on, valued=valued)
+    """Work out all three models from what is landed now, or was at a version of the source."""
+    events = landed_events(project, version=version)
+    days = performance(events, last=last, counted_on=counted_on, valued=valued)
     return {
         PERFORMANCE: days,
         ROI: roi(days, valued=valued),
@@ -95,12 +103,12 @@ def performance(
     return [_performance(key, total, valued=valued) for key, total in totals.items()]
 
 
-def roi(performance_rows: Iterable[Row], *, valued: bool = False) -> list[Row]:
-    """Work out `roi_analysis`."""
+def roi(performance_rows: Iterable[Row], *, valued: bool = False, worth: str = "5.00") -> list[Row]:
+    """Work out `roi_analysis`; an acquisition is worth so many dollars."""
     kept = ("ds", "channel", "campaign_id", "conversions", "cost", "cost_per_acquisition")
     return [
         {name: row[name] for name in kept}
-        | {"roi": _roi(row["cost_per_acquisition"])}
+        | {"roi": _roi(row["cost_per_acquisition"], Decimal(worth))}
         | ({"profit": _rounded(row["conversion_value"] - row["cost"], 4)} if valued else {})
         for row in performance_rows
     ]
@@ -155,10 +163,10 @@ def _performance(key: tuple[date, str, int], total: _Total, *, valued: bool) -> 
     return row
 
 
-def _roi(cost_per_acquisition: Decimal | None) -> Decimal | None:
+def _roi(cost_per_acquisition: Decimal | None, worth: Decimal) -> Decimal | None:
     if cost_per_acquisition is None:
         return None
-    return _share(_WORTH_OF_ACQUISITION - cost_per_acquisition, cost_per_acquisition, 6)
+    return _share(worth - cost_per_acquisition, cost_per_acquisition, 6)
 
 
 def _trend(

@@ -117,3 +117,8 @@ def built_days(project: Project, model: str, plan: Plan) -> list[date]:
         plan.plan_id,
     )
     return [datetime.fromtimestamp(start, UTC).date() for (start,) in found]
+
+
+def tables_of(project: Project) -> list[str]:
+    """List the folders of tables that lie in the data folder."""
+    return sorted(folder.name for folder in (project.data / "tables").glob("*/*"))
