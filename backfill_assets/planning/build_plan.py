@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.cell_work import ModelCells
-    from backfill_assets.planning.changes import Changes, ModelChange
     from backfill_assets.planning.intended import Intended
+    from backfill_assets.planning.model_cells import ModelCells
+    from backfill_assets.planning.model_change import Changes, ModelChange
     from backfill_assets.planning.plan_state import PlanState
     from backfill_assets.planning.request import PlanRequest
     from backfill_assets.snapshots.loaded import Loaded

@@ -14,10 +14,11 @@ from backfill_assets.intervals.instants import start_at
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read, cells_reading
-from backfill_assets.models.upstream import Reopens
+from backfill_assets.planning.downstream import Downstream
 from backfill_assets.planning.late import reopened
-from backfill_assets.planning.needs_work import last_cells, needs_work
-from backfill_assets.planning.plan import CellWork, Why
+from backfill_assets.planning.model_cells import ModelCells
+from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.plan import Why
 from backfill_assets.planning.restating import onward, wrong_cells
 
 if TYPE_CHECKING:
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.models.model import Model
-    from backfill_assets.models.upstream import Upstream
-    from backfill_assets.planning.changes import Changes
     from backfill_assets.planning.intended import Intended
+    from backfill_assets.planning.model_change import Changes
     from backfill_assets.planning.needs_work import Work
     from backfill_assets.planning.plan_state import PlanState
     from backfill_assets.planning.request import PlanRequest
@@ -36,49 +36,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import StateView
 
 _NOTHING = IntervalSet.empty()
-
-
-@dataclass(slots=True)
-class ModelCells:
-    """The cells of one model.
-
-    Attributes:
-        required: in the requested range.
-        life: required, whatever the range.
-        ready: what the workspace finds there before anything is built.
-        work: cells by reason; a cell occurs once.
-        waiting: cells left out, since something that they read can't become ready.
-        notes: what a reader should know.
-    """
-
-    required: IntervalSet
-    life: IntervalSet
-    ready: IntervalSet
-    work: list[CellWork] = field(default_factory=list[CellWork])
-    waiting: IntervalSet = field(default_factory=IntervalSet.empty)
-    notes: list[str] = field(default_factory=list[str])
-
-    @property
-    def cells(self) -> IntervalSet:
-        """Every planned cell."""
-        return IntervalSet.union_all(one.cells for one in self.work)
-
-    @property
-    def certain(self) -> IntervalSet:
-        """Planned cells that are built whatever their input turns out to be."""
-        return IntervalSet.union_all(one.cells for one in self.work if one.certain)
-
-    def add(self, why: Why, cells: IntervalSet, because: str = "", *, certain: bool = True) -> None:
-        """Plan the cells that no earlier reason has planned."""
-        new = cells - self.cells
-        if new:
-            self.work.append(CellWork(why, new, certain, because))
-
-    def leave_out(self, cells: IntervalSet) -> None:
-        """Take cells out of the work again; those that are ready stay as they are."""
-        kept = (replace(one, cells=one.cells - cells) for one in self.work)
-        self.work = [one for one in kept if one.cells]
-        self.waiting |= cells - self.ready
 
 
 def cell_work(
@@ -129,7 +86,6 @@ class _Sweeps:
     view: StateView
     now: datetime
     found: dict[str, ModelCells] = field(default_factory=dict[str, ModelCells])
-    unsettled: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
 
     def run(self) -> dict[str, ModelCells]:
         """Sweep, and give every model's cells."""
@@ -141,8 +97,11 @@ class _Sweeps:
         for name in order:
             self._waiting(name)
             self._late(name)
+        downstream = Downstream(
+            self.intended, self.state, self.changes, self.wrong, self.view, self.found, self.now
+        )
         for name in order:
-            self._downstream(name)
+            downstream.follow(name)
         for name in order:
             self._waiting(name)
         return self.found
@@ -238,7 +197,7 @@ class _Sweeps:
         cells = self.found[name].certain
         if not cells or self.request.skip_upstream:
             return
-        for upstream, theirs in self._upstream_models(name):
+        for upstream, theirs in self.intended.upstream_models(name):
             their = self.found[upstream.name]
             model = self.intended.graph.models[name]
             read = cells_read(model.cadence, upstream, theirs.cadence, cells, until=self.now)
@@ -251,81 +210,10 @@ class _Sweeps:
                     why, lacking, "recorded empty" if self.request.empty else f"{name} reads it"
                 )
 
-    def _upstream_models(self, name: str) -> list[tuple[Upstream, Model]]:
-        graph = self.intended.graph
-        return [
-            (up, graph.models[up.name])
-            for up in graph.models[name].reads
-            if up.name in graph.models and up.name != name
-        ]
-
-    def _downstream(self, name: str) -> None:
-        """Plan the ready cells that read planned ones: only if those really change."""
-        found, model = self.found[name], self.intended.graph.models[name]
-        if name in self.intended.chosen:
-            self._may_follow(name, model, found)
-        self.unsettled[name] = self._unsettled(name, model, found)
-
-    def _may_follow(self, name: str, model: Model, found: ModelCells) -> None:
-        for upstream, theirs in self._upstream_models(name):
-            changed = self._may_change(name, upstream.name)
-            cells = self._reading(model, upstream, theirs, changed) & found.ready
-            found.add(Why.UPSTREAM_CHANGED, cells, f"if {upstream.name} changes", certain=False)
-        told = self.wrong.spread.get(name, _NOTHING) & found.ready
-        found.add(Why.UPSTREAM_CHANGED, told, "if what it reads as a whole changes", certain=False)
-        if model.in_order:
-            later = onward(found.cells, found.life) & found.ready
-            found.add(Why.UPSTREAM_CHANGED, later, "if its own earlier cells change", certain=False)
-
-    def _may_change(self, name: str, upstream: str) -> IntervalSet:
-        """Give the upstream cells whose content may become another one than is published."""
-        if self.changes.models[upstream].new_version and self.changes.models[name].new_version:
-            return self.found[upstream].cells
-        return self.unsettled[upstream]
-
-    def _unsettled(self, name: str, model: Model, found: ModelCells) -> IntervalSet:
-        """Give the planned cells that may change in more than what the model's own change says.
-
-        A new table differs from the published one also where that has a gap, is stale or wrong,
-        and where what it reads moves.
-        """
-        if not self.changes.models[name].new_version or not found.cells:
-            return found.cells
-        published = self.state.view
-        rule = needs_work(self.intended.graph, published, model, now=self.now)
-        parts = [
-            found.cells - published.ready(name),
-            rule.stale_cells,
-            published.owed.get(name, _NOTHING),
-            self.wrong.spread.get(name, _NOTHING),
-            *(
-                self._reading(model, upstream, theirs, self.unsettled[upstream.name])
-                for upstream, theirs in self._upstream_models(name)
-            ),
-        ]
-        cells = IntervalSet.union_all(parts) & found.cells
-        return onward(cells, found.life) & found.cells if model.in_order else cells
-
-    def _reading(
-        self, model: Model, upstream: Upstream, theirs: Model, changed: IntervalSet
-    ) -> IntervalSet:
-        if not changed:
-            return changed
-        if theirs.cadence.unit is Unit.WHOLE and model.cadence.unit is not Unit.WHOLE:
-            ready = self.view.ready(model.name) | self.state.view.ready(model.name)
-            match upstream.reopens:
-                case Reopens.NEVER:
-                    return _NOTHING
-                case Reopens.ALL:
-                    return ready
-                case Reopens.LATE_WINDOW:
-                    return last_cells(model, ready, model.late_window)
-        return cells_reading(model.cadence, upstream, theirs.cadence, changed)
-
     def _waiting(self, name: str) -> None:
         """Leave out what reads upstream cells that are neither ready nor planned."""
         found, model = self.found[name], self.intended.graph.models[name]
-        for upstream, theirs in self._upstream_models(name):
+        for upstream, theirs in self.intended.upstream_models(name):
             cells = found.cells
             if not cells:
                 return

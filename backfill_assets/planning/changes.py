@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -10,6 +10,7 @@ from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.planning.categorize import Difference, affected, difference
 from backfill_assets.planning.decided import decided
 from backfill_assets.planning.deriving import derived
+from backfill_assets.planning.model_change import Changes, ModelChange
 from backfill_assets.planning.plan import Change, Untouched
 from backfill_assets.planning.request import Category
 
@@ -37,43 +38,6 @@ class DestructiveInPlaceError(BackfillAssetsError):
             f"{'is' if len(columns) == 1 else 'are'} removed or of another type, which its "
             "published history can't follow; plan it as a breaking change instead"
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChange:
-    """What becomes of one model.
-
-    Attributes:
-        change: how it differs from what the environment runs.
-        category: what that means; None for an unchanged or added model.
-        reason: why that category.
-        decided_by: ``planner`` or who asked.
-        new_version: whether it gets a table of its own.
-        fingerprint: of the snapshot that the environment runs afterwards.
-        version: of the table that it reads afterwards.
-        restates: whether its history is computed anew in the table that it keeps, from the
-            effective date or the cutoff on.
-        notes: what a reader should know.
-    """
-
-    change: Change
-    category: Category | None = None
-    reason: str = ""
-    decided_by: str = "planner"
-    new_version: bool = False
-    fingerprint: str
-    version: str
-    restates: bool = False
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Changes:
-    """Every model of the graph, and the readers that are left alone."""
-
-    models: dict[str, ModelChange] = field(default_factory=dict[str, ModelChange])
-    untouched: list[Untouched] = field(default_factory=list[Untouched])
-    effects: dict[str, Difference] = field(default_factory=dict[str, Difference])
 
 
 def changes_of(request: PlanRequest, intended: Intended, state: PlanState) -> Changes:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.models.model import Model
+    from backfill_assets.models.upstream import Upstream
     from backfill_assets.planning.plan_state import PlanState
     from backfill_assets.planning.request import PlanRequest
     from backfill_assets.snapshots.loaded import Loaded
@@ -76,6 +77,12 @@ class Intended:
         if name not in self.traced:
             self.traced[name] = lineage_of(self.graph, self.graph.models[name]).reads
         return self.traced[name]
+
+    def upstream_models(self, name: str) -> list[tuple[Upstream, Model]]:
+        """Give the other models that a model reads, and how."""
+        models = self.graph.models
+        reads = (up for up in models[name].reads if up.name in models and up.name != name)
+        return [(up, models[up.name]) for up in reads]
 
 
 def intended(

@@ -7,11 +7,18 @@ Wherever nothing can be proved, the row set counts as changed.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from backfill_assets.models.query import table_name
+from backfill_assets.planning.sql_clauses import (
+    clause_that_sees,
+    is_cut,
+    joins_of,
+    other_clauses,
+    sorted_otherwise,
+)
 from backfill_assets.planning.sql_edit import NO_EDIT, SqlEdit, of_rows
 from backfill_assets.planning.sql_outputs import compare_outputs
 from backfill_assets.planning.sql_scope import Scope
@@ -21,22 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from backfill_assets.models.query import SqlQuery
-
-_CLAUSES = {
-    "distinct": "DISTINCT",
-    "laterals": "a LATERAL VIEW",
-    "pivots": "a PIVOT",
-    "where": "the filter (WHERE)",
-    "group": "the grouping (GROUP BY)",
-    "having": "the filter of groups (HAVING)",
-    "qualify": "the filter of windows (QUALIFY)",
-    "limit": "LIMIT",
-    "offset": "OFFSET",
-    "sample": "the sample",
-}
-_SORTS = ("order", "sort", "cluster", "distribute")
-_APART = {"with_", "expressions", "from_", "joins", "hint", "this", "expression", *_SORTS}
-
 
 _Edits = dict[str, SqlEdit]
 
@@ -131,7 +122,7 @@ def _set_operation(old: exp.SetOperation, new: exp.SetOperation, edits: _Edits) 
     if left.shows or right.shows:
         both = None if new.args.get("by_name") else _side_by_side(new, left, right)
         edit = both or of_rows("changes the branches of a UNION ALL differently")
-    if not edit.rows and _sorted_otherwise(old, new):
+    if not edit.rows and sorted_otherwise(old, new):
         return replace(edit, reordered=True, why=(*edit.why, "sorts rows otherwise"))
     return edit
 
@@ -139,9 +130,9 @@ def _set_operation(old: exp.SetOperation, new: exp.SetOperation, edits: _Edits) 
 def _set_reasons(
     old: exp.SetOperation, new: exp.SetOperation, left: SqlEdit, right: SqlEdit
 ) -> Iterator[str]:
-    yield from _other_clauses(old, new)
+    yield from other_clauses(old, new)
     yield from _edited_rows((left, right))
-    if _is_cut(new) and (_sorted_otherwise(old, new) or left.shows or right.shows):
+    if is_cut(new) and (sorted_otherwise(old, new) or left.shows or right.shows):
         yield "changes which rows LIMIT keeps"
     compares = bool(new.args.get("distinct")) or not isinstance(new, exp.Union)
     if compares and (left.shows or right.shows):
@@ -200,70 +191,25 @@ def _select(old: exp.Select, new: exp.Select, edits: _Edits) -> SqlEdit:
     if reason:
         return of_rows(reason)
     edit = compare_outputs(old, new, scope)
-    if not edit.rows and _sorted_otherwise(old, new):
+    if not edit.rows and sorted_otherwise(old, new):
         return replace(edit, reordered=True, why=(*edit.why, "sorts rows otherwise"))
     return edit
 
 
 def _row_reasons(old: exp.Select, new: exp.Select, scope: Scope) -> Iterator[str]:
     """Say why the rows may differ, whatever is selected of them."""
-    yield from _other_clauses(old, new)
+    yield from other_clauses(old, new)
     yield from _edited_rows(scope.sources.values())
-    seen = _clause_that_sees(new, scope)
+    seen = clause_that_sees(new, scope)
     if seen:
         yield f"{seen} uses a column that changes"
-    if _is_cut(new) and _sorted_otherwise(old, new):
+    if is_cut(new) and sorted_otherwise(old, new):
         yield "changes which rows LIMIT keeps"
-
-
-def _other_clauses(old: exp.Expr, new: exp.Expr) -> Iterator[str]:
-    keys = sorted({*old.args, *new.args} - _APART, key=[*_CLAUSES, *old.args, *new.args].index)
-    other = [key for key in keys if text_of(old.args.get(key)) != text_of(new.args.get(key))]
-    if other:
-        yield f"changes {', '.join(_CLAUSES.get(key, key.upper()) for key in other)}"
-
-
-def _sorted_otherwise(old: exp.Expr, new: exp.Expr) -> bool:
-    return any(text_of(old.args.get(key)) != text_of(new.args.get(key)) for key in _SORTS)
-
-
-def _is_cut(query: exp.Expr) -> bool:
-    return any(query.args.get(key) for key in ("limit", "offset"))
-
-
-def _clause_that_sees(select: exp.Select, scope: Scope) -> str | None:
-    """Name a clause, the same in both, that an edit below it reaches all the same."""
-    cut = _is_cut(select)
-    for key in (*_CLAUSES, *(_SORTS if cut else ())):
-        nodes = _parts(select, key)
-        if key == "pivots" and nodes and scope.edited:
-            return _CLAUSES[key]
-        if any(scope.sees(one) for one in nodes):
-            return _CLAUSES.get(key, "ORDER BY")
-    if any(_join_sees(join, scope) for join in _joins(select)):
-        return "a JOIN"
-    return None
-
-
-def _parts(select: exp.Select, key: str) -> list[exp.Expr]:
-    """The expressions of a clause; a clause that may occur several times is a list."""
-    value: object = select.args.get(key)
-    listed = cast("list[object]", value) if isinstance(value, list) else [value]
-    return [one for one in listed if isinstance(one, exp.Expr)]
-
-
-def _join_sees(join: exp.Join, scope: Scope) -> bool:
-    if not isinstance(join.this, (exp.Table, exp.Subquery)) and scope.sees(join.this):
-        return True  # a LATERAL, which reads the tables before it
-    if join.method.upper() == "NATURAL" and scope.edited:
-        return True
-    using = {one.name for one in join.args.get("using") or ()}
-    return bool(using & scope.loose) or scope.sees(join.args.get("on"))
 
 
 def _sources(old: exp.Select, new: exp.Select, edits: _Edits) -> Iterator[tuple[str, SqlEdit]]:
     """Compare FROM and the joins by place; how they are joined must not differ."""
-    before, after = _joins(old), _joins(new)
+    before, after = joins_of(old), joins_of(new)
     if len(before) != len(after):
         yield "<joins>", of_rows("joins other tables")
         return
@@ -277,11 +223,6 @@ def _sources(old: exp.Select, new: exp.Select, edits: _Edits) -> Iterator[tuple[
             yield other.alias_or_name or f"<{number}>", _source(one, other, edits)
         elif one is not other:
             yield "<from>", of_rows("reads another table")
-
-
-def _joins(select: exp.Select) -> list[exp.Join]:
-    joins: list[exp.Expr] = select.args.get("joins") or []
-    return [one for one in joins if isinstance(one, exp.Join)]
 
 
 def _first(select: exp.Select) -> exp.Expr | None:

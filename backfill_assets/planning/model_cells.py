@@ -1,0 +1,51 @@
+"""The cells of one model while a plan is made: which are planned, why, and which must wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan import CellWork, Why
+
+
+@dataclass(slots=True)
+class ModelCells:
+    """The cells of one model.
+
+    Attributes:
+        required: in the requested range.
+        life: required, whatever the range.
+        ready: what the workspace finds there before anything is built.
+        work: cells by reason; a cell occurs once.
+        waiting: cells left out, since something that they read can't become ready.
+        notes: what a reader should know.
+    """
+
+    required: IntervalSet
+    life: IntervalSet
+    ready: IntervalSet
+    work: list[CellWork] = field(default_factory=list[CellWork])
+    waiting: IntervalSet = field(default_factory=IntervalSet.empty)
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def cells(self) -> IntervalSet:
+        """Every planned cell."""
+        return IntervalSet.union_all(one.cells for one in self.work)
+
+    @property
+    def certain(self) -> IntervalSet:
+        """Planned cells that are built whatever their input turns out to be."""
+        return IntervalSet.union_all(one.cells for one in self.work if one.certain)
+
+    def add(self, why: Why, cells: IntervalSet, because: str = "", *, certain: bool = True) -> None:
+        """Plan the cells that no earlier reason has planned."""
+        new = cells - self.cells
+        if new:
+            self.work.append(CellWork(why, new, certain, because))
+
+    def leave_out(self, cells: IntervalSet) -> None:
+        """Take cells out of the work again; those that are ready stay as they are."""
+        kept = (replace(one, cells=one.cells - cells) for one in self.work)
+        self.work = [one for one in kept if one.cells]
+        self.waiting |= cells - self.ready
