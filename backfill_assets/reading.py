@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.settings import Settings, read_settings
@@ -120,6 +120,14 @@ class ResolvedLayers(NamedTuple):
         return (ResolvedLayer(self.path, self.delta_version, self.where), *self.under)
 
 
+@overload
+def resolve(
+    model: str, *, env: Literal["prod"] = ..., plan: None = None, settings: Settings | None = None
+) -> Resolved: ...  # a protected environment reads every model from one table
+@overload
+def resolve(
+    model: str, *, env: str = ..., plan: str | None = None, settings: Settings | None = None
+) -> Resolved | ResolvedLayers: ...
 def resolve(
     model: str, *, env: str = PROD, plan: str | None = None, settings: Settings | None = None
 ) -> Resolved | ResolvedLayers:

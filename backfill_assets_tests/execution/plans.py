@@ -34,7 +34,8 @@ class Plans:
         return make_plan(world.store, graph, request, clock=world.clock, data_root=str(world.root))
 
     def apply(self, graph: Graph, plan: Plan, **given: Any) -> Applied:  # noqa: ANN401
-        return apply_plan(self.world.store, graph, plan, **{**self.means(), **given})
+        means: Any = {**self.means(), **given}
+        return apply_plan(self.world.store, graph, plan, **means)
 
     def promote(self, graph: Graph, plan: Plan) -> Promoted:
         return promote_plan(self.world.store, graph, plan, **self.means())

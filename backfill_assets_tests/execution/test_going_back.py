@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
@@ -39,7 +39,7 @@ def totals(world: World) -> list[int]:
     return [int(total) for _, total in world.rows(COSTS, "ds", "total")]
 
 
-def next_day(world: World, *rows: object) -> None:
+def next_day(world: World, *rows: Any) -> None:  # noqa: ANN401 - values of a row
     """A day passes, and its rows land beside the others."""
     world.clock.now += timedelta(days=1)
     world.land(a_source(), *rows, row(11, 1, 11.0))

@@ -67,7 +67,8 @@ def test_an_additive_column_is_built_apart_and_published_at_once(world: World, p
     world.fill(OLD)
     before = {name: world.pointer(name) for name in (VISITS, COSTS)}
     plan = plans.make(MORE)
-    assert plan.model(COSTS) is None or not plan.model(COSTS).cells
+    costs = plan.model(COSTS)
+    assert costs is None or not costs.cells
     applied = plans.apply(MORE, plan)
     assert applied.status is PlanStatus.BUILT
     assert {name: world.pointer(name) for name in (VISITS, COSTS)} == before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.environment import PROD, Layer, Pointer, workspace_name
@@ -114,7 +114,7 @@ class Trial:
         """What promotes a model of the plan."""
         own = self.store.own_pointers(self.workspace)[model]
         old = self.store.pointers(self.environment).get(model)
-        seen = {} if old is None else {
+        seen: dict[str, Any] = {} if old is None else {
             "old_version": old.version, "old_fingerprint": old.fingerprint,
         }  # fmt: skip
         if not own.under:
@@ -135,7 +135,7 @@ class Trial:
         *moves: Move,
         kind: PublicationKind = PublicationKind.PROMOTE,
         removed: tuple[str, ...] = (),
-        **more: object,
+        **more: Any,  # noqa: ANN401 - further attributes of a publication
     ) -> int:
         intent = self.begin(kind=kind)
         said = Publication(

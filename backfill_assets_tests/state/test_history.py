@@ -56,12 +56,12 @@ def test_everything_that_touched_a_model_is_told_the_newest_last(store: Store, c
 def test_only_what_touched_the_cells_is_told_when_they_are_named(store: Store, clock: Clock):
     _lived(store, clock)
 
-    def whats(start: int, end: int) -> list[str]:
+    def kinds_of(start: int, end: int) -> list[str]:
         return [each.what for each in store.history("orders", cells((start, end)))]
 
-    assert whats(2, 3) == ["batch", "plan", "batch", "promote"]
-    assert whats(5, 6) == ["batch"]
-    assert whats(10, 11) == ["batch"]
+    assert kinds_of(2, 3) == ["batch", "plan", "batch", "promote"]
+    assert kinds_of(5, 6) == ["batch"]
+    assert kinds_of(10, 11) == ["batch"]
     assert store.history("orders", cells((20, 21))) == []
 
 
