@@ -74,30 +74,25 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
 
     Example: backfill diff p1a2b3c4d5 marketing.roi_analysis --keys campaign_id=7 --sql
     """
-    found: list[_Found] = []
     with operating() as at:
         before, after, listed = pairs(at, names)
+        if sql:
+            for pair in listed:
+                both = compared(at, pair)
+                asked = _question(both.model, pair, by=by, keys=keys, cells=cells)
+                _print_sql(pair.model, comparison_sql(both, asked), as_json=as_json)
+            return
+        found: list[_Found] = []
         for pair in listed:
             both = compared(at, pair)
             asked = _question(both.model, pair, by=by, keys=keys, cells=cells)
-            if sql:
-                _print_sql(pair.model, comparison_sql(both, asked), as_json=as_json)
-                continue
             say(f"comparing {pair.model}", to=err)
             found.append(_compared(at, both, asked, rows))
-    if sql:
-        return
-    changed = [one for one in found if one.differs]
     if as_json:
         print_json({"old": before, "new": after, "models": [one.plain() for one in found]})
     else:
-        for one in changed:
-            _print(one, whole=verbose)
-        same = [one.model.name for one in found if not one.differs]
-        if same:
-            say(f"the same in both: {', '.join(same)}", indent=2)
-        say(f"{before} -> {after}: {counted(len(changed), 'model')} of {len(found):,} differ.")
-    if changed:
+        _print_all(found, f"{before} -> {after}", whole=verbose)
+    if any(one.differs for one in found):
         raise typer.Exit(CHANGES)
 
 
@@ -186,6 +181,16 @@ _TOTALS = (
     Heading("sum after", number=True),
     Heading("change"),
 )
+
+
+def _print_all(found: list[_Found], what: str, *, whole: bool) -> None:
+    changed = [one for one in found if one.differs]
+    for one in changed:
+        _print(one, whole=whole)
+    same = [one.model.name for one in found if not one.differs]
+    if same:
+        say(f"the same in both: {', '.join(same)}", indent=2)
+    say(f"{what}: {counted(len(changed), 'model')} of {len(found):,} differ.")
 
 
 def _print(found: _Found, *, whole: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -62,32 +63,37 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
 
     Example: backfill plan --restate marketing.ad_events:2024-03-01..2024-03-30 --reason "sent twice"
     """
+    request = PlanRequest(
+        environment=env,
+        reason=reason,
+        restate=ask.restatements(restate),
+        restate_all_snapshots=restate_all_snapshots,
+        start=start,
+        end=end,
+        end_bounded=end_bounded,
+        ignore_cron=ignore_cron,
+        select=ask.chosen(select),
+        skip_upstream=skip_upstream,
+        forward_only=forward_only,
+        effective_from=effective_from,
+        empty=empty,
+        where=where,
+        cutoff=cutoff,
+        canary=canary,
+        categories=ask.categories(category),
+        strategies=ask.strategies(strategy),
+    )
+    _plan(request, out, whole=verbose, as_json=as_json, markdown=markdown)
+
+
+def _plan(
+    request: PlanRequest, out: str | None, *, whole: bool, as_json: bool, markdown: bool
+) -> None:
     with operating() as at:
-        request = PlanRequest(
-            environment=env,
-            asked_by=at.who,
-            reason=reason,
-            restate=ask.restatements(restate),
-            restate_all_snapshots=restate_all_snapshots,
-            start=start,
-            end=end,
-            end_bounded=end_bounded,
-            ignore_cron=ignore_cron,
-            select=ask.chosen(select),
-            skip_upstream=skip_upstream,
-            forward_only=forward_only,
-            effective_from=effective_from,
-            empty=empty,
-            where=where,
-            cutoff=cutoff,
-            canary=canary,
-            categories=ask.categories(category),
-            strategies=ask.strategies(strategy),
-        )
-        found = made(at, request)
+        found = made(at, replace(request, asked_by=at.who))
         if out:
             write_plan(found, out)
-        _tell(at, found, whole=verbose, as_json=as_json, markdown=markdown)
+        _tell(at, found, whole=whole, as_json=as_json, markdown=markdown)
     if not found.is_empty:
         raise typer.Exit(CHANGES)
 
