@@ -10,14 +10,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from operator import lt
+from itertools import chain, compress
+from operator import gt, lt
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 _GLIMPSE = 6
 _ONE = 2
@@ -83,20 +84,18 @@ class IntervalSet:
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[int, int]]) -> IntervalSet:
         """The same from pairs of epoch seconds; an empty or reversed pair adds nothing."""
-        flat: list[int] = []
-        for start, end in sorted(pairs):  # sorting sorted runs is one merge, so this stays linear
-            if end <= start:
-                continue
-            if not flat or start > flat[-1]:
-                flat += (start, end)
-            elif end > flat[-1]:
-                flat[-1] = end
-        return cls(tuple(flat))
+        real = [(start, end) for start, end in pairs if start < end]
+        return _joined([start for start, _ in real], [end for _, end in real])
 
     @classmethod
     def union_all(cls, sets: Iterable[IntervalSet]) -> IntervalSet:
         """Everything that is in at least one of the sets."""
-        return cls.of_pairs(pair for each in sets for pair in each.pairs())
+        held = [each.boundaries for each in sets if each.boundaries]
+        if len(held) == 1:
+            return _canonical(held[0])
+        return _joined(
+            [*chain(*(flat[::2] for flat in held))], [*chain(*(flat[1::2] for flat in held))]
+        )
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """The intervals as pairs of epoch seconds, in order."""
@@ -144,7 +143,7 @@ class IntervalSet:
             return self
         if not self.boundaries:
             return other
-        return IntervalSet.of_pairs((*self.pairs(), *other.pairs()))
+        return IntervalSet.union_all((self, other))
 
     def __and__(self, other: IntervalSet) -> IntervalSet:
         mine, others = self.boundaries, other.boundaries
@@ -209,18 +208,29 @@ def _window(flat: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
     return flat[first - first % 2 : last + last % 2]
 
 
+def _joined(starts: Iterable[int], ends: Iterable[int]) -> IntervalSet:
+    """The union of intervals, by where they start and where they end, each in any order.
+
+    Where the next start lies past as many ends as there were starts, nothing is open: a gap.
+    """
+    first, last = sorted(starts), sorted(ends)  # sorting sorted runs is one merge: linear
+    gaps = [*map(gt, first[1:], last)]
+    return _canonical(
+        _paired((*first[:1], *compress(first[1:], gaps)), (*compress(last, gaps), *last[-1:]))
+    )
+
+
 def _common(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    """The intersection of two canonical tuples, which is canonical again."""
-    shared: list[int] = []
-    i = j = 0
-    while i < len(left) and j < len(right):
-        start = max(left[i], right[j])
-        if left[i + 1] < right[j + 1]:
-            end = left[i + 1]
-            i += 2
-        else:
-            end = right[j + 1]
-            j += 2
-        if start < end:
-            shared += (start, end)
-    return tuple(shared)
+    """The intersection of two canonical tuples, which is canonical again.
+
+    No more than two intervals are open at once; both are from a start on that lies before as many
+    ends as there were starts before it, up to the last of these ends.
+    """
+    starts = sorted((*left[::2], *right[::2]))[1:]
+    ends = sorted((*left[1::2], *right[1::2]))
+    both = [*map(lt, starts, ends)]
+    return _paired([*compress(starts, both)], [*compress(ends, both)])
+
+
+def _paired(starts: Sequence[int], ends: Sequence[int]) -> tuple[int, ...]:
+    return tuple(chain.from_iterable(zip(starts, ends, strict=True)))

@@ -17,6 +17,7 @@ class ModelCells:
         life: required, whatever the range.
         ready: what the workspace finds there before anything is built.
         work: cells by reason; a cell occurs once.
+        cells: every planned cell.
         waiting: cells left out, since something that they read can't become ready.
         notes: what a reader should know.
     """
@@ -25,13 +26,9 @@ class ModelCells:
     life: IntervalSet
     ready: IntervalSet
     work: list[CellWork] = field(default_factory=list[CellWork])
+    cells: IntervalSet = field(default_factory=IntervalSet.empty)
     waiting: IntervalSet = field(default_factory=IntervalSet.empty)
     notes: list[str] = field(default_factory=list[str])
-
-    @property
-    def cells(self) -> IntervalSet:
-        """Every planned cell."""
-        return IntervalSet.union_all(one.cells for one in self.work)
 
     @property
     def certain(self) -> IntervalSet:
@@ -43,9 +40,11 @@ class ModelCells:
         new = cells - self.cells
         if new:
             self.work.append(CellWork(why, new, certain, because))
+            self.cells |= new
 
     def leave_out(self, cells: IntervalSet) -> None:
         """Take cells out of the work again; those that are ready stay as they are."""
         kept = (replace(one, cells=one.cells - cells) for one in self.work)
         self.work = [one for one in kept if one.cells]
+        self.cells -= cells
         self.waiting |= cells - self.ready

@@ -10,9 +10,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
+from operator import lt, mul
 from typing import TYPE_CHECKING, cast, overload
 
-from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.grid import FixedGrid, Unit
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.models.cells import reach_back
 from backfill_assets.planning.batching import BatchLimitError, cut
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.intervals.grid import Grid
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
@@ -189,42 +191,77 @@ def waits_of(own: Cadence, upstream: Upstream, theirs: Cadence, mine: Rows, othe
     return Waits(upstream.name, firsts, lasts)
 
 
-def compact(batches: Sequence[PlannedBatch]) -> list[object]:
-    """Say all that batches say in few numbers: span, certainty, and runs of what each waits for."""
+def columns(batches: Sequence[PlannedBatch]) -> dict[str, Sequence[int]]:
+    """Say all that batches say as columns of whole numbers, however they are kept.
+
+    Returns:
+        ``start``, ``end``, ``certain`` and ``cells``, and for every model that a batch waits for
+        its first and last number there, `[first, last)`: 0, 0 for none.
+
+    Raises:
+        ValueError: a batch waits for batches of a model that are not consecutive.
+    """
     if isinstance(batches, PlannedBatches):
-        return [*_compact(batches)]
-    return [
-        [
-            epoch_of(one.interval.start),
-            epoch_of(one.interval.end),
-            one.certain,
-            one.cells,
-            _runs(one.waits_for),
+        return _columns(batches)
+    spans = [one.interval for one in batches]
+    waits = [_runs(one.waits_for) for one in batches]
+    found: dict[str, Sequence[int]] = {
+        "start": [epoch_of(one.start) for one in spans],
+        "end": [epoch_of(one.end) for one in spans],
+        "certain": [one.certain for one in batches],
+        "cells": [one.cells for one in batches],
+    }
+    for name in sorted({name for one in waits for name in one}):
+        runs = [one.get(name, (0, 0)) for one in waits]
+        found[f"first of {name}"] = [first for first, _ in runs]
+        found[f"last of {name}"] = [last for _, last in runs]
+    return found
+
+
+def _columns(batches: PlannedBatches) -> dict[str, Sequence[int]]:
+    rows = batches.rows
+    found: dict[str, Sequence[int]] = {
+        "start": rows.starts,
+        "end": rows.ends,
+        "certain": rows.certain,
+        "cells": _counts(batches.cadence.grid, rows),
+    }
+    for name, firsts, lasts in sorted(_windows(batches)):
+        some = [*map(lt, firsts, lasts)]
+        if any(some):
+            found[f"first of {name}"] = [*map(mul, firsts, some)]
+            found[f"last of {name}"] = [*map(mul, lasts, some)]
+    return found
+
+
+def _windows(batches: PlannedBatches) -> Iterator[tuple[str, Sequence[int], Sequence[int]]]:
+    """Give per model the `[first, last)` of its batches that each batch waits for."""
+    for one in batches.waits:
+        yield one.upstream, one.firsts, one.lasts
+    count, behind = len(batches), batches.behind
+    if behind is not None and behind < count:
+        none = (0,) * behind
+        yield batches.model, (*none, *range(count - behind)), (*none, *range(1, count - behind + 1))
+
+
+def _counts(grid: Grid, rows: Rows) -> list[int]:
+    """Give how many cells every batch has."""
+    if isinstance(grid, FixedGrid):
+        step, phase = grid.step, grid.phase
+        return [
+            (end - 1 - phase) // step + 1 - (start - phase) // step
+            for start, end in zip(rows.starts, rows.ends, strict=True)
         ]
-        for one in batches
-    ]
+    ends = zip(rows.starts, rows.ends, strict=True)
+    return [grid.index(end - 1) + 1 - grid.index(start) for start, end in ends]
 
 
-def _compact(batches: PlannedBatches) -> Iterator[object]:
-    rows, grid, behind = batches.rows, batches.cadence.grid, batches.behind
-    waits = [(one.upstream, one.firsts, one.lasts) for one in batches.waits]
-    for number, (start, end) in enumerate(zip(rows.starts, rows.ends, strict=True)):
-        runs = [
-            [name, firsts[number], lasts[number]]
-            for name, firsts, lasts in waits
-            if firsts[number] < lasts[number]
-        ]
-        if behind is not None and number >= behind:
-            runs.insert(0, [batches.model, number - behind, number - behind + 1])
-        cells = grid.index(end - 1) + 1 - grid.index(start)
-        yield [start, end, rows.certain[number], cells, runs]
-
-
-def _runs(waits_for: tuple[tuple[str, int], ...]) -> list[list[str | int]]:
-    runs: list[list[str | int]] = []
+def _runs(waits_for: tuple[tuple[str, int], ...]) -> dict[str, tuple[int, int]]:
+    runs: dict[str, tuple[int, int]] = {}
     for name, number in waits_for:
-        if runs and runs[-1][0] == name and runs[-1][2] == number:
-            runs[-1][2] = number + 1
-        else:
-            runs.append([name, number, number + 1])
+        first, last = runs.get(name, (number, number))
+        if last != number:
+            message = f"it waits for {name} {first}..{last - 1} and {number}, which don't follow"
+            raise ValueError(message)
+        runs[name] = (first, number + 1)
     return runs

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 from collections.abc import Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning import plan as plan_words, request as request_words
 from backfill_assets.planning.plan import FORMAT_VERSION, Plan, PlannedBatch
-from backfill_assets.planning.plan_batches import PlannedBatches, compact
+from backfill_assets.planning.plan_batches import PlannedBatches, columns
 
 FORMAT = "backfill_assets.plan"
 _DIGITS = 9
@@ -58,7 +59,11 @@ def content_hash(plan: Plan) -> str:
 
 def identified(plan: Plan) -> Plan:
     """Give a plan the id that follows from its content."""
-    return replace(plan, plan_id=f"p{content_hash(plan)[:_DIGITS]}")
+    return replace(plan, plan_id=_id(content_hash(plan)))
+
+
+def _id(content: str) -> str:
+    return f"p{content[:_DIGITS]}"
 
 
 def read_plan(text: str) -> Plan:
@@ -81,11 +86,12 @@ def read_plan(text: str) -> Plan:
         raise PlanFormatError(found, "upgrade backfill_assets, or make the plan again")
     try:
         plan = cast("Plan", from_plain(Plan, _without_marks(plain)))
-    except (KeyError, TypeError, ValueError, BackfillAssetsError) as error:
+        found = content_hash(plan)
+    except (KeyError, TypeError, ValueError, struct.error, BackfillAssetsError) as error:
         raise PlanFormatError(f"a value in it can't be read ({error!r})", again) from error
-    if plain.get("content_hash") != content_hash(plan):
+    if plain.get("content_hash") != found:
         raise PlanFormatError("its content is not what its content_hash says (edited?)", again)
-    if plan.plan_id != identified(plan).plan_id:
+    if plan.plan_id != _id(found):
         raise PlanFormatError(f"its plan_id '{plan.plan_id}' is not that of its content", again)
     return plan
 
@@ -95,13 +101,13 @@ def _without_marks(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of value
-    """Say all that counts in few words: sets and batches as numbers, no id and no estimate."""
+    """Say all that counts in few words: sets and batches as checksums, no id and no estimate."""
     if isinstance(value, IntervalSet):
-        return value.boundaries
+        return _checksum(value.boundaries)
     if isinstance(value, (PlannedBatches, tuple)):
-        values = cast("tuple[Any, ...]", value)
-        if isinstance(value, PlannedBatches) or (values and isinstance(values[0], PlannedBatch)):
-            return compact(values)
+        values = cast("Sequence[Any]", value)
+        if values and isinstance(values[0], PlannedBatch):
+            return {name: _checksum(numbers) for name, numbers in columns(values).items()}
         return [_content(one) for one in values]
     if isinstance(value, (Enum, datetime)):
         return to_plain(value)
@@ -109,6 +115,11 @@ def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of
         names = (one.name for one in fields(value) if one.name not in _NOT_CONTENT)
         return {name: _content(getattr(value, name)) for name in names}
     return value
+
+
+def _checksum(numbers: Sequence[int]) -> str:
+    """Sum up a long row of numbers, the same on every machine."""
+    return hashlib.sha256(struct.pack(f"<{len(numbers)}q", *numbers)).hexdigest()
 
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of value

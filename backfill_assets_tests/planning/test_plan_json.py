@@ -69,7 +69,9 @@ def test_its_id_follows_from_its_content_and_not_from_the_estimate(plan: Plan):
         (("models", 0, "work", 0, "because"), "nothing"),
         (("models", 0, "batches"), []),
         (("models", 0, "batches", 0, "certain"), False),
+        (("models", 0, "batches", 0, "cells"), 99),
         (("models", 2, "batches", 0, "waits_for"), []),
+        (("models", 2, "batches", 0, "waits_for"), [["web.b", 0], ["web.x", 7]]),
         (("models", 0, "loaded"), "other code"),
         (("request", "asked_by"), "bob"),
         (("seen",), 99),
@@ -89,6 +91,19 @@ def test_a_plan_that_was_edited_by_hand_is_refused(
     inner[last] = value
 
     with pytest.raises(PlanFormatError, match="edited"):
+        read_plan(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [("cells", 10**30), ("waits_for", [["web.b", 0], ["web.b", 7]])],
+    ids=["no such number of cells", "waits with holes"],
+)
+def test_a_plan_whose_batches_can_t_be_is_refused(plan: Plan, word: str, value: object):
+    document: Any = plan_document(plan)
+    document["models"][2]["batches"][0][word] = value
+
+    with pytest.raises(PlanFormatError, match="can't be read"):
         read_plan(json.dumps(document))
 
 
