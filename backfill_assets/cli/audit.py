@@ -9,7 +9,7 @@ import typer
 
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
-from backfill_assets.cli.project import opened_run
+from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.execution.audit_run import audit_published
 
@@ -31,7 +31,7 @@ def audit(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> No
     Example: backfill audit --select commerce.fact_orders --json
     """
     results: dict[str, tuple[AuditResult, ...]] = {}
-    with opened_run(env) as run:
+    with looked_at(env) as run:
         for name in selected(run.graph, select):
             say(f"auditing {name}", to=err)
             results[name] = audit_published(run, name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.manifest import load
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.execution.opening import open_run
+from backfill_assets.execution.opening import look, open_run
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import spark_settings, start_session
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
+    from backfill_assets.snapshots.loaded import Loaded
 
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
@@ -105,11 +106,7 @@ def open_store(settings: Settings) -> Store:
 @contextmanager
 def opened_run(environment: str, *, run_id: str | None = None) -> Iterator[RunContext]:
     """Open a run of one environment, and close state and Spark after it."""
-    settings = read_settings()
-    loaded = load(settings)
-    store = open_store(settings)
-    spark = LazySpark(settings)
-    try:
+    with _opened() as (settings, loaded, store, spark):
         yield open_run(
             store,
             loaded.graph,
@@ -118,8 +115,38 @@ def opened_run(environment: str, *, run_id: str | None = None) -> Iterator[RunCo
             spark=spark,
             data_root=settings.data_root,
             clock=now,
-            run_id=run_id or f"cli-{uuid.uuid4().hex[:12]}",
+            run_id=run_id or _run_id(),
         )
+
+
+@contextmanager
+def looked_at(environment: str) -> Iterator[RunContext]:
+    """Look at an environment: nothing is written, not even a first pointer."""
+    with _opened() as (settings, loaded, store, spark):
+        yield look(
+            store,
+            loaded.graph,
+            snapshots=loaded.snapshots,
+            environment=environment,
+            spark=spark,
+            data_root=settings.data_root,
+            clock=now,
+            run_id=_run_id(),
+        )
+
+
+@contextmanager
+def _opened() -> Iterator[tuple[Settings, Loaded, Store, LazySpark]]:
+    settings = read_settings()
+    loaded = load(settings)
+    store = open_store(settings)
+    spark = LazySpark(settings)
+    try:
+        yield settings, loaded, store, spark
     finally:
         spark.stop()
         store.close()
+
+
+def _run_id() -> str:
+    return f"cli-{uuid.uuid4().hex[:12]}"

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import counted, err, print_json, say
-from backfill_assets.cli.project import opened_run
+from backfill_assets.cli.project import looked_at
 from backfill_assets.errors import BackfillAssetsError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def report(
 
     Example: DAGSTER_HOME=$PWD backfill report
     """
-    with opened_run(env) as run:
+    with looked_at(env) as run:
         told = tell_dagster(run)
     if as_json:
         print_json({"environment": env, "reported": told})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, counted, print_json, print_table, say
-from backfill_assets.cli.project import opened_run
+from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
@@ -30,7 +30,7 @@ def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
 
     Example: backfill status --select marketing.campaign_performance --json
     """
-    with opened_run(env) as run:
+    with looked_at(env) as run:
         view, now = run.view(), run.clock()
         rows = [
             _row(

@@ -10,7 +10,7 @@ import typer
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.plan_view import naming_of
-from backfill_assets.cli.project import opened_run
+from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import model_named
 from backfill_assets.evidence.origins import origins
 from backfill_assets.intervals.interval import Interval
@@ -44,7 +44,7 @@ def why(
 
     Example: backfill why web.sessions 2025-05-01..2025-05-31
     """
-    with opened_run(env) as run:
+    with looked_at(env) as run:
         cadence = model_named(run.graph, model).cadence
         asked = cells_asked(cadence, interval)
         view, naming = run.view(), naming_of(run.graph)
