@@ -48,8 +48,8 @@ def work_of(run: RunContext, view: StateView, name: str) -> Work:
 
 
 def todo(work: Work) -> IntervalSet:
-    """Every gap and every stale cell, those that wait included."""
-    return work.gaps | work.stale_cells
+    """Every gap and every stale or owed cell, those that wait included."""
+    return work.gaps | work.stale_cells | work.owed
 
 
 def as_text(graph: Graph, cells: Mapping[str, IntervalSet]) -> dict[str, str]:

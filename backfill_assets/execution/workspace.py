@@ -14,6 +14,8 @@ from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.workspace import OwedCells, WorkspaceModel, WorkspaceRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from backfill_assets.execution.operation import Operation
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.planning.plan import ModelPlan
@@ -38,7 +40,7 @@ def open_workspace(op: Operation, environment: RunContext) -> None:
             plan_id=plan.plan_id,
             environment=plan.environment,
             models=tuple(_model(op, environment, one) for one in scope(plan.models)),
-            owed=tuple(owed for one in plan.models if (owed := _owed(op, one))),
+            owed=tuple(owed for one in plan.models for owed in _owed(op, one)),
         )
     )
 
@@ -83,10 +85,15 @@ def _pointer(op: Operation, environment: RunContext, one: ModelPlan) -> Pointer:
     return Pointer(name, one.model, fingerprint, version, -1, under, certain)
 
 
-def _owed(op: Operation, one: ModelPlan) -> OwedCells | None:
-    """What a plan restates is remembered until it is rebuilt and published, or abandoned."""
+def _owed(op: Operation, one: ModelPlan) -> Iterator[OwedCells]:
+    """What a plan restates is remembered until it is rebuilt and published, or abandoned.
+
+    A new table may hold such cells already, from before they were declared wrong.
+    """
     cells = restated(one)
-    if not cells or not one.old_version:
-        return None
     reason = op.plan.request.reason or f"restated by plan {op.plan_id}"
-    return OwedCells(one.old_version, cells, reason)
+    versions = (
+        {one.old_version, one.version} if one.build is Build.NEW_VERSION else {one.old_version}
+    )
+    if cells:
+        yield from (OwedCells(version, cells, reason) for version in sorted(versions) if version)

@@ -42,7 +42,7 @@ def left_to_do(
         known = (reads or {}).get(one.model)
         columns = known if known is not None else lineage_of(graph, model).reads
         work = needs_work(graph, workspace, model, now=now, reads=columns)
-        left = (work.gaps | work.stale_cells) & one.cells
+        left = (work.gaps | work.stale_cells | work.owed) & one.cells
         if left:
             found[one.model] = left
     return found

@@ -48,8 +48,8 @@ class Work:
         gaps: those that do not.
         stale: ready cells that an upstream's change has overtaken, by upstream.
         blocked: per upstream model, the cells that wait because cells they read are not ready.
-        refresh: stale cells that are rebuilt without a (further) plan: in a plan's workspace all
-            of them; else those inside the late window of a model that nobody reads. Where others
+        refresh: cells that are rebuilt without a (further) plan: in a plan's workspace every stale
+            or owed one; else stale ones those inside the late window of a model that nobody reads. Where others
             read it, several models would have to move at once, which takes a plan.
         owed: ready cells that were declared wrong and are not rebuilt yet.
     """
@@ -107,9 +107,10 @@ def needs_work(
     gaps = missing(model.cadence, needed, ready)
     stale = tuple(_stale(graph, view, model, needed, reads or {}))
     overtaken = IntervalSet.union_all(one.cells for one in stale)
+    owed = view.owed.get(model.name, IntervalSet.empty()) & ready
     refresh = IntervalSet.empty()
     if view.environment.is_workspace:
-        refresh = overtaken
+        refresh = overtaken | owed
     elif not graph.readers(model.name):
         refresh = overtaken & last_cells(model, ready, model.late_window)
     blocked = _blocked(graph, view, model, gaps | refresh, now)
@@ -120,7 +121,7 @@ def needs_work(
         stale=stale,
         blocked=blocked,
         refresh=refresh - IntervalSet.union_all(blocked.values()),
-        owed=view.owed.get(model.name, IntervalSet.empty()) & ready,
+        owed=owed,
     )
 
 
@@ -151,14 +152,19 @@ def _stale(
     state = view.models.get(model.name)
     if state is None or not state.runs:
         return
-    reader = _Reader.of(graph, model, state, view.environment.opened)
-    oldest = min(reader.built_at(run, own=True) for run in state.runs)
+    opened = view.environment.opened
+    oldest = min(run.built_at for run in state.runs)
+    oldest = oldest if opened is None else min(oldest, opened)
+    reader: _Reader | None = None
     for upstream in model.reads:
         theirs = view.models.get(upstream.name)
         if theirs is None:
             continue
         columns = reads.get(upstream.name)
         newer = [run for run in theirs.runs if run.changed_at.latest(columns) > oldest]
+        if not newer:
+            continue
+        reader = reader or _Reader.of(graph, model, state, opened)
         found = list(_overtaken(reader, upstream, newer, columns))
         cells = IntervalSet.union_all(cells for _, cells in found) & needed
         if cells:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -15,6 +16,7 @@ from backfill_assets.intervals import (
 )
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.needs_work import last_cells, needs_work
+from backfill_assets.snapshots.environment import Environment
 from backfill_assets.snapshots.state_view import ReadyRun
 from backfill_assets_tests.builders import (
     DAY,
@@ -281,3 +283,16 @@ def test_a_whole_table_is_refreshed_once_what_it_reads_is_ready():
 
     assert needs_work(graph, grown, whole, now=NOW).refresh == IntervalSet.of([WHOLE_CELL])
     assert needs_work(graph, growing, whole, now=NOW).refresh == NOTHING
+
+
+def test_what_is_owed_is_rebuilt_in_a_workspace_and_waits_for_a_plan_elsewhere():
+    ready = {"web.first": [a_run(day(1, 5), 1)], "web.reader": [a_run(day(1, 5), 2)]}
+    view = replace(a_view(ready), owed={"web.reader": days(2, 9)})
+    workspace = replace(view, environment=Environment("plan:p1", protected=False, opened=3))
+
+    published = needs_work(GRAPH, view, READER, now=NOW)
+    inside = needs_work(GRAPH, workspace, READER, now=NOW)
+
+    assert published.owed == inside.owed == days(2)
+    assert published.refresh == published.todo == NOTHING
+    assert inside.refresh == inside.todo == days(2)
