@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.judge import judge
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.audits_of import audits_of
 
 if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.audit import Audit
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.content import CellProfile
     from backfill_assets.warehouse.computed import ComputedBatch
@@ -38,7 +38,7 @@ _SHOWN = 5
 
 
 def audited(
-    run: RunContext, batch: ComputedBatch
+    run: RunContext, batch: ComputedBatch, audits: tuple[Audit, ...]
 ) -> tuple[tuple[CellProfile, ...], tuple[AuditResult, ...]]:
     """Profile a batch in one action and judge it.
 
@@ -47,7 +47,6 @@ def audited(
         RowsOutsideBatchError: the query gave rows of other cells.
     """
     model = batch.model
-    audits = audits_of(model)
     previous = run.store.content_at_pin(
         run.environment.name, model.name, IntervalSet.of(batch.cells)
     )

@@ -20,6 +20,7 @@ from backfill_assets.execution.opening_batch import open_when_free
 from backfill_assets.execution.stopwatch import Stopwatch
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.audits_of import audits_of
 from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.warehouse.commit import Ticket
@@ -79,14 +80,16 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     inputs = batch_inputs(run, model, opened)
     target = target_table(run, model, run.pointer(model))
     session = batch_session(run.spark())
-    rows_from = no_rows if request.reason == EMPTY else run.rows_from or compute
+    # Cells that are recorded without computing have no rows that an audit could be about.
+    empty = request.reason == EMPTY
+    rows_from = no_rows if empty else run.rows_from or compute
     with computed_batch(
         session, model, opened, inputs, target=target, now=started_at, rows_from=rows_from
     ) as batch:
         watch.lap("compute")
         if batch.moved:
             run.store.claim_more(request.batch_id, batch.moved)
-        profiles, results = audited(run, batch)
+        profiles, results = audited(run, batch, () if empty else audits_of(model))
         watch.lap("audit")
         with commit_turn(run, opened) as lock:
             commit = _commit(opened, lock.token, started_at, (profiles, results))
