@@ -44,7 +44,7 @@ clicks = Model(
     grain="one row per click",
     unique_key=["click_id"],
     columns=[Column("click_id", "bigint"), Column("clicked_at", "timestamp")],
-    batch_size=48,
+    batch_size=12,
     owner="team:web",
 )
 daily = Model(
@@ -86,9 +86,9 @@ def add_seconds(project: Project) -> None:
     project.edit(
         "catalog.py",
         'columns=[Column("click_id", "bigint"), Column("clicked_at", "timestamp")],\n'
-        "    batch_size=48",
+        "    batch_size=12",
         'columns=[Column("click_id", "bigint"), Column("clicked_at", "timestamp"),\n'
-        '        Column("second", "int")],\n    batch_size=48',
+        '        Column("second", "int")],\n    batch_size=12',
     )
 
 

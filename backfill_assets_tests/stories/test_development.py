@@ -31,7 +31,7 @@ DEV = "dev_refunds"
 
 
 def test_what_is_done_in_dev_is_read_there_and_prod_never_knows_and_gc_leaves_nothing(
-    quarter: Project, spark: SparkSession
+    quarter: Project, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ):
     before = {model: proof(quarter, model) for model in MODELS}
     tables = tables_of(quarter)
@@ -61,6 +61,7 @@ def test_what_is_done_in_dev_is_read_there_and_prod_never_knows_and_gc_leaves_no
 
     quarter.do("envs", "drop", DEV, "--yes")
     assert DEV not in quarter.do("envs").out
-    quarter.do("gc")
+    monkeypatch.setenv("BACKFILL_PROMISE_DAYS", "0")
+    quarter.do("gc", "--yes")
     assert tables_of(quarter) == tables
     assert {model: proof(quarter, model) for model in MODELS} == before

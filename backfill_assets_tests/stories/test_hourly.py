@@ -58,11 +58,11 @@ def test_hours_that_were_filled_during_the_review_are_carried_over_with_the_new_
     assert_all_hours(hourly, HOURS)
 
 
+@pytest.mark.slow  # two processes with a Spark each
 def test_a_promotion_in_the_middle_of_a_fill_by_another_process_loses_and_doubles_nothing(
     hourly: Project,
 ):
     add_seconds(hourly)
-    hourly.edit("catalog.py", "batch_size=48", "batch_size=2")
     plan = hourly.plan("--end", hour(FILLED))
     hourly.do("apply", plan.plan_id)
     ended: list[Ended] = []

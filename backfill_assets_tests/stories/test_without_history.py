@@ -39,7 +39,7 @@ def test_forward_only_from_a_date_computes_from_there_and_keeps_what_came_before
 def test_forward_only_computes_nothing_and_the_next_days_have_the_new_logic(weeks: Project):
     worth_six_dollars(weeks)
 
-    plan = weeks.plan("--forward-only", "--end", str(day(FILLED - 1)))
+    plan = weeks.plan("--forward-only", "--select", ROI, "--end", str(day(FILLED - 1)))
     weeks.do("apply", plan.plan_id)
     weeks.do("promote", plan.plan_id, "--yes")
 
