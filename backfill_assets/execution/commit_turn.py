@@ -53,7 +53,8 @@ def settle(run: RunContext, model: Model) -> None:
     """
     version = run.pointer(model).version
     if head(run.table(model)) != run.store.known_head(version):
-        with _turn(run, version, run.run_id):
+        # Not as the run itself, which may be finishing a promotion over this table.
+        with _turn(run, version, f"{run.run_id}/{version}"):
             pass
 
 

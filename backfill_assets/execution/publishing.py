@@ -19,7 +19,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
 from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication
-from backfill_assets.state.promotions import PromotionPendingError
+from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
 from backfill_assets.state.publishing import PointerMovedError
 from backfill_assets.state.versions import VersionCollectingError
 from backfill_assets.warehouse.tables import head
@@ -106,7 +106,10 @@ def finish_publication(run: RunContext, plan_id: str) -> None:
         found = run.store.promotion(plan_id)
         if found is None or found.status is not IntentStatus.OPEN:
             return
-        intent = run.store.begin_promotion(replace(found, holder=run.run_id))
+        try:
+            intent = run.store.begin_promotion(replace(found, holder=run.run_id))
+        except PromotionTakenOverError:  # somebody else has finished it meanwhile
+            return
         if _NOTED in intent.steps:
             _carried_out(run, intent, _locked(run, intent))
         else:

@@ -139,7 +139,11 @@ def advance_head(connection: sa.Connection, lock: CommitLock, delta_version: int
 def refresh_locks(connection: sa.Connection, run_id: str, now: datetime) -> None:
     """Tell that a run is alive: locks that it holds, and those that its batches hold."""
     its_batches = sa.select(BATCHES.c.batch_id).where(BATCHES.c.run_id == run_id)
-    held = sa.or_(COMMIT_LOCKS.c.holder == run_id, COMMIT_LOCKS.c.holder.in_(its_batches))
+    held = sa.or_(
+        COMMIT_LOCKS.c.holder == run_id,
+        COMMIT_LOCKS.c.holder.startswith(f"{run_id}/", autoescape=True),
+        COMMIT_LOCKS.c.holder.in_(its_batches),
+    )
     connection.execute(sa.update(COMMIT_LOCKS).where(held).values(heartbeat_at=now))
 
 

@@ -9,7 +9,6 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.publication import Intent, IntentStatus, PublicationKind
-from backfill_assets.state.batches import find_batch
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.locks import TableLockedError, release_all
 from backfill_assets.state.tables import PROMOTIONS
@@ -97,6 +96,7 @@ def begin(connection: sa.Connection, intent: Intent, now: datetime, lease: timed
     """Write an intent, or take over the same one from a holder that went silent.
 
     Raises:
+        PromotionTakenOverError: one that was begun before is to go on, and is closed by now.
         TableLockedError: another live intent names one of its tables.
         PromotionPendingError: a dead one does.
         UnknownVersionError: no such version.
@@ -105,6 +105,8 @@ def begin(connection: sa.Connection, intent: Intent, now: datetime, lease: timed
     same = [each for each in open_intents(connection) if _same(each, intent)]
     if same:
         return _taken(connection, same[0], intent.holder, now, lease)
+    if intent.number:
+        raise PromotionTakenOverError(intent, find_intent(connection, intent.number))
     for version in intent.versions:
         check_kept(connection, version)
         check_closed(connection, version, _NOBODY, now - lease)
@@ -119,10 +121,13 @@ def check_closed(
 ) -> None:
     """Make sure that no open intent but the holder's own keeps a table closed.
 
+    Batches of the holder's run are others: a copy that is in the log and not published yet would
+    look to them like a commit that was never recorded.
+
     Args:
         connection: to the state.
         version: whose table.
-        holder: a run, or a batch of one.
+        holder: a run, or a batch.
         heard_after: a holder that was heard since then is alive.
 
     Raises:
@@ -130,12 +135,8 @@ def check_closed(
         PromotionPendingError: a dead one does.
     """
     naming = [each for each in open_intents(connection) if version in each.versions]
-    if not naming:
-        return
-    batch = find_batch(connection, holder)
-    run = holder if batch is None else batch.run_id
     for each in naming:
-        if each.holder == run:
+        if each.holder == holder:
             continue
         if _is_live(each, heard_after):
             raise TableLockedError(version, _named(each), each.begun_at or heard_after)

@@ -33,7 +33,7 @@ def test_an_intent_needs_tables_that_exist(store: Store):
     assert store.open_promotions() == []
 
 
-def test_while_it_is_open_only_its_holder_and_its_batches_commit_there(store: Store):
+def test_while_it_is_open_only_its_holder_commits_there(store: Store):
     add_model(store, "revenue")
     Trial(store).begin(TABLE, holder="boss")
 
@@ -41,8 +41,27 @@ def test_while_it_is_open_only_its_holder_and_its_batches_commit_there(store: St
         store.take_commit_lock(TABLE, "run-9")
     store.take_commit_lock("revenue__v1", "run-9")
     store.release_commit_lock(store.take_commit_lock(TABLE, "boss"))
-    opened = store.open_batch(Asked(run="boss").request)
-    store.take_commit_lock(TABLE, opened.request.batch_id)
+
+
+def test_a_batch_of_the_run_that_finishes_a_dead_one_waits_like_anybody(store: Store, clock: Clock):
+    trial = Trial(store)
+    trial.begin(TABLE, holder="boss")
+    clock.pass_by(LEASE + 1)
+    opened = store.open_batch(Asked(run="heir").request)
+    trial.begin(TABLE, holder="heir")
+    with pytest.raises(TableLockedError, match="promote of plan p1"):
+        store.take_commit_lock(TABLE, opened.request.batch_id)
+
+
+def test_one_that_was_published_meanwhile_is_not_begun_again(store: Store, clock: Clock):
+    trial = Trial(store)
+    dead = trial.begin(TABLE, holder="boss")
+    store.note_promotion(dead, {"copied": ["orders"]})
+    clock.pass_by(LEASE + 1)
+    store.withdraw_promotion(trial.begin(TABLE, holder="heir"))
+    with pytest.raises(PromotionTakenOverError, match="withdrawn"):
+        store.begin_promotion(replace(dead, holder="late"))
+    assert store.open_promotions() == []
 
 
 def test_a_batch_that_holds_the_lock_already_ends_first(store: Store):
