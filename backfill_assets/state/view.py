@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
-from backfill_assets.state import layered_view, layers, owed
+from backfill_assets.state import elsewhere, layered_view, layers, owed
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.claims import live_claims
 from backfill_assets.state.counter import last_number
@@ -52,7 +52,8 @@ def view(
         model: at for model, at in pointed.items() if model not in other and _is_plain(drawn, at)
     }
     special = {model: at for model, at in pointed.items() if model not in plain}
-    cells = _cells(connection, drawn, special)
+    found = _cells(connection, drawn, special)
+    cells = elsewhere.doubted(connection, drawn, pointed, found)
     runs = _plain_runs(connection, drawn, plain)
     for model, each in cells.items():
         own = pointed[model].environment == name

@@ -1,0 +1,79 @@
+"""Cells that were built elsewhere: from tables that an environment does not read.
+
+A version may be built in development, or by a plan that was abandoned, from rows that only these
+had. Whoever finds its table later takes it as it is, but for such cells: they count as built before
+anything that they read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from backfill_assets.state.layers import layers_of
+from backfill_assets.state.moves import moves_in
+from backfill_assets.state.tables import BATCHES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.state.layered_view import Cell
+
+_NEVER = 0
+
+
+def doubted(
+    connection: sa.Connection,
+    drawn: Environment,
+    pointed: Mapping[str, Pointer],
+    cells: Mapping[str, list[Cell]],
+) -> dict[str, list[Cell]]:
+    """Let cells that were built elsewhere count as older than all that they read.
+
+    Args:
+        connection: to the state.
+        drawn: the environment that reads them.
+        pointed: where it reads every model.
+        cells: of models that it does not publish as they are.
+    """
+    alone = {pointed[model].version for model in cells if not pointed[model].under}
+    foreign = set(_foreign(connection, drawn, pointed, alone)) if alone else set[str]()
+    if not foreign:
+        return dict(cells)
+    return {
+        model: [replace(one, built_at=_NEVER) if one.batch_id in foreign else one for one in each]
+        for model, each in cells.items()
+    }
+
+
+def _foreign(
+    connection: sa.Connection,
+    drawn: Environment,
+    pointed: Mapping[str, Pointer],
+    versions: set[str],
+) -> Iterator[str]:
+    """Name the batches of others whose inputs are not among the tables that are read here."""
+    home = drawn.follows if drawn.is_workspace and drawn.follows is not None else drawn.name
+    batch = BATCHES.c
+    wanted = sa.select(batch.batch_id, batch.version, batch.inputs).where(
+        batch.version.in_(sorted(versions)), batch.environment.not_in([drawn.name, home])
+    )
+    rows = connection.execute(wanted).all()
+    if not rows:
+        return
+    # What was published here once has the stamps of its publication: the rule knows how fresh it is.
+    published = {
+        at.version
+        for move in moves_in(connection, home, 0)
+        for at in (move.old, move.new)
+        if at is not None
+    }
+    read = {model: {one.version for one in layers_of(at)} for model, at in pointed.items()}
+    for row in rows:
+        if row.version not in published and any(
+            pin.upstream in read and pin.version not in read[pin.upstream] for pin in row.inputs
+        ):
+            yield row.batch_id

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.snapshots.environment import Environment, Pointer
+from backfill_assets_tests.state.building import Asked, add_model, content, each_day, fill
+from backfill_assets_tests.state.publishing import Trial, cells
+
+if TYPE_CHECKING:
+    from backfill_assets.state.store import Store
+
+READS = {"orders": cells((0, 3))}
+
+
+@pytest.fixture(autouse=True)
+def prod(store: Store) -> None:
+    """Prod has ten days of orders, and revenue that reads them."""
+    add_model(store, "revenue")
+    fill(store, Asked("orders", 0, 10))
+    fill(store, Asked("revenue", 0, 3, reads=READS))
+    store.save_environment(Environment("dev", protected=False, follows="prod"))
+
+
+def _restate_orders(store: Store, plan_id: str, environment: str) -> Trial:
+    trial = Trial(store, plan_id, environment=environment)
+    trial.in_place("orders", cells((0, 3)))
+    trial.open()
+    trial.fill("orders", 0, 3, dict.fromkeys(each_day(0, 3), content(11)))
+    return trial
+
+
+def _built_at(store: Store, environment: str, model: str = "revenue") -> set[int]:
+    return {run.built_at for run in store.view(environment).models[model].runs}
+
+
+def test_a_plan_finds_nothing_fresh_that_development_built_from_rows_of_its_own(store: Store):
+    _restate_orders(store, "p1", "dev").promote()
+    dev = Trial(store, "p2", environment="dev")
+    version = dev.new_version("revenue")
+    dev.open()
+    dev.fill("revenue", 0, 3, reads=READS)
+    assert 0 not in _built_at(store, dev.workspace)
+    dev.promote()
+
+    trial = Trial(store, "p3")
+    trial.new_version("revenue", version)
+    trial.open()
+    assert _built_at(store, trial.workspace) == {0}
+    at = Pointer("prod", "revenue", "print", version, store.known_head(version))
+    looked = store.view_with("prod", {"revenue": at}).models["revenue"]
+    assert {run.built_at for run in looked.runs} == {0}
+
+    trial.fill("revenue", 0, 3, reads=READS)
+    assert 0 not in _built_at(store, trial.workspace)
+
+
+def test_a_plan_takes_over_what_development_built_from_what_prod_reads(store: Store):
+    dev = Trial(store, "p2", environment="dev")
+    version = dev.new_version("revenue")
+    dev.open()
+    dev.fill("revenue", 0, 3, reads=READS)
+    dev.promote()
+    trial = Trial(store, "p3")
+    trial.new_version("revenue", version)
+    trial.open()
+    assert 0 not in _built_at(store, trial.workspace)
+
+
+def test_what_an_abandoned_plan_built_from_its_own_rows_is_not_fresh_in_the_next(store: Store):
+    first = Trial(store, "p1")
+    first.in_place("orders", cells((0, 3)))
+    version = first.new_version("revenue")
+    first.open()
+    first.fill("orders", 0, 3, dict.fromkeys(each_day(0, 3), content(11)))
+    first.fill("revenue", 0, 3, reads=READS)
+    store.drop_workspace("p1")
+    again = Trial(store, "p2")
+    again.new_version("revenue", version)
+    again.open()
+    assert _built_at(store, again.workspace) == {0}
+
+
+def test_what_was_published_before_is_as_fresh_as_it_was_then(store: Store):
+    first = Trial(store, "p1")
+    first.in_place("orders", cells((0, 3)))
+    version = first.new_version("revenue")
+    first.open()
+    first.fill("orders", 0, 3, dict.fromkeys(each_day(0, 3), content(11)))
+    first.fill("revenue", 0, 3, reads=READS)
+    first.promote()
+    at = Pointer("prod", "revenue", "print", version, store.known_head(version))
+    looked = store.view_with("prod", {"revenue": at}).models["revenue"]
+    assert 0 not in {run.built_at for run in looked.runs}
