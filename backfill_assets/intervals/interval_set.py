@@ -15,13 +15,14 @@ from operator import gt, lt
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
+from backfill_assets.intervals.interval import EPOCH, Interval, epoch_of, instant_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _GLIMPSE = 6
 _ONE = 2
+_SECONDS_OF_A_DAY = 86_400
 _ALMOST_A_SECOND = timedelta(microseconds=999_999)
 
 
@@ -79,7 +80,8 @@ class IntervalSet:
         Raises:
             SubSecondError: A boundary is not a whole second.
         """
-        return cls.of_pairs((_whole(each.start), _whole(each.end)) for each in intervals)
+        given = [*intervals]
+        return _joined([_whole(each.start) for each in given], [_whole(each.end) for each in given])
 
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[int, int]]) -> IntervalSet:
@@ -173,9 +175,11 @@ class IntervalSet:
 
 
 def _whole(instant: datetime) -> int:
-    if instant.microsecond:
+    """The epoch second of an instant in UTC, as all boundaries of intervals are."""
+    since = instant - EPOCH
+    if since.microseconds:
         raise SubSecondError(instant)
-    return epoch_of(instant)
+    return since.days * _SECONDS_OF_A_DAY + since.seconds
 
 
 def _canonical(flat: tuple[int, ...]) -> IntervalSet:

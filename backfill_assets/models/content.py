@@ -35,8 +35,10 @@ class ChangedAt:
 
     def latest(self, columns: frozenset[str] | None) -> int:
         """The last change that a reader of these columns sees; None reads every column."""
-        read = [at for name, at in self.columns.items() if columns is None or name in columns]
-        return max([self.row_set, *read])
+        if columns is None:
+            return max((self.row_set, *self.columns.values()))
+        read = columns & self.columns.keys()
+        return max((self.row_set, *(self.columns[name] for name in read)))
 
 
 def changed_at(old: tuple[Content, ChangedAt] | None, new: Content, now: int) -> ChangedAt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeVar
 
@@ -74,7 +75,7 @@ class UndeclaredUpstreamError(BackfillAssetsError):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Graph:
     """Models and sources by name.
 
@@ -106,11 +107,16 @@ class Graph:
 
     def readers(self, name: str) -> tuple[str, ...]:
         """Name the models that read a model or source, in order."""
-        return tuple(
-            reader
-            for reader in self.order
-            if reader != name and any(up.name == name for up in self.models[reader].reads)
-        )
+        return self._readers.get(name, ())
+
+    @cached_property
+    def _readers(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, list[str]] = {}
+        for reader in self.order:
+            for name in dict.fromkeys(up.name for up in self.models[reader].reads):
+                if name != reader:
+                    found.setdefault(name, []).append(reader)
+        return {name: tuple(readers) for name, readers in found.items()}
 
 
 def build_graph(models: Iterable[Model], sources: Iterable[Source]) -> Graph:
