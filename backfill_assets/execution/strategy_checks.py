@@ -75,7 +75,12 @@ def check_strategies(op: Operation) -> None:
 
 
 def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
-    """Make every check of the plan's strategies, by model; also for those who only look."""
+    """Make every check of the plan's strategies, by model; also for those who only look.
+
+    None where cells are recorded without computing: no strategy promises anything of those.
+    """
+    if op.plan.request.empty:
+        return {}
     environment, workspace = op.environment(), op.workspace()
     found: dict[str, tuple[CheckResult, ...]] = {}
     for one in op.plan.models:

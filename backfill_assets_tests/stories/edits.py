@@ -81,6 +81,15 @@ def right_the_zone(project: Project) -> None:
     _count_by(project, _WRONG, "event_time")
 
 
+def only_last_clicks(project: Project) -> None:
+    """Another meaning of a conversion: a breaking change that all models follow."""
+    project.edit(
+        _PERFORMANCE,
+        "COUNT_IF(event_type = 'conversion') AS conversions",
+        "COUNT_IF(attribution = 'last_click') AS conversions",
+    )
+
+
 def worth_six_dollars(project: Project) -> None:
     """Finance agrees to another worth of an acquisition: only return on investment reads it."""
     project.edit(_ROI, "(5.00 - cost", "(6.00 - cost")

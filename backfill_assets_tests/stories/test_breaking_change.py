@@ -11,11 +11,19 @@ import pytest
 from backfill_assets.planning.plan import Build
 from backfill_assets.planning.request import Category
 from backfill_assets_tests.stories import oracle
+from backfill_assets_tests.stories.checking import assert_published
 from backfill_assets_tests.stories.edits import (
     conversions_by_own_day_in_a_wrong_zone,
+    only_last_clicks,
     right_the_zone,
 )
-from backfill_assets_tests.stories.project import LAST_OF_QUARTER, MODELS, PERFORMANCE
+from backfill_assets_tests.stories.project import (
+    LAST_OF_QUARTER,
+    MODELS,
+    PERFORMANCE,
+    ROI,
+    TRENDS,
+)
 from backfill_assets_tests.stories.published import proof
 
 if TYPE_CHECKING:
@@ -72,6 +80,25 @@ def test_a_bug_of_a_breaking_change_shows_in_the_diff_and_prod_never_knew(report
     assert {model: proof(reported, model) for model in MODELS} == before
     assert "nothing to do" in reported.do("run").out
     assert reported.do("promote", right.plan_id, "--yes", code=1).err
+
+
+def test_a_breaking_change_is_promoted_with_everything_that_reads_it(quarter: Project):
+    only_last_clicks(quarter)
+    plan = quarter.plan("--reason", "only last clicks count")
+    quarter.do("apply", plan.plan_id)
+
+    quarter.do("promote", plan.plan_id, "--yes")
+
+    # Conversions of other clicks stay events of their day, but bring nothing any more.
+    events = [
+        one if one["attribution"] in (None, "last_click") else one | {"event_type": "other"}
+        for one in oracle.landed_events(quarter)
+    ]
+    days = oracle.performance(events, last=LAST_OF_QUARTER)
+    trends = oracle.trends(days, last=LAST_OF_QUARTER)
+    assert_published(quarter, {PERFORMANCE: days, ROI: oracle.roi(days), TRENDS: trends})
+    assert "nothing to do" in quarter.do("plan").out
+    assert "nothing to do" in quarter.do("run").out
 
 
 def by_group(told: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -61,7 +61,7 @@ def test_an_empty_backfill_records_cells_without_computing_and_why_says_so_for_e
     assert "nothing to do" in quarter.do("run").out
     assert "nothing to do" in quarter.do("plan").out
     why = quarter.do("why", ROI, "2024-02-01")
-    assert "without computing" in why.said
+    assert "not computed" in why.said
     assert plan.plan_id in why.said
     assert rows(quarter, ROI) == []
     assert len(rows(quarter, PERFORMANCE)) > 0
