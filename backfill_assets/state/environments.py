@@ -9,7 +9,8 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.environment import Environment
-from backfill_assets.state.tables import ENVIRONMENTS, OWED, POINTERS
+from backfill_assets.snapshots.publication import IntentStatus
+from backfill_assets.state.tables import ENVIRONMENTS, OWED, POINTERS, PROMOTIONS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -130,13 +131,18 @@ def drop_environment(connection: sa.Connection, name: str) -> None:
 
     Raises:
         UnknownEnvironmentError: there is none of this name.
-        EnvironmentNeededError: it is protected, or another one follows it.
+        EnvironmentNeededError: it is protected, another one follows it, or it is being published to.
     """
     if environment(connection, name).protected:
         raise EnvironmentNeededError(name, "it is protected")
     followers = [each.name for each in environments(connection) if each.follows == name]
     if followers:
         raise EnvironmentNeededError(name, f"{', '.join(followers)} follow it")
+    busy = sa.select(PROMOTIONS.c.plan_id).where(
+        PROMOTIONS.c.environment == name, PROMOTIONS.c.status == IntentStatus.OPEN.value
+    )
+    for plan_id in connection.execute(busy.limit(1)).scalars():
+        raise EnvironmentNeededError(name, f"what was begun with plan {plan_id} is not finished")
     forget_environment(connection, name)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.state import moves, pointers
+from backfill_assets.state.opening import VersionMovedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +35,15 @@ def check_inputs(connection: sa.Connection, opened: OpenBatch) -> None:
 
     Raises:
         InputsMovedError: something was.
+        VersionMovedError: its environment is gone, or reads another version by now.
     """
+    request = opened.request
     for move in _since(connection, opened):
-        if _overtakes(opened.request, move):
-            raise InputsMovedError(opened.request, move)
+        if _overtakes(request, move):
+            raise InputsMovedError(request, move)
+    own = pointers.pointer(connection, request.environment, request.model)
+    if own is None or own.version != request.version:
+        raise VersionMovedError(request, None if own is None else own.version)
 
 
 def _since(connection: sa.Connection, opened: OpenBatch) -> Iterator[PointerMove]:

@@ -52,7 +52,8 @@ class PlanStore(StateReader):
 
         Raises:
             UnknownEnvironmentError: there is none of this name.
-            EnvironmentNeededError: it is protected, or another one follows it.
+            EnvironmentNeededError: it is protected, another one follows it, or it is being
+                published to.
         """
         self._database.write(lambda found: environments.drop_environment(found, name))
 
@@ -109,6 +110,7 @@ class PlanStore(StateReader):
             VersionOwnedElsewhereError: a table that it would write belongs to somebody else.
             VersionCollectingError: one is being deleted.
             PathMovedError: one lies elsewhere.
+            PlanStatusError: the plan's life is over.
         """
         now = self._clock()
         return self._database.write(lambda found: workspaces.open_workspace(found, request, now))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.snapshots.environment import Environment, workspace_name
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state import pointers, versions
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.counter import next_number
@@ -18,8 +19,9 @@ from backfill_assets.state.environments import (
     save_environment,
 )
 from backfill_assets.state.owed import Mark, forget_owed, mark_owed
+from backfill_assets.state.plans import PlanStatusError, find_plan
 from backfill_assets.state.promotions import PromotionPendingError, open_intents
-from backfill_assets.state.tables import CLAIMS
+from backfill_assets.state.tables import BATCHES, CLAIMS
 from backfill_assets.state.versions import NewVersion, VersionOwnedElsewhereError
 
 if TYPE_CHECKING:
@@ -38,7 +40,9 @@ def open_workspace(
         VersionOwnedElsewhereError: a table that it would write belongs to somebody else.
         VersionCollectingError: one is being deleted.
         PathMovedError: one lies elsewhere.
+        PlanStatusError: the plan's life is over.
     """
+    _check_alive(connection, request.plan_id)
     followed = environment(connection, request.environment)
     name = workspace_name(request.plan_id)
     for each in request.models:
@@ -63,11 +67,27 @@ def drop_workspace(connection: sa.Connection, plan_id: str, heard_after: datetim
     for intent in open_intents(connection):
         if intent.plan_id == plan_id:
             raise PromotionPendingError(intent, ", ".join(intent.versions))
-    live = sa.select(CLAIMS).where(CLAIMS.c.version.in_(own), CLAIMS.c.heartbeat_at > heard_after)
+    here = sa.select(BATCHES.c.batch_id).where(BATCHES.c.environment == name)
+    live = sa.select(CLAIMS).where(CLAIMS.c.batch_id.in_(here), CLAIMS.c.heartbeat_at > heard_after)
     for claim in connection.execute(live.limit(1)):
         raise CellsClaimedError(claim)
     forget_environment(connection, name)
+    _give_back(connection, name, own)
     forget_owed(connection, plan_id)
+
+
+def _check_alive(connection: sa.Connection, plan_id: str) -> None:
+    found, alive = find_plan(connection, plan_id), (PlanStatus.PROPOSED, *OPEN)
+    if found is not None and found.status not in alive:
+        raise PlanStatusError(plan_id, found.status, alive)
+
+
+def _give_back(connection: sa.Connection, name: str, own: list[str]) -> None:
+    """Let those who read a table that the workspace had taken over write it again."""
+    readers = {each.version: each.environment for each in pointers.all_pointers(connection)}
+    for version in own:
+        if version in readers and versions.find_owner(connection, version) == name:
+            versions.set_owner(connection, version, readers[version])
 
 
 def _open(connection: sa.Connection, request: WorkspaceRequest, name: str) -> Environment:

@@ -94,3 +94,12 @@ def test_what_a_dropped_environment_alone_owed_goes_with_it(store: Store):
     store.drop_environment("dev_ada")
     store.save_environment(DEV)
     assert store.owed("dev_ada") == {"orders": cells((1, 2))}
+
+
+def test_an_environment_that_is_being_published_to_stays(store: Store):
+    store.save_environment(Environment("dev", protected=False, follows="prod"))
+    begun = Trial(store, environment="dev").begin("orders__v1")
+    with pytest.raises(EnvironmentNeededError, match="plan p1 is not finished"):
+        store.drop_environment("dev")
+    store.withdraw_promotion(begun)
+    store.drop_environment("dev")

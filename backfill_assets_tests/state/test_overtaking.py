@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.snapshots.environment import Environment
+from backfill_assets.state.opening import VersionMovedError
 from backfill_assets.state.overtaking import InputsMovedError
 from backfill_assets_tests.state.building import Asked, add_model, content, days, each_day, fill
 from backfill_assets_tests.state.publishing import Trial, cells
@@ -103,3 +104,15 @@ def test_what_the_followed_environment_publishes_overtakes_its_followers_too(sto
     with pytest.raises(InputsMovedError):
         store.check_inputs(opened)
     assert days(0, 1)
+
+
+def test_a_batch_whose_workspace_is_gone_commits_nothing(store: Store):
+    trial = Trial(store)
+    version = trial.new_version("orders")
+    trial.open()
+    asked = Asked("orders", 0, 1, environment=trial.workspace, table=version, plan="p1")
+    opened = store.open_batch(asked.request)
+    store.check_inputs(opened)
+    trial.publish(trial.move("orders"))
+    with pytest.raises(VersionMovedError):
+        store.check_inputs(opened)

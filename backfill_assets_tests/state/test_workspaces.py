@@ -8,10 +8,12 @@ import pytest
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.environment import Environment, Layer, Pointer
 from backfill_assets.snapshots.ready import InputPin
+from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.snapshots.workspace import OwedCells
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.opening import CellsReadyError, UpstreamNotReadyError
+from backfill_assets.state.plans import PlanStatusError
 from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.state.versions import VersionOwnedElsewhereError
 from backfill_assets_tests.state.building import (
@@ -331,3 +333,26 @@ def test_rows_that_move_take_the_record_of_the_table_underneath_along(store: Sto
     assert records[days(5, 6)].built_at == before[days(5, 6)].built_at
     assert records[days(5, 6)].batch_id == before[days(5, 6)].batch_id
     assert records[days(5, 6)].content == content(11)
+
+
+def test_whoever_still_applies_an_abandoned_plan_opens_no_workspace(store: Store):
+    trial = Trial(store)
+    trial.in_place("orders", cells((2, 4)))
+    trial.save(PlanStatus.ABANDONED)
+    with pytest.raises(PlanStatusError, match="abandoned"):
+        trial.open()
+    assert [one.name for one in store.environments()] == ["prod"]
+
+
+def test_a_table_that_a_plan_had_taken_over_is_given_back_when_it_is_abandoned(store: Store):
+    store.save_environment(DEV)
+    dev = Trial(store, "p1", environment="dev")
+    version = dev.new_version("orders")
+    dev.open()
+    dev.promote()
+    taking = Trial(store, "p2")
+    taking.new_version("orders", version)
+    taking.open()
+    assert store.owner(version) == "plan:p2"
+    store.drop_workspace("p2")
+    assert store.owner(version) == "dev"
