@@ -17,7 +17,7 @@ from backfill_assets.planning.plan import Build, Change, ModelPlan, Plan, Why
 from backfill_assets.planning.plan_batches import planned_batches
 from backfill_assets.planning.plan_json import identified
 from backfill_assets.planning.reading import planned_reads
-from backfill_assets.planning.request import Category
+from backfill_assets.planning.request import Category, Strategy
 from backfill_assets.planning.requested import windows_of
 from backfill_assets.planning.smaller_window import read_from, smaller_window
 from backfill_assets.planning.strategies import RISK, SIGNAL, propose
@@ -120,12 +120,7 @@ class _Planner:
         cells = found.cells
         notes = (*change.notes, *found.notes, *((smaller,) if smaller else ()))
         build = self._build(name, change, found)
-        strategy = propose(
-            build=build,
-            change=change.change,
-            category=change.category,
-            asked=dict(self.request.strategies).get(name),
-        )
+        strategy = self._strategy(name, change, build, cells)
         return ModelPlan(
             model=name,
             change=change.change,
@@ -156,6 +151,14 @@ class _Planner:
             ),
             notes=notes,
         )
+
+    def _strategy(
+        self, name: str, change: ModelChange, build: Build, cells: IntervalSet
+    ) -> Strategy | None:
+        if build is Build.IN_PLACE and not cells:
+            return None  # another definition from now on: nothing that is published changes
+        asked = dict(self.request.strategies).get(name)
+        return propose(build=build, change=change.change, category=change.category, asked=asked)
 
     def _diff(self, name: str, change: ModelChange) -> str:
         if change.change not in (Change.ADDED, Change.MODIFIED):
@@ -210,10 +213,11 @@ def _rollback(models: tuple[ModelPlan, ...], *, publishes: bool) -> str:
     """Say how to go back after the promotion."""
     if not publishes:
         return "nothing that was published changes"
-    builds = {one.build for one in models}
+    copied = [one for one in models if one.build is Build.IN_PLACE and one.cells]
+    moved = [one for one in models if one.build in (Build.NEW_VERSION, Build.POINTER)]
     ways: list[str] = []
-    if Build.NEW_VERSION in builds or Build.POINTER in builds:
+    if moved or not copied:
         ways.append("pointers move back at once, no data moves")
-    if Build.IN_PLACE in builds:
+    if copied:
         ways.append("changed cells are brought back in one commit per model")
-    return "; ".join(ways) or "pointers move back at once, no data moves"
+    return "; ".join(ways)

@@ -209,9 +209,18 @@ class _Deciding:
             effect = self.found.effects.get(up.name)
             names += sorted(effect.columns or ()) if effect is not None else []
         if not names:
+            again = [
+                up.name for up in self.intended.graph.models[name].reads if self._restates(up.name)
+            ]
+            if again:
+                return f"of {', '.join(again)}, only cells that the plan builds again may change"
             return "what it reads is published as before"
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         return f"reads none of: {', '.join(names[:_SHOWN])}{more}"
+
+    def _restates(self, name: str) -> bool:
+        found = self.found.models.get(name)
+        return found is not None and found.restates
 
     def _unchanged(self, name: str) -> ModelChange:
         state = self.state.view.models.get(name)

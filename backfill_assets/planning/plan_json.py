@@ -28,6 +28,7 @@ from backfill_assets.planning.plan_batches import PlannedBatches, columns
 FORMAT = "backfill_assets.plan"
 _DIGITS = 9
 _NOT_CONTENT = ("plan_id", "estimate")
+_WHY = "it was edited, or another release of backfill_assets wrote it"
 
 
 class PlanFormatError(BackfillAssetsError):
@@ -70,7 +71,8 @@ def read_plan(text: str) -> Plan:
     """Read a plan written by `plan_json`.
 
     Raises:
-        PlanFormatError: it is no plan, of a newer release, or was edited by hand.
+        PlanFormatError: it is no plan, was edited by hand, or another release wrote it so that it can't
+            be read as it was meant.
     """
     again = "make it again with `backfill plan`"
     try:
@@ -88,11 +90,12 @@ def read_plan(text: str) -> Plan:
         plan = cast("Plan", from_plain(Plan, _without_marks(plain)))
         found = content_hash(plan)
     except (KeyError, TypeError, ValueError, struct.error, BackfillAssetsError) as error:
-        raise PlanFormatError(f"a value in it can't be read ({error!r})", again) from error
+        raise PlanFormatError(f"a value in it can't be read ({error!r}): {_WHY}", again) from error
     if plain.get("content_hash") != found:
-        raise PlanFormatError("its content is not what its content_hash says (edited?)", again)
+        raise PlanFormatError(f"its content is not what its content_hash says: {_WHY}", again)
     if plan.plan_id != _id(found):
-        raise PlanFormatError(f"its plan_id '{plan.plan_id}' is not that of its content", again)
+        found = f"its plan_id '{plan.plan_id}' is not that of its content: {_WHY}"
+        raise PlanFormatError(found, again)
     return plan
 
 

@@ -142,6 +142,24 @@ def test_a_table_that_keeps_its_history_loses_no_column(asked: dict[str, Any]):
         a_plan(without, a_state(calm), **asked)
 
 
+def test_what_counts_from_now_on_alone_repairs_nothing_and_copies_nothing_back():
+    plan = a_plan(edited(sql=TWICE), forward_only=True)
+
+    a = plan.model("web.a")
+    assert a is not None
+    assert (a.build, a.strategy, a.cells) == (Build.IN_PLACE, None, IntervalSet())
+    assert plan.rollback == "pointers move back at once, no data moves"
+
+
+def test_readers_of_a_model_with_a_cutoff_are_told_that_its_newer_cells_may_change():
+    plan = a_plan(edited(sql=TWICE), cutoff="2024-01-05", reason="agreed")
+
+    b = plan.model("web.b")
+    assert b is not None
+    assert b.category_reason == "of web.a, only cells that the plan builds again may change"
+    assert b.cells
+
+
 def test_a_model_that_others_read_cannot_be_removed():
     lonely = a_graph(a_model("web.b", sql=TWICE))
 
