@@ -13,7 +13,7 @@ from backfill_assets.evidence.plan_words import (
     count_line,
     estimate_text,
     instant_text,
-    strategy_text,
+    strategy_texts,
     symbol,
     work_text,
 )
@@ -90,7 +90,11 @@ def _longest_fence(text: str) -> int:
 def _rest(plan: Plan, naming: Naming) -> Iterator[str]:
     sections = {
         "Left alone": [f"`{one.model}`: {one.because}" for one in plan.untouched],
-        "Strategy": [f"`{one.model}`: {strategy_text(one)}" for one in plan.models if one.strategy],
+        "Strategy": [
+            f"`{one.model}`: {'; '.join(strategy_texts(one))}"
+            for one in plan.models
+            if one.strategy
+        ],
         "Conflicts": [
             f"`{one.model}` {naming.ranges(one.model, one.cells)}: {one.who}"
             for one in plan.in_flight

@@ -15,7 +15,7 @@ from backfill_assets.evidence.plan_words import (
     counted,
     estimate_text,
     instant_text,
-    strategy_text,
+    strategy_texts,
     symbol,
     work_text,
 )
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan import ModelPlan, Plan
 
 _CHANGED, _DIFFS, _DIFF_LINES = 6, 3, 12
-_MODELS, _PIECES, _OTHERS = 8, 2, 3
+_MODELS, _PIECES, _OTHERS, _STRATEGIES = 7, 2, 3, 2
 _FILES = ("--- ", "+++ ")
 """Of a unified diff: the two lines that name what was compared."""
 _INDENT = 4
@@ -221,16 +221,17 @@ def _tail(plan: Plan, *, whole: bool) -> Iterator[Line]:
 
 
 def _strategies(plan: Plan, *, whole: bool) -> Iterator[Line]:
-    how: dict[str, list[str]] = {}
+    how: dict[tuple[str, ...], list[str]] = {}
     for one in plan.models:
         if one.strategy:
-            how.setdefault(strategy_text(one), []).append(one.model)
-    for text, models in list(how.items())[: len(how) if whole else _OTHERS]:
+            how.setdefault(strategy_texts(one), []).append(one.model)
+    for (strategy, *rest), models in list(how.items())[: len(how) if whole else _STRATEGIES]:
         listed = models if whole else models[:_OTHERS]
-        rest = f" and {len(models) - len(listed)} more" if len(models) > len(listed) else ""
-        yield _labelled("Strategy", f"{', '.join(listed)}{rest}: {text}")
+        more = f" and {len(models) - len(listed)} more" if len(models) > len(listed) else ""
+        yield _labelled("Strategy", f"{strategy}: {', '.join(listed)}{more}")
+        yield from (_labelled("", text, Tone.QUIET) for text in rest)
     if not whole:
-        yield from _more(len(how) - _OTHERS, "strategy", "strategies")
+        yield from _more(len(how) - _STRATEGIES, "strategy", "strategies")
 
 
 def _legend() -> Sequence[Line]:

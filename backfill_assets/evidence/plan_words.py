@@ -99,13 +99,12 @@ def category_text(planned: ModelPlan) -> str:
     return f"{category}{reason} (decided by {planned.decided_by})"
 
 
-def strategy_text(planned: ModelPlan) -> str:
+def strategy_texts(planned: ModelPlan) -> tuple[str, ...]:
     """Say how a model's history is changed, what may go wrong and what would show it."""
     if planned.strategy is None:
-        return ""
-    risk = f"; risk: {planned.risk}" if planned.risk else ""
-    signal = f"; watched: {planned.signal}" if planned.signal else ""
-    return f"{planned.strategy.value}{risk}{signal}"
+        return ()
+    said = (("risk", planned.risk), ("watched", planned.signal))
+    return (planned.strategy.value, *(f"{label}: {text}" for label, text in said if text))
 
 
 def estimate_text(estimate: Estimate) -> str:
