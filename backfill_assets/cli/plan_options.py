@@ -67,13 +67,14 @@ ForwardOnly = Annotated[
     bool, typer.Option("--forward-only", help="Changes count from now on; no history is computed.")
 ]
 EffectiveFrom = Annotated[
-    str | None, typer.Option(metavar="DATE", help="Forward-only from this local date on.")
+    str | None, typer.Option(metavar="DATE", help="From this local date on; needs --forward-only.")
 ]
 Empty = Annotated[bool, typer.Option("--empty", help="Record cells as ready without computing.")]
 Where = Annotated[
     str | None,
     typer.Option(
-        metavar="SQL", help="Only rows of the restated model that fulfil this may differ."
+        metavar="SQL",
+        help="Only rows of the restated model that fulfil this may differ; needs --restate.",
     ),
 ]
 Cutoff = Annotated[
@@ -81,7 +82,9 @@ Cutoff = Annotated[
     typer.Option(metavar="DATE", help="Older cells keep the old definition; needs --reason."),
 ]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.")]
-Canary = Annotated[bool, typer.Option("--canary", help="Build some telling cells first, and wait.")]
+Canary = Annotated[
+    bool, typer.Option("--canary", help="Recorded in the plan; nothing acts on it yet.")
+]
 Categories = Annotated[
     list[str] | None,
     typer.Option(

@@ -32,8 +32,10 @@ def report(
 ) -> None:
     """Tell Dagster which cells are ready that were filled without it.
 
-    `backfill run` is not seen by Dagster, so its UI shows such cells as missing. Only cells that
-    Dagster has no materialization of are reported; nothing is computed.
+    `backfill run` is not seen by Dagster, so its UI shows such cells as missing. Reported are the cells that Dagster has no
+    materialization of, and those whose content has changed since it was told, as by a promotion or a rollback. Nothing is computed.
+
+    Exit code: 0, also when Dagster knew all of it.
 
     Example: DAGSTER_HOME=$PWD backfill report
     """
