@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.operation import Operation
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
+    from backfill_assets.snapshots.ready import ReadyRecord
 
 
 def steps_back(op: Operation, moves: list[PointerMove], *, only_cells: bool) -> tuple[Step, ...]:
@@ -71,7 +72,7 @@ def _brought_back(
     touched = [
         cell
         for cell in before.keys() | now.keys()
-        if (cell in before) != (cell in now) or before[cell].batch_id != now[cell].batch_id
+        if (cell in before) != (cell in now) or _is_another(before[cell], now[cell])
         if not only_cells or cell in one.cells
     ]
     cells = IntervalSet.of(cell for cell in touched if cell in before)
@@ -91,6 +92,11 @@ def _brought_back(
         owed=owed & IntervalSet.of(before),
     )
     return Step(move, Rewrite(source, cells, differing, emptied) if touched else None)
+
+
+def _is_another(before: ReadyRecord, now: ReadyRecord) -> bool:
+    """Whether a cell was built again, or rows moved into it or out of it."""
+    return (before.batch_id, before.content) != (now.batch_id, now.content)
 
 
 def _stale_then(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSet]:

@@ -11,7 +11,6 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.rewriting import Rewrite, rewritten
 from backfill_assets.execution.table_turn import reconcile, take, take_back
@@ -21,7 +20,7 @@ from backfill_assets.snapshots.environment import Layer, Pointer
 from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication
 from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
 from backfill_assets.state.publishing import PointerMovedError
-from backfill_assets.state.versions import VersionCollectingError
+from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
 from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
     prepared: Prepared = loads(intent.steps[_NOTED], _STORED)
     try:
         moves = tuple(_moved(run, intent, step, locks) for step in prepared.steps)
-    except BackfillAssetsError:
+    except Exception:  # whatever a copy raises, it would raise for all who come after
         _give_up(run, intent, locks)
         raise
     publication = Publication(
@@ -151,7 +150,7 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
     )
     try:
         return run.store.publish(publication, locks.values())
-    except (PointerMovedError, VersionCollectingError):
+    except (PointerMovedError, UnknownVersionError, VersionCollectingError):
         _give_up(run, intent, locks)
         raise
 

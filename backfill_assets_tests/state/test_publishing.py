@@ -87,6 +87,26 @@ def test_a_copy_replaces_records_and_stamps_only_what_really_differs(store: Stor
     assert store.known_head("orders__v1") == 1
 
 
+def test_a_cell_into_which_rows_only_moved_is_as_fresh_as_it_was(store: Store):
+    fill(store, Asked("orders", 0, 10))
+    (before,) = store.view("prod").models["orders"].runs
+    trial = Trial(store)
+    trial.in_place("orders", cells((2, 4)))
+    trial.open()
+    trial.fill(
+        "orders", 2, 4, {days(2, 3): content(9), days(3, 4): content(9), days(5, 6): content(12)}
+    )
+    number = trial.promote()
+    built = {
+        cell: (one.built_at, one.changed_at.row_set)
+        for one in store.view("prod").models["orders"].runs
+        for cell in each_day(0, 10)
+        if one.interval.contains(cell)
+    }
+    assert built[days(2, 3)] == (number, number)
+    assert built[days(5, 6)] == (before.built_at, number)
+
+
 def test_a_promotion_tells_everybody_that_it_happened(store: Store):
     trial = _restated(store)
     number = trial.promote()
