@@ -65,8 +65,11 @@ def lacking(op: Operation) -> dict[str, IntervalSet]:
 
 
 def _published(view: StateView, one: ModelPlan, seen: int) -> IntervalSet:
-    """Give what a new table must hold too: all that is published; else what was built since."""
-    if one.build is Build.NEW_VERSION:
+    """Give what the readers must find too: of a new table all that a protected environment has.
+
+    Else what was built since; a plan of another one may be about a window alone.
+    """
+    if one.build is Build.NEW_VERSION and view.environment.protected:
         return view.ready(one.model)
     state = view.models.get(one.model)
     return IntervalSet.of(

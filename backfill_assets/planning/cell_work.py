@@ -176,9 +176,11 @@ class _Sweeps:
 
     def _gaps(self, name: str, found: ModelCells) -> IntervalSet:
         """Give the required cells that are not ready, and the restated ones that never were."""
-        if self.request.launch:  # somebody named published cells; what lacks elsewhere is not meant
-            return _NOTHING
         missing = (found.required | self.wrong.spread.get(name, _NOTHING)) - found.ready
+        if self.request.launch:  # somebody named published cells; what lacks elsewhere is not meant
+            missing = _NOTHING
+        if self.intended.graph.models[name].in_order:
+            missing = _with_earlier(found, missing)
         if missing and not self._fills(name):
             owner = self.state.view.models[name].pointer.environment
             found.notes.append(f"its gaps wait for '{owner}', which alone writes its table")
@@ -202,6 +204,8 @@ class _Sweeps:
             model = self.intended.graph.models[name]
             read = cells_read(model.cadence, upstream, theirs.cadence, cells, until=self.now)
             lacking = (read & their.life) - their.ready - their.cells
+            if lacking and theirs.in_order:
+                lacking = _with_earlier(their, lacking)
             allowed = upstream.name in self.intended.chosen | self.intended.helpers
             if lacking and allowed and self._fills(upstream.name):
                 new = self.changes.models[upstream.name].new_version
@@ -211,7 +215,14 @@ class _Sweeps:
                 )
 
     def _waiting(self, name: str) -> None:
-        """Leave out what reads upstream cells that are neither ready nor planned."""
+        """Leave out what reads cells that are neither ready nor planned."""
+        self._wait_for_others(name)
+        found, model = self.found[name], self.intended.graph.models[name]
+        if model.in_order:
+            lacking = found.life - found.ready - found.cells
+            _leave_out(found, model, onward(lacking, found.life) & found.cells, "earlier cells")
+
+    def _wait_for_others(self, name: str) -> None:
         found, model = self.found[name], self.intended.graph.models[name]
         for upstream, theirs in self.intended.upstream_models(name):
             cells = found.cells
@@ -223,11 +234,27 @@ class _Sweeps:
             if not lacking:
                 continue
             held = cells_reading(model.cadence, upstream, theirs.cadence, lacking) & cells
-            if held:
-                found.leave_out(held)
-                count = model.cadence.count(held)
-                found.notes.append(
-                    f"{count} cell{'s' if count > 1 else ''} left out: "
-                    f"{'they read' if count > 1 else 'it reads'} cells of {upstream.name} that "
-                    "are neither ready nor planned"
-                )
+            _leave_out(found, model, held, f"cells of {upstream.name}")
+
+
+def _with_earlier(found: ModelCells, missing: IntervalSet) -> IntervalSet:
+    """Add the gaps before what is planned: a model that reads itself is filled in order."""
+    planned = missing | found.cells
+    if not planned:
+        return missing
+    gaps = found.life - found.ready
+    more = gaps.within(found.life.boundaries[0], planned.boundaries[-1]) - planned
+    if more:
+        found.notes.append("it reads its own earlier cells: the gaps before them are filled first")
+    return missing | more
+
+
+def _leave_out(found: ModelCells, model: Model, cells: IntervalSet, what: str) -> None:
+    if not cells:
+        return
+    found.leave_out(cells)
+    count = model.cadence.count(cells)
+    found.notes.append(
+        f"{count} cell{'s' if count > 1 else ''} left out: {'they read' if count > 1 else 'it reads'} "
+        f"{what} that are neither ready nor planned"
+    )

@@ -65,11 +65,18 @@ class Downstream:
             changed = self._may_change(name, upstream.name)
             cells = self._reading(model, upstream, theirs, changed) & found.ready
             found.add(Why.UPSTREAM_CHANGED, cells, f"if {upstream.name} changes", certain=False)
-        told = self.wrong.spread.get(name, _NOTHING) & found.ready
-        found.add(Why.UPSTREAM_CHANGED, told, "if what it reads as a whole changes", certain=False)
         if model.in_order:
             later = onward(found.cells, found.life) & found.ready
             found.add(Why.UPSTREAM_CHANGED, later, "if its own earlier cells change", certain=False)
+        if any(self._is_whole_and_moves(up.name) for up, _ in self.intended.upstream_models(name)):
+            told = self.wrong.spread.get(name, _NOTHING) & found.ready
+            found.add(
+                Why.UPSTREAM_CHANGED, told, "if what it reads as a whole changes", certain=False
+            )
+
+    def _is_whole_and_moves(self, name: str) -> bool:
+        whole = self.intended.graph.models[name].cadence.unit is Unit.WHOLE
+        return whole and bool(self.found[name].cells)
 
     def _may_change(self, name: str, upstream: str) -> IntervalSet:
         """Give the upstream cells whose content may become another one than is published."""

@@ -14,6 +14,7 @@ from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.graph import UnknownModelError
 from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import Reopens
+from backfill_assets.planning.asked import RequestError
 from backfill_assets.planning.needs_work import last_cells
 from backfill_assets.planning.requested import check_start
 
@@ -71,6 +72,7 @@ def wrong_cells(
     Raises:
         UnknownModelError: there is no such model or source.
         OutsideLifeError: a named range lies outside the life of what it names.
+        RequestError: a source is restated, and only some rows of a model may differ.
         FutureDateError: a named range starts in the future.
     """
     wrong = Wrong()
@@ -86,6 +88,7 @@ def wrong_cells(
             wrong.declare(one.name, cells, by)
             _keep_asked(wrong, node, IntervalSet.of([asked]))
         else:
+            _refuse_slice(request, one.name)
             cells = node.cadence.snap_out(asked)
             sources[one.name] = sources.get(one.name, IntervalSet.empty()) | cells
     _read_sources(wrong, graph, sources, by)
@@ -97,6 +100,13 @@ def _node(graph: Graph, name: str) -> Model | Source:
     if name in graph.models or name in graph.sources:
         return graph.node(name)
     raise UnknownModelError(name, {*graph.models, *graph.sources})
+
+
+def _refuse_slice(request: PlanRequest, source: str) -> None:
+    """Refuse a condition on a model's columns where no model is named that it could be about."""
+    if request.where is not None:
+        found = f"--where is about a model's own columns, and '{source}' is a source"
+        raise RequestError(found, "restate the models that read it")
 
 
 def _asked(request: PlanRequest, one: Restatement, cadence: Cadence, now: datetime) -> Interval:
