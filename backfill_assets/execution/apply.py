@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.kept_audits import audit_kept, refuse_failing
 from backfill_assets.execution.leftover import BUILT_APART, left_in
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.promotion import promote
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.promotion import Promoted
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
     from backfill_assets.state.store import Store
@@ -45,6 +47,8 @@ class Applied:
         events: what happened, by model.
         left: the planned cells that still need work, by model.
         promoted: what was published; None where that still waits.
+        audited: what audits that the plan changes found in published cells that it keeps, by model;
+            while a blocking one fails, the plan is not promoted.
     """
 
     plan_id: str
@@ -52,6 +56,9 @@ class Applied:
     events: Mapping[str, tuple[Event, ...]] = field(default_factory=dict[str, "tuple[Event, ...]"])
     left: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
     promoted: Promoted | None = None
+    audited: Mapping[str, tuple[AuditResult, ...]] = field(
+        default_factory=dict[str, "tuple[AuditResult, ...]"]
+    )
 
     @property
     def failed(self) -> tuple[Failed, ...]:
@@ -71,6 +78,7 @@ def apply_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) 
         CodeChangedError: a model was edited since; also when it is edited meanwhile.
         StalePlanError: cells or columns that it reads or rewrites have moved.
         PlanConflictError: another plan is at work on the same cells.
+        PublishedAuditsError: an unprotected environment keeps cells that fail the plan's new audits.
     """
     return applied(Operation(store=store, loaded=loaded, plan=plan, **means))
 
@@ -80,8 +88,8 @@ def applied(op: Operation) -> Applied:
     refuse(op)
     watch, plan = Stopwatch(), op.plan
     if op.store.plan(plan.plan_id).status is PlanStatus.PROPOSED:
+        _owe_everywhere(op)  # before: whoever resumes a plan that is applied doesn't ask for it
         op.store.set_plan_status(plan.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
-        _owe_everywhere(op)
         op.tell("applying")
     events = _fill_gaps(op)
     if _publishes_nothing(plan):
@@ -98,10 +106,12 @@ def applied(op: Operation) -> Applied:
     op.tell("built" if not left else "stopped", **_figures(events), seconds=watch.timing().compute)
     if left:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
+    audited = audit_kept(op)
     op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.BUILT)
     if plan.protected:
-        return Applied(plan.plan_id, PlanStatus.BUILT, events)
-    return Applied(plan.plan_id, PlanStatus.PROMOTED, events, promoted=promote(op))
+        return Applied(plan.plan_id, PlanStatus.BUILT, events, audited=audited)
+    refuse_failing(op, audited)
+    return Applied(plan.plan_id, PlanStatus.PROMOTED, events, promoted=promote(op), audited=audited)
 
 
 def _owe_everywhere(op: Operation) -> None:

@@ -21,12 +21,16 @@ from backfill_assets.warehouse.tables import table_now
 
 if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.audit import Audit
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.model import Model
 
 
 def audit_published(
-    run: RunContext, name: str, cells: IntervalSet | None = None
+    run: RunContext,
+    name: str,
+    cells: IntervalSet | None = None,
+    audits: tuple[Audit, ...] | None = None,
 ) -> tuple[AuditResult, ...]:
     """Judge the published cells of one model.
 
@@ -34,6 +38,7 @@ def audit_published(
         run: the environment; nothing is written.
         name: the model.
         cells: only these; None means every ready cell.
+        audits: only these of the model's; None means all.
 
     Returns:
         One result per audit; none at all when no cell is ready.
@@ -51,7 +56,7 @@ def audit_published(
     rows = published_rows(batch_session(run.spark()), model, audited, table)
     # Row counts were held against what was published before; here that is the same content.
     contents = run.store.content_at_pin(run.environment.name, name, asked)
-    audits = audits_of(model)
+    audits = audits_of(model) if audits is None else audits
     results = judge(audits, profile(rows, subject), contents, model.cadence)
     return tuple(
         result if result.passed else replace(result, sample=failing_rows(rows, audit, subject))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Unpack
 
 from backfill_assets.execution.carrying_over import carried_over, lacking
+from backfill_assets.execution.kept_audits import check_kept, unaudited
 from backfill_assets.execution.leftover import PlanUnfinishedError, as_text, left_in
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.promotion_steps import concerned, steps_of
@@ -63,6 +64,7 @@ def promote_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]
         PlanUnfinishedError: planned cells are not ready; nothing was published.
         StalePlanError: cells or columns that it reads or rewrites have moved.
         StrategyCheckError: a strategy's check fails.
+        PublishedAuditsError: an audit that the plan brings fails on cells that it keeps.
         SliceLeakError: rows outside the plan's slice would change.
     """
     return promote(Operation(store=store, loaded=loaded, plan=plan, **means))
@@ -82,6 +84,7 @@ def promote(op: Operation) -> Promoted:
             appended[name] = appended[name] | cells if name in appended else cells
         _check(op)
         check_strategies(op)
+        check_kept(op)
         try:
             number = publish(op.environment(), _intent(op), lambda: _prepared(op))
         except _NewCellsError:
@@ -117,7 +120,7 @@ def _intent(op: Operation) -> Intent:
 def _prepared(op: Operation) -> Prepared:
     """Under the locks: look again, and decide what moves."""
     view = op.store.view(op.plan.environment)
-    if lacking(op):
+    if lacking(op) or unaudited(op):
         raise _NewCellsError
     _check(op)
     pins = {name: one.pointer.delta_version for name, one in view.models.items()}
