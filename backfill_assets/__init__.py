@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         unique,
     )
     from backfill_assets.models.column import Column
+    from backfill_assets.models.consumer import Consumer, ConsumerKind, Reading
     from backfill_assets.models.kind import (
         Full,
         IncrementalByTimeRange,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Column",
+    "Consumer",
+    "ConsumerKind",
     "Daily",
     "Full",
     "Hourly",
@@ -48,6 +51,7 @@ __all__ = [
     "Interval",
     "Model",
     "Monthly",
+    "Reading",
     "Reopens",
     "SoftDelete",
     "Source",
@@ -75,6 +79,8 @@ __all__ = [
 
 _HOME = {
     "Column": "models.column",
+    "Consumer": "models.consumer",
+    "ConsumerKind": "models.consumer",
     "Daily": "intervals.cadence",
     "Full": "models.kind",
     "Hourly": "intervals.cadence",
@@ -83,6 +89,7 @@ _HOME = {
     "Interval": "intervals.interval",
     "Model": "models.model",
     "Monthly": "intervals.cadence",
+    "Reading": "models.consumer",
     "Reopens": "models.upstream",
     "SoftDelete": "models.kind",
     "Source": "models.source",

@@ -61,7 +61,8 @@ def import_catalog(catalog: str) -> Loaded:
     lacking = [name for name in ("MODELS", "SOURCES") if not hasattr(module, name)]
     if lacking:
         raise CatalogError(catalog, f"has no {' and no '.join(lacking)}")
-    return loaded(build_graph(module.MODELS, module.SOURCES))
+    consumers = getattr(module, "CONSUMERS", ())
+    return loaded(build_graph(module.MODELS, module.SOURCES, consumers))
 
 
 def _where(error: Exception) -> str:

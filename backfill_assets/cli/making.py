@@ -75,6 +75,7 @@ def _state(at: Operating, environment: str) -> PlanState:
         at.loaded.graph,
         PROD if new else environment,
         data_root=at.settings.data_root,
+        now=now(),
         known=at.loaded,
         plan_days=at.settings.plan_days,
     )

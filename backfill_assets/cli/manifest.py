@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 from backfill_assets.cli.watched import Watched
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.codec import dumps, restored
+from backfill_assets.models.consumer import CONSUMED
 from backfill_assets.models.fingerprint import Fingerprint
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.source import Source, WhenEmpty
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.settings import Settings
 
-FORMAT = 1
+FORMAT = 2
 
 
 class CatalogError(BackfillAssetsError):
@@ -169,6 +170,7 @@ def _plain(loaded: Loaded) -> str:
             "models": tuple(graph.models[name] for name in graph.models),
             "sources": tuple(graph.sources[name] for name in graph.sources),
             "order": graph.order,
+            "consumers": tuple(graph.consumers.values()),
             "fingerprints": {name: one.fingerprint for name, one in loaded.snapshots.items()},
             "reads": {
                 name: {upstream: tuple(sorted(columns)) for upstream, columns in reads.items()}
@@ -179,12 +181,13 @@ def _plain(loaded: Loaded) -> str:
 
 
 def _loaded(text: str) -> Loaded:
-    found = restored(text, (*STORED, Source, WhenEmpty, Fingerprint))
+    found = restored(text, (*STORED, Source, WhenEmpty, Fingerprint, *CONSUMED))
     models = {one.name: one for one in found["models"]}
     sources = {one.name: one for one in found["sources"]}
+    consumers = {one.name: one for one in found["consumers"]}
     prints = found["fingerprints"]
     return Loaded(
-        Graph(models, sources, found["order"]),
+        Graph(models, sources, found["order"], consumers),
         {name: Snapshot(models[name], prints[name]) for name in found["order"]},
         {
             name: {upstream: frozenset(columns) for upstream, columns in reads.items()}

@@ -9,6 +9,7 @@ from backfill_assets.execution.run_context import source_path
 from backfill_assets.planning.build_plan import build_plan
 from backfill_assets.planning.plan_json import content_hash, plan_json, read_plan
 from backfill_assets.planning.plan_state import PlanState
+from backfill_assets.planning.smaller_window import furthest_read
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus, StoredPlan
@@ -34,8 +35,8 @@ def plan_state(  # noqa: PLR0913 - the state, the code, and three things that pe
     environment: str,
     *,
     data_root: str,
+    now: datetime,
     known: Loaded | None = None,
-    furthest_read: Mapping[str, str] | None = None,
     plan_days: int = 7,
 ) -> PlanState:
     """Tell what an environment runs, and what is there already.
@@ -45,8 +46,8 @@ def plan_state(  # noqa: PLR0913 - the state, the code, and three things that pe
         loaded: the models and sources that are declared now.
         environment: its name.
         data_root: folder or URI under which tables lie.
+        now: the instant that history ends at (UTC).
         known: what is known of the loaded models already.
-        furthest_read: per model, the earliest local date that a declared consumer reads.
         plan_days: after how many days a plan expires.
 
     Raises:
@@ -61,7 +62,7 @@ def plan_state(  # noqa: PLR0913 - the state, the code, and three things that pe
         running={name: found.running[name] for name in pointers},
         built=_built(store, environment, snapshots, pointers),
         open_plans=open_plans(store),
-        furthest_read=furthest_read or {},
+        furthest_read=furthest_read(loaded, now),
         source_heads=sources,
         plan_days=plan_days,
     )
@@ -75,7 +76,6 @@ def make_plan(  # noqa: PLR0913 - what plan_state takes, a request and a clock
     clock: Callable[[], datetime],
     data_root: str,
     known: Loaded | None = None,
-    furthest_read: Mapping[str, str] | None = None,
     plan_days: int = 7,
     estimated: Callable[[Plan], Plan] = lambda plan: plan,
 ) -> Plan:
@@ -88,23 +88,23 @@ def make_plan(  # noqa: PLR0913 - what plan_state takes, a request and a clock
         clock: gives the instant (UTC).
         data_root: folder or URI under which tables lie.
         known: what is known of the loaded models already.
-        furthest_read: per model, the earliest local date that a declared consumer reads.
         plan_days: after how many days a plan expires.
         estimated: adds what the plan will take.
 
     Raises:
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
+    now = clock()
     state = plan_state(
         store,
         loaded,
         request.environment,
         data_root=data_root,
+        now=now,
         known=known,
-        furthest_read=furthest_read,
         plan_days=plan_days,
     )
-    plan = estimated(build_plan(request, loaded, state, clock(), known))
+    plan = estimated(build_plan(request, loaded, state, now, known))
     if not plan.is_empty:
         save_plan(store, plan)
     return plan

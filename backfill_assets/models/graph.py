@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.audit import Reconciles, References
 from backfill_assets.models.bounds import check_bounds
+from backfill_assets.models.consumer import Consumer, UnknownConsumedColumnError
 from backfill_assets.models.model import Model
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import Source
@@ -19,7 +20,7 @@ from backfill_assets.models.volatile import check_stable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_Node = TypeVar("_Node", Model, Source)
+_Node = TypeVar("_Node", Model, Source, Consumer)
 
 
 class UnknownModelError(BackfillAssetsError):
@@ -39,7 +40,7 @@ class DuplicateNameError(BackfillAssetsError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"'{name}' is declared twice; every model and source has its own name")
+        super().__init__(f"'{name}' is declared twice; every declaration has its own name")
 
 
 class CycleInGraphError(BackfillAssetsError):
@@ -83,11 +84,13 @@ class Graph:
         models: every model.
         sources: every source.
         order: names of all models, upstream before downstream.
+        consumers: who reads the models from outside, as far as that is declared.
     """
 
     models: Mapping[str, Model]
     sources: Mapping[str, Source]
     order: tuple[str, ...]
+    consumers: Mapping[str, Consumer] = field(default_factory=dict[str, Consumer])
 
     def model(self, name: str) -> Model:
         """Find a model.
@@ -119,12 +122,15 @@ class Graph:
         return {name: tuple(readers) for name, readers in found.items()}
 
 
-def build_graph(models: Iterable[Model], sources: Iterable[Source]) -> Graph:
+def build_graph(
+    models: Iterable[Model], sources: Iterable[Source], consumers: Iterable[Consumer] = ()
+) -> Graph:
     """Check all declarations together and order them.
 
     Raises:
         DuplicateNameError: two share a name.
-        UnknownModelError: an upstream or an audit names nothing that exists.
+        UnknownModelError: an upstream, an audit or a consumer names nothing that exists.
+        UnknownConsumedColumnError: a consumer reads a column that the model does not have.
         UndeclaredUpstreamError: a query reads a table that its model does not declare.
         UnknownUpstreamColumnError: an audit or a time column names no column of an upstream.
         CycleInGraphError: models read each other in a circle.
@@ -135,12 +141,15 @@ def build_graph(models: Iterable[Model], sources: Iterable[Source]) -> Graph:
     """
     by_name = _unique({}, models)
     source_by_name = _unique(by_name, sources)
-    graph = Graph(by_name, source_by_name, _ordered(by_name, source_by_name))
+    order = _ordered(by_name, source_by_name)
+    graph = Graph(by_name, source_by_name, order, _unique({}, consumers))
     for model in by_name.values():
         _check_upstreams(graph, model)
         _check_audits(graph, model)
         check_stable(model)
         check_bounds(model, {up.name: graph.node(up.name).time_column for up in model.reads})
+    for consumer in graph.consumers.values():
+        _check_consumer(graph, consumer)
     return graph
 
 
@@ -190,3 +199,15 @@ def _check_audits(graph: Graph, model: Model) -> None:
         if audit.upstream not in reads:
             raise UnknownModelError(audit.upstream, reads, named_by=f"{model.name}.{audit.name}")
         _require_column(graph, model, audit.upstream, audit.to_column)
+
+
+def _check_consumer(graph: Graph, consumer: Consumer) -> None:
+    for reading in consumer.reads:
+        if reading.model not in graph.models:
+            raise UnknownModelError(reading.model, graph.models, named_by=consumer.name)
+        known = [column.name for column in graph.models[reading.model].schema]
+        for column in reading.columns:
+            if column not in known:
+                raise UnknownConsumedColumnError(
+                    consumer=consumer.name, model=reading.model, column=column, known=known
+                )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CELL_COLUMN = "_cell"
 AUDIT_COLUMNS = ("_plan_id", "_batch_id", "_code_version", "_inserted_at", "_updated_at")
 GRAIN_AUDIT = "unique_grain"
-_OWNER = re.compile(r"team:[\w-]+|[^@\s]+@[^@\s]+")
+OWNER = re.compile(r"team:[\w-]+|[^@\s]+@[^@\s]+")
 
 
 class IncompleteModelError(BackfillAssetsError):
@@ -136,7 +136,7 @@ def _require_grid(model: Model) -> None:
 
 def _out_of_range(model: Model) -> Iterator[tuple[str, str]]:
     """Pairs of what was found and what was expected."""
-    if not _OWNER.fullmatch(model.owner):
+    if not OWNER.fullmatch(model.owner):
         yield f"owner '{model.owner}'", "'team:name' or an e-mail address"
     for what, number, least in (
         ("batch_size", 1 if model.batch_size is None else model.batch_size, 1),

@@ -11,16 +11,26 @@
     web        raw_events                  ->  events (hourly) -> sessions (daily)
 
 Each subject is a folder: `sources.py` says what comes in, `models.py` what is made of it, the
-`.sql` files how, `schemas.py` with which columns, and `landing.py` where the sample data comes
-from. To add a model, declare it in its subject's `models.py` and put it into MODELS there.
+`.sql` files how, `schemas.py` with which columns, `consumers.py` for whom, and `landing.py` where
+the sample data comes from. To add a model, declare it in its subject's `models.py` and put it into MODELS there.
 """
 
 from __future__ import annotations
 
-from backfill_assets.pipelines.commerce import models as commerce, sources as commerce_sources
-from backfill_assets.pipelines.marketing import models as marketing, sources as marketing_sources
+from backfill_assets.pipelines.commerce import (
+    consumers as commerce_consumers,
+    models as commerce,
+    sources as commerce_sources,
+)
+from backfill_assets.pipelines.marketing import (
+    consumers as marketing_consumers,
+    models as marketing,
+    sources as marketing_sources,
+)
 from backfill_assets.pipelines.web import models as web, sources as web_sources
 
 MODELS = (*commerce.MODELS, *marketing.MODELS, *web.MODELS)
 
 SOURCES = (*commerce_sources.SOURCES, *marketing_sources.SOURCES, *web_sources.SOURCES)
+
+CONSUMERS = (*commerce_consumers.CONSUMERS, *marketing_consumers.CONSUMERS)

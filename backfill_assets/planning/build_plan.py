@@ -107,7 +107,13 @@ class _Planner:
         for name in graph.order:
             if self.changes.models[name].change is Change.UNCHANGED and not self.cells[name].work:
                 continue
-            smaller = smaller_window(graph, name, self.cells[name].certain, since.get(name))
+            smaller = smaller_window(
+                graph,
+                name,
+                self.changes.models[name].change,
+                self.cells[name].work,
+                since.get(name),
+            )
             self.planned[name] = self._model(name, smaller)
         split = {name: (one.certain, one.cells - one.certain) for name, one in self.planned.items()}
         cut = planned_batches(graph, split)

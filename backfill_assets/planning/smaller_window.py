@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.instants import start_at
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.zones import local_day
 from backfill_assets.models.cells import cells_read
+from backfill_assets.planning.plan import Change, Why
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan import CellWork
+
+
+def furthest_read(graph: Graph, now: datetime) -> dict[str, str]:
+    """Give per model the earliest local date that a declared consumer reads.
+
+    Days are counted back from now, or from the end of a history that has ended. A consumer of all of
+    history reads from its start. A model without a consumer has none.
+    """
+    found: dict[str, str] = {}
+    for consumer in graph.consumers.values():
+        for reading in consumer.reads:
+            cadence = graph.models[reading.model].cadence
+            if cadence.unit is Unit.WHOLE or cadence.start is None:
+                continue
+            ends = now if cadence.end is None else min(now, cadence.end)
+            back = timedelta(days=reading.days_back or 0)
+            first = cadence.start if reading.days_back is None else max(cadence.start, ends - back)
+            day = _date(first, cadence.tz)
+            found[reading.model] = min(day, found.get(reading.model, day))
+    return found
 
 
 def read_from(graph: Graph, furthest_read: Mapping[str, str], now: datetime) -> dict[str, datetime]:
@@ -49,15 +73,29 @@ def _through(
 
 
 def smaller_window(
-    graph: Graph, name: str, cells: IntervalSet, since: datetime | None
+    graph: Graph, name: str, change: Change, work: Sequence[CellWork], since: datetime | None
 ) -> str | None:
     """Propose the smaller window, if the planned cells begin before anybody reads."""
+    cells = IntervalSet.union_all(one.cells for one in work if one.certain)
     if since is None or not cells or cells.boundaries[0] >= epoch_of(since):
         return None
     cadence = graph.models[name].cadence
     needed = cells.within(epoch_of(since), cells.boundaries[-1])
-    key = cadence.key(Interval(since, cadence.next(since)))
-    return (
-        f"its consumers read back to {key} only: --cutoff {key} --reason TEXT would do, "
-        f"{cadence.count(needed)} of {cadence.count(cells)} cells"
-    )
+    first = _date(since, cadence.tz)
+    counts = f"{cadence.count(needed)} of {cadence.count(cells)} cells"
+    how = _asking_for(first, change, work)
+    would = f": {how} would do, {counts}" if how else f", {counts}"
+    return f"its consumers read back to {first} only{would}"
+
+
+def _asking_for(first: str, change: Change, work: Sequence[CellWork]) -> str:
+    """Say which option asks for the smaller window; a restatement names its range itself."""
+    if change in (Change.MODIFIED, Change.INDIRECT):
+        return f"--cutoff {first} --reason TEXT"
+    filled = all(one.why in (Why.GAP, Why.NEW_SNAPSHOT) for one in work)
+    return f"--start {first}" if filled else ""
+
+
+def _date(instant: datetime, zone: str) -> str:
+    """Give the local date of an instant."""
+    return date.fromordinal(local_day(zone, epoch_of(instant))).isoformat()
