@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 from backfill_assets.models import audit
+from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source, WhenEmpty
@@ -77,7 +78,7 @@ def test_no_page_names_a_host_or_a_folder_of_one_machine(page: Path):
     )
 
 
-@pytest.mark.parametrize("declared", [Model, Source, Upstream])
+@pytest.mark.parametrize("declared", [Model, Source, Upstream, Consumer, Reading])
 def test_every_declaration_is_explained(declared: type):
     text = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
 

@@ -76,8 +76,10 @@ def smaller_window(
     graph: Graph, name: str, change: Change, work: Sequence[CellWork], since: datetime | None
 ) -> str | None:
     """Propose the smaller window, if the planned cells begin before anybody reads."""
+    if since is None:
+        return None
     cells = IntervalSet.union_all(one.cells for one in work if one.certain)
-    if since is None or not cells or cells.boundaries[0] >= epoch_of(since):
+    if not cells or cells.boundaries[0] >= epoch_of(since):
         return None
     cadence = graph.models[name].cadence
     needed = cells.within(epoch_of(since), cells.boundaries[-1])

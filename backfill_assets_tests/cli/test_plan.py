@@ -178,3 +178,16 @@ def test_a_file_that_cannot_be_written_is_named(backfill: Backfill, tmp_path: Pa
 
     assert ended.code == 1
     assert "plan.json can't be used: No such file or directory" in ended.err
+
+
+def test_a_plan_that_goes_further_back_than_anybody_reads_proposes_the_smaller_window(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy_read")
+
+    shown = backfill("plan", "--select", "toy.sales_of_three_days").out
+
+    assert (
+        "its consumers read back to 2024-02-02 only: --start 2024-02-02 would do, 2 of 7 cells"
+        in shown
+    )
