@@ -81,13 +81,26 @@ class IntervalSet:
             SubSecondError: A boundary is not a whole second.
         """
         given = [*intervals]
-        return _joined([_whole(each.start) for each in given], [_whole(each.end) for each in given])
+        return cls.of_bounds(
+            [_whole(each.start) for each in given], [_whole(each.end) for each in given]
+        )
 
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[int, int]]) -> IntervalSet:
         """The same from pairs of epoch seconds; an empty or reversed pair adds nothing."""
         real = [(start, end) for start, end in pairs if start < end]
-        return _joined([start for start, _ in real], [end for _, end in real])
+        return cls.of_bounds([start for start, _ in real], [end for _, end in real])
+
+    @classmethod
+    def of_bounds(cls, starts: Iterable[int], ends: Iterable[int]) -> IntervalSet:
+        """The same from where intervals that are not empty start, and where they end.
+
+        Where the next start lies past as many ends as there were starts, nothing is open: a gap.
+        """
+        first, last = sorted(starts), sorted(ends)  # sorting sorted runs is one merge: linear
+        gaps = [*map(gt, first[1:], last)]
+        kept = ((*first[:1], *compress(first[1:], gaps)), (*compress(last, gaps), *last[-1:]))
+        return _canonical(_paired(*kept))
 
     @classmethod
     def union_all(cls, sets: Iterable[IntervalSet]) -> IntervalSet:
@@ -95,7 +108,7 @@ class IntervalSet:
         held = [each.boundaries for each in sets if each.boundaries]
         if len(held) == 1:
             return _canonical(held[0])
-        return _joined(
+        return cls.of_bounds(
             [*chain(*(flat[::2] for flat in held))], [*chain(*(flat[1::2] for flat in held))]
         )
 
@@ -210,18 +223,6 @@ def _window(flat: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
     """The pairs that touch `[start, end)`, uncut."""
     first, last = bisect_right(flat, start), bisect_left(flat, end)
     return flat[first - first % 2 : last + last % 2]
-
-
-def _joined(starts: Iterable[int], ends: Iterable[int]) -> IntervalSet:
-    """The union of intervals, by where they start and where they end, each in any order.
-
-    Where the next start lies past as many ends as there were starts, nothing is open: a gap.
-    """
-    first, last = sorted(starts), sorted(ends)  # sorting sorted runs is one merge: linear
-    gaps = [*map(gt, first[1:], last)]
-    return _canonical(
-        _paired((*first[:1], *compress(first[1:], gaps)), (*compress(last, gaps), *last[-1:]))
-    )
 
 
 def _common(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:

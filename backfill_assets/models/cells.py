@@ -44,7 +44,7 @@ def cells_read(
     if own.unit is Unit.WHOLE:
         return _life(theirs, theirs.due(until))
     back = reach_back(own, upstream, theirs)
-    widened = IntervalSet.of_pairs((back(start), end) for start, end in cells.pairs())
+    widened = IntervalSet.of_bounds(map(back, cells.boundaries[::2]), cells.boundaries[1::2])
     return theirs.snap_out(widened) & _life(theirs, until=None)
 
 
@@ -90,10 +90,9 @@ def _forward(
         grid, count = theirs.grid, lookback
     if count == 0 and isinstance(lookback, OwnCells):
         return changed
-    return IntervalSet.of_pairs(
-        (start, grid.boundary(grid.index(boundary_from(grid, end)) + count))
-        for start, end in changed.pairs()
-    )
+    starts, ends = changed.boundaries[::2], changed.boundaries[1::2]
+    last = [grid.boundary(grid.index(boundary_from(grid, end)) + count) for end in ends]
+    return IntervalSet.of_bounds(starts, last)
 
 
 def _life(cadence: Cadence, until: datetime | None) -> IntervalSet:
