@@ -9,7 +9,8 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.upstream import Reopens
-from backfill_assets.planning.needs_work import last_cells, needs_work
+from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.overtaken import last_cells
 from backfill_assets.planning.plan import Why
 from backfill_assets.planning.restating import onward
 

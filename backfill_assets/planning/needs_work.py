@@ -7,26 +7,22 @@ propagation and early cutoff are all this rule; there is no other one.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals.grid import Unit
-from backfill_assets.intervals.interval import Interval, epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import missing, required
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.models.model import Model
-from backfill_assets.models.upstream import Reopens
+from backfill_assets.planning.overtaken import Reader, last_cells, overtaken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
+    from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.graph import Graph
-    from backfill_assets.models.upstream import Upstream
-    from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
+    from backfill_assets.snapshots.state_view import StateView
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +151,7 @@ def _stale(
     opened = view.environment.opened
     oldest = min(run.built_at for run in state.runs)
     oldest = oldest if opened is None else min(oldest, opened)
-    reader: _Reader | None = None
+    reader: Reader | None = None
     for upstream in model.reads:
         theirs = view.models.get(upstream.name)
         if theirs is None:
@@ -164,97 +160,9 @@ def _stale(
         newer = [run for run in theirs.runs if run.changed_at.latest(columns) > oldest]
         if not newer:
             continue
-        reader = reader or _Reader.of(graph, model, state, opened)
-        found = list(_overtaken(reader, upstream, newer, columns))
+        reader = reader or Reader.of(graph, model, state, opened)
+        found = list(overtaken(reader, upstream, newer, columns))
         cells = IntervalSet.union_all(cells for _, cells in found) & needed
         if cells:
             changed = IntervalSet.of(run.interval for run, cells in found if cells & needed)
             yield Stale(cells, upstream.name, changed)
-
-
-def _overtaken(
-    reader: _Reader, upstream: Upstream, newer: Iterable[ReadyRun], columns: frozenset[str] | None
-) -> Iterator[tuple[ReadyRun, IntervalSet]]:
-    """Pair each newer upstream run with the own cells that read it and were built before it."""
-    model, theirs = reader.model, reader.graph.node(upstream.name).cadence
-    whole = theirs.unit is Unit.WHOLE
-    for run in newer:
-        readers = cells_reading(model.cadence, upstream, theirs, IntervalSet.of([run.interval]))
-        if whole:
-            readers &= _reopened(model, upstream, reader.ready)
-        cells = reader.built_before(run, readers, columns)
-        if cells:
-            yield run, cells
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """A model's own runs in order of time, so that those of a few cells are found quickly."""
-
-    graph: Graph
-    model: Model
-    runs: tuple[ReadyRun, ...]
-    starts: tuple[int, ...]
-    ready: IntervalSet
-    opened: int | None
-
-    @classmethod
-    def of(cls, graph: Graph, model: Model, state: ModelState, opened: int | None) -> _Reader:
-        runs = tuple(sorted(state.runs, key=lambda run: run.interval.start))
-        starts = tuple(epoch_of(run.interval.start) for run in runs)
-        return cls(graph, model, runs, starts, state.ready, opened)
-
-    def built_at(self, run: ReadyRun, *, own: bool) -> int:
-        """When a run's inputs were pinned, as far as a change of an upstream can tell.
-
-        What the environment built after the workspace was opened has not read the workspace's own
-        cells, whatever the counter says.
-        """
-        if own and not run.own and self.opened is not None:
-            return min(run.built_at, self.opened)
-        return run.built_at
-
-    def built_before(
-        self, newer: ReadyRun, cells: IntervalSet, columns: frozenset[str] | None
-    ) -> IntervalSet:
-        """Those of the cells that are of an older build, and not of the same batch."""
-        return IntervalSet.union_all(
-            IntervalSet.of([run.interval]).within(start, end)
-            for start, end in cells.pairs()
-            for run in self._touching(start, end)
-            if self._is_older(run, newer, columns) and run.batch_id != newer.batch_id
-        )
-
-    def _is_older(self, run: ReadyRun, newer: ReadyRun, columns: frozenset[str] | None) -> bool:
-        """Whether a run was built before what it reads of another one changed.
-
-        The environment may build a cell while a workspace is open, from cells that the workspace
-        has built as well: where these hold what is published, it has read them.
-        """
-        if not run.own and newer.unread is not None:
-            return run.built_at < newer.unread.latest(columns)
-        return self.built_at(run, own=newer.own) < newer.changed_at.latest(columns)
-
-    def _touching(self, start: int, end: int) -> Iterator[ReadyRun]:
-        first = max(bisect_right(self.starts, start) - 1, 0)
-        return islice(self.runs, first, bisect_left(self.starts, end))
-
-
-def _reopened(model: Model, upstream: Upstream, ready: IntervalSet) -> IntervalSet:
-    """The cells that the change of a `Full` upstream reopens, as its reader declares."""
-    match upstream.reopens:
-        case Reopens.ALL:
-            return ready
-        case Reopens.LATE_WINDOW:
-            return last_cells(model, ready, model.late_window)
-        case Reopens.NEVER:
-            return IntervalSet.empty()
-
-
-def last_cells(model: Model, ready: IntervalSet, count: int) -> IntervalSet:
-    """Give the last `count` cells of what is ready: the model's late window."""
-    hull = ready.hull()
-    if hull is None or count == 0:
-        return IntervalSet.empty()
-    first = model.cadence.shift(hull.end, -count)
-    return ready & IntervalSet.of([Interval(first, hull.end)])

@@ -15,7 +15,7 @@ from backfill_assets.models.graph import UnknownModelError
 from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import Reopens
 from backfill_assets.planning.asked import RequestError
-from backfill_assets.planning.needs_work import last_cells
+from backfill_assets.planning.overtaken import last_cells
 from backfill_assets.planning.requested import check_start
 
 if TYPE_CHECKING:

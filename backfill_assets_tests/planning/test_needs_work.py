@@ -15,7 +15,8 @@ from backfill_assets.intervals import (
     Unit,
 )
 from backfill_assets.models.upstream import Reopens, Upstream
-from backfill_assets.planning.needs_work import last_cells, needs_work
+from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.overtaken import last_cells
 from backfill_assets.snapshots.environment import Environment
 from backfill_assets.snapshots.state_view import ReadyRun
 from backfill_assets_tests.builders import (
