@@ -59,6 +59,8 @@ def why_not(
         print_json([asdict(one) for one in told])
         return
     for one in told:
-        say(f"{model} {one.cells}: {'planned' if one.planned else 'not planned'}: {one.text}")
+        what = "planned" if one.planned else "not planned"
+        say(f"{model} {one.cells}: {what}: {one.text}", indent=4)
     missed = sum(not one.planned for one in told)
-    say(f"{name}: {counted(len(told), 'answer')}, {missed:,} of cells that it leaves out.")
+    reasons = counted(len(told), "reason")
+    say(f"{name}: {reasons}, {missed:,} of them why cells are left out.")

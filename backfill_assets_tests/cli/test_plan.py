@@ -102,7 +102,7 @@ def test_why_a_cell_is_not_in_a_plan_that_was_made(backfill: Backfill):
     assert ended.lines == [
         "toy.sales 2024-02-01: planned: it is in the plan: new snapshot",
         "toy.sales 2024-01-31: not planned: before 2024-02-01, where the requested range starts",
-        f"plan {made['plan_id']}: 2 answers, 1 of cells that it leaves out.",
+        f"plan {made['plan_id']}: 2 reasons, 1 of them why cells are left out.",
     ]
 
 
