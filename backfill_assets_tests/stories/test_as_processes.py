@@ -26,7 +26,7 @@ def test_edit_plan_read_apply_diff_promote_and_roll_back(quarter: Project):
 
     planned = do(quarter, "plan", "--reason", "agreed with finance", code=2)
     assert "Nothing has been written" in planned.out
-    assert "(6.00 - cost_per_acquisition)" in planned.out
+    assert "6.00 - cost_per_acquisition" in planned.out
     [plan] = set(re.findall(r"\bp[0-9a-f]{9}\b", planned.out))
     assert do(quarter, "show", plan).out.splitlines()[0] == planned.out.splitlines()[0]
     assert do(quarter, "show", plan, "--markdown").out.startswith("#")
