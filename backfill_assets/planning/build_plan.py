@@ -17,6 +17,7 @@ from backfill_assets.planning.plan import Build, Change, ModelPlan, Plan, Why
 from backfill_assets.planning.plan_batches import planned_batches
 from backfill_assets.planning.plan_json import identified
 from backfill_assets.planning.reading import planned_reads
+from backfill_assets.planning.recorded_empty import refuse_blank_history
 from backfill_assets.planning.request import Category, Strategy
 from backfill_assets.planning.requested import windows_of
 from backfill_assets.planning.smaller_window import read_from, smaller_window
@@ -54,6 +55,7 @@ def build_plan(
 
     Raises:
         UnknownModelError: a category or strategy is given for no model.
+        BlankHistoryError: published cells would be recorded as empty.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     check_request(request, now)
@@ -65,6 +67,8 @@ def build_plan(
     cells = cell_work(request, aim, state, changes, windows, now)
     planner = _Planner(request, aim, state, changes, cells, now)
     models = planner.models()
+    if request.empty:
+        refuse_blank_history(aim.graph, state.view, models)
     publishes = bool(aim.removed) or any(one.build is not Build.GAP_FILL for one in models)
     environment = state.view.environment
     return identified(
@@ -161,8 +165,8 @@ class _Planner:
     def _strategy(
         self, name: str, change: ModelChange, build: Build, cells: IntervalSet
     ) -> Strategy | None:
-        if build is Build.IN_PLACE and not cells:
-            return None  # another definition from now on: nothing that is published changes
+        if self.request.empty or (build is Build.IN_PLACE and not cells):
+            return None  # nothing is computed, so nothing that is published changes
         asked = dict(self.request.strategies).get(name)
         return propose(build=build, change=change.change, category=change.category, asked=asked)
 

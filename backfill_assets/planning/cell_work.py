@@ -120,17 +120,26 @@ class _Sweeps:
         rule = self._rule(name, model)
         because = "recorded empty" if self.request.empty else ""
         self._restated(name, found)
+        if not self.request.empty:  # what is published stays until somebody computes it
+            self._overtaken(name, found, rule)
+        why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
+        found.add(why, self._gaps(name, found), because)
+
+    def _overtaken(self, name: str, found: ModelCells, rule: Work) -> None:
+        """Plan what is owed, and what was built before something that it reads changed."""
         found.add(Why.OWED, self.view.owed.get(name, _NOTHING) & found.ready, "not rebuilt yet")
         for stale in rule.stale:
             found.add(
                 Why.UPSTREAM_CHANGED, stale.cells & found.required, f"{stale.upstream} changed"
             )
-        why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
-        found.add(why, self._gaps(name, found), because)
 
     def _late(self, name: str) -> None:
         """Plan the last cells before new ones, where nobody can see late rows arrive."""
-        if name not in self.intended.chosen or self.changes.models[name].new_version:
+        if (
+            self.request.empty
+            or name not in self.intended.chosen
+            or self.changes.models[name].new_version
+        ):
             return
         model, found = self.intended.graph.models[name], self.found[name]
         new = IntervalSet.union_all(one.cells for one in found.work if one.why is Why.GAP)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MEDIAN, _HIGH = 0.5, 0.9
 _BATCH_SECONDS = 6.0  # what a batch costs before its first row, on one machine
+_COMMIT_SECONDS = 1.0  # what a batch without rows costs
 _BYTES_PER_SECOND = 20e6
 _DOUBT = 3.0  # how far off a guess without history may be
 _GB = 1e9
@@ -107,7 +108,11 @@ def estimate(plan: Plan, known: Known) -> Plan:
     """
     if known.batches_at_once < 1:
         raise NoBatchAtOnceError(known.batches_at_once)
-    guesses = {one.model: _guess(one, known) for one in plan.models if one.batches}
+    guesses = {
+        one.model: _RECORDED if plan.request.empty and one.certain else _guess(one, known)
+        for one in plan.models
+        if one.batches
+    }
     models = tuple(
         replace(one, estimate=_estimate([one], guesses, known)) if one.batches else one
         for one in plan.models
@@ -128,6 +133,7 @@ class _Guess:
         bytes_read: by all its batches.
         bytes_written: per cell.
         batches: how many recorded ones it rests on.
+        recorded_empty: whether nothing is computed.
     """
 
     fixed: float
@@ -136,10 +142,15 @@ class _Guess:
     bytes_read: int
     bytes_written: float
     batches: int
+    recorded_empty: bool = False
 
     def seconds(self, batch: PlannedBatch) -> _Pair:
         line = self.fixed + self.per_cell * batch.cells
         return line * self.off[0], line * self.off[1]
+
+
+_RECORDED = _Guess(_COMMIT_SECONDS, 0.0, (1.0, _DOUBT), 0, 0.0, 0, recorded_empty=True)
+"""A batch that is recorded without computing: a commit, and nothing is read."""
 
 
 def _guess(model: ModelPlan, known: Known) -> _Guess:
@@ -211,10 +222,12 @@ def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: i
 
 def _rests_on(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess]) -> str:
     recorded = sum(guesses[one.model].batches for one in models)
-    without = [one for one in models if not guesses[one.model].batches]
+    empty = [one for one in models if guesses[one.model].recorded_empty]
+    without = [one for one in models if not guesses[one.model].batches and one not in empty]
     sized = [one for one in without if guesses[one.model].bytes_read]
     parts = [f"{_counted(recorded, 'recorded batch', 'recorded batches')}"] if recorded else []
     for some, basis in (
+        (empty, "recording without computing"),
         (sized, "the bytes it reads alone, no history"),
         ([one for one in without if one not in sized], "nothing: neither history nor size"),
     ):

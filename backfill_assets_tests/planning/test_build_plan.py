@@ -23,6 +23,7 @@ from backfill_assets.planning.left import left_to_do
 from backfill_assets.planning.moved import moved
 from backfill_assets.planning.plan import Build, Plan
 from backfill_assets.planning.plan_state import PlanState
+from backfill_assets.planning.recorded_empty import BlankHistoryError
 from backfill_assets.planning.request import Category, PlanRequest, Restatement, Strategy
 from backfill_assets.planning.requested import FutureDateError
 from backfill_assets.planning.selecting import NothingSelectedError, selected
@@ -318,3 +319,37 @@ def test_an_added_column_keeps_the_order_of_diff_and_strategy():
     assert a is not None
     assert a.strategy is Strategy.COLUMN_ENRICHMENT
     assert "extra" in a.diff
+
+
+def test_published_cells_are_never_recorded_as_empty():
+    words = r"blank 10 published cells of 'web.a': 2024-01-01..2024-01-10 \(10\)"
+    with pytest.raises(BlankHistoryError, match=words):
+        a_plan(edited(sql=TWICE), empty=True)
+    with pytest.raises(BlankHistoryError):  # a new table of prod holds all that is published
+        a_plan(edited(sql=TWICE), empty=True, start="2024-01-09")
+    with pytest.raises(BlankHistoryError):
+        a_plan(edited(sql=TWICE), empty=True, cutoff="2024-01-05", reason="old")
+
+
+def test_what_a_development_environment_reads_of_prod_is_not_blanked_either():
+    state = a_state()
+    dev = Environment("dev_x", protected=False, follows=PROD)
+    there = replace(state, view=replace(state.view, environment=dev))
+    with pytest.raises(BlankHistoryError):
+        a_plan(edited(sql=TWICE), there, empty=True)
+
+
+def test_cells_that_nobody_has_published_are_recorded_as_empty_by_no_strategy():
+    state = a_state(a=IntervalSet.of([day(6, 5)]), b=IntervalSet.of([day(6, 5)]))
+    plan = a_plan(state=state, empty=True)
+    assert [(one.model, one.cells, one.strategy) for one in plan.models] == [
+        ("web.a", IntervalSet.of([day(1, 5)]), None),
+        ("web.b", IntervalSet.of([day(1, 5)]), None),
+    ]
+
+
+def test_stale_and_owed_cells_stay_as_they_are_in_a_plan_that_computes_nothing():
+    state = a_state()
+    owed = replace(state.view, owed={"web.a": IntervalSet.of([day(3)])})
+    assert not a_plan(state=replace(state, view=owed)).is_empty
+    assert a_plan(state=replace(state, view=owed), empty=True).is_empty

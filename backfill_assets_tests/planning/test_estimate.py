@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -16,12 +17,14 @@ from backfill_assets.planning.estimate import (
 )
 from backfill_assets.planning.plan import (
     Build,
+    CellWork,
     Change,
     Estimate,
     ModelPlan,
     Plan,
     PlannedBatch,
     PlannedRead,
+    Why,
 )
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets_tests.builders import FIRST, day, days
@@ -176,3 +179,21 @@ def test_more_bytes_never_take_less_without_history(one: int, other: int):
 
     few, many = sorted((one, other))
     assert seconds(few) <= seconds(many)
+
+
+def test_what_is_recorded_without_computing_takes_commits_and_reads_nothing():
+    plan = a_plan(
+        building("web.a", a_batch(4), reads=days(1, 2, 3, 4)),
+        building("web.b", a_batch(2, certain=False), reads=days(1, 2)),
+    )
+    work = CellWork(Why.GAP, IntervalSet.of([day(1, 4)]))
+    first = replace(plan.models[0], work=(work,))
+    empty = replace(plan.request, empty=True)
+    plan = replace(plan, models=(first, plan.models[1]), request=empty)
+    made = estimate(plan, Known(history={"web.a": FACTS}, sizes=SOURCE))
+    recorded, computed = (one.estimate for one in made.models)
+    assert recorded is not None
+    assert computed is not None
+    assert recorded.seconds[0] < FACTS[0].seconds / 2
+    assert (recorded.bytes_read, recorded.rests_on) == (0, "recording without computing")
+    assert computed.bytes_read > 0
