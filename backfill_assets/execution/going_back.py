@@ -7,17 +7,25 @@ was built on the data that goes is stale afterwards, by the one rule.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Unpack
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.back_steps import is_dropped, steps_back
+from backfill_assets.execution.carrying_over import CarryOverError
 from backfill_assets.execution.leftover import as_text
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.publishing import Prepared, finish_publication, publish
-from backfill_assets.execution.undone_versions import carried_back, drop_carried, open_old_versions
+from backfill_assets.execution.undone_versions import (
+    carried_back,
+    drop_carried,
+    lacking_back,
+    open_old_versions,
+)
 from backfill_assets.execution.way_back import (
     PROMISE,
+    NothingToTakeBackError,
     moves_to_take_back,
     refuse_expired,
     refuse_later,
@@ -48,6 +56,10 @@ class PublishedPlanError(BackfillAssetsError):
         )
 
 
+class _NewCellsError(Exception):
+    """The environment has published more cells while the locks were taken."""
+
+
 @dataclass(frozen=True, slots=True)
 class WentBack:
     """What going back has published.
@@ -73,12 +85,13 @@ def abandon_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]
     op = Operation(store=store, loaded=loaded, plan=plan, **means)
     finish_publication(op.environment(), plan.plan_id)
     status = store.plan(plan.plan_id).status
-    if status is PlanStatus.ABANDONED:
-        return
-    if status not in (PlanStatus.PROPOSED, *OPEN):
+    if status not in (PlanStatus.PROPOSED, *OPEN, PlanStatus.ABANDONED):
         raise PublishedPlanError(plan.plan_id, status)
     store.drop_workspace(plan.plan_id)
+    if status is PlanStatus.ABANDONED:
+        return
     store.set_plan_status(plan.plan_id, (PlanStatus.PROPOSED, *OPEN), PlanStatus.ABANDONED)
+    store.drop_workspace(plan.plan_id)  # of somebody who opened it in between
     op.tell("abandoned")
 
 
@@ -97,7 +110,9 @@ def rollback_plan(
     op = Operation(store=store, loaded=loaded, plan=plan, **means)
     moves = moves_to_take_back(op, promise)
     refuse_later(op, moves, cells_only=False)
-    return WentBack(op.plan_id, _publish(op, moves, PublicationKind.ROLLBACK))
+    number = _publish(op, moves, PublicationKind.ROLLBACK)
+    drop_carried(op)  # of an undo that was given up
+    return WentBack(op.plan_id, number)
 
 
 def undo_plan(
@@ -115,12 +130,22 @@ def undo_plan(
     moves = moves_to_take_back(op, promise)
     refuse_later(op, moves, cells_only=True)
     open_old_versions(op, moves)
-    carried = carried_back(op, moves)
-    number = _publish(op, moves, PublicationKind.UNDO)
+    carried, number = _undone(op, moves)
     drop_carried(op)
     if carried:
         op.tell("carried back", cells=as_text(op.environment().graph, carried), number=number)
     return WentBack(op.plan_id, number, carried)
+
+
+def _undone(op: Operation, moves: list[PointerMove]) -> tuple[dict[str, IntervalSet], int]:
+    """Publish once the old tables hold all that is published, and say what had to be computed."""
+    carried: dict[str, IntervalSet] = {}
+    for _ in range(_TRIES):
+        for name, cells in carried_back(op, moves).items():
+            carried[name] = carried[name] | cells if name in carried else cells
+        with suppress(_NewCellsError):
+            return carried, _publish(op, moves, PublicationKind.UNDO)
+    raise CarryOverError(op.plan_id, as_text(op.environment().graph, lacking_back(op, moves)), ())
 
 
 def _publish(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> int:
@@ -144,11 +169,24 @@ def _is_ours(op: Operation, version: str) -> bool:
 
 
 def _prepared(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> Prepared:
+    """Under the locks: look again, and decide what moves."""
     view = op.store.view(op.plan.environment)
+    _look_again(op, moves, kind)
     steps = steps_back(op, moves, only_cells=kind is PublicationKind.UNDO)
     gone = tuple(one.model for one in moves if is_dropped(op.plan.environment, one))
     pins = {name: one.pointer.delta_version for name, one in view.models.items()}
     return Prepared(steps, gone, op.who, op.why, view.counter, pins)
 
 
+def _look_again(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> None:
+    """Refuse what others have done while the locks were taken."""
+    status = op.store.plan(op.plan_id).status
+    if status is not PlanStatus.PROMOTED:
+        raise NothingToTakeBackError(op.plan_id, status)
+    refuse_later(op, moves, cells_only=kind is PublicationKind.UNDO)
+    if kind is PublicationKind.UNDO and lacking_back(op, moves):
+        raise _NewCellsError
+
+
 _WORKSPACE = "plan:"
+_TRIES = 5
