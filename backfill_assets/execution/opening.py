@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.execution.environment_graph import environment_graph
 from backfill_assets.execution.run_context import Published, RunContext, table_path
 from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.state.versions import UnknownVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -131,7 +132,8 @@ def save_snapshot(store: Store, snapshot: Snapshot) -> None:
 def _pointed(store: Store, environment: Environment, snapshot: Snapshot, data_root: str) -> Pointer:
     """Give a model its first pointer in the environment; one that somebody else gave it stays.
 
-    A model that an open plan is about to bring is left to that plan.
+    A model that an open plan is about to bring is left to that plan. So is one whose table others
+    own, or that was taken back: what the table holds is no gap's business, a plan looks at it.
     """
     model, version = snapshot.model.name, snapshot.version
     for plan in store.environments():
@@ -141,7 +143,18 @@ def _pointed(store: Store, environment: Environment, snapshot: Snapshot, data_ro
                 return brought
     save_snapshot(store, snapshot)
     wanted = Pointer(environment.name, model, snapshot.fingerprint.id, version, -1)
+    if _is_there(store, version, environment):
+        return wanted
     return store.ensure_pointer(wanted, table_path(data_root, model, version))
+
+
+def _is_there(store: Store, version: str, environment: Environment) -> bool:
+    """Whether a table holds what the environment does not publish."""
+    try:
+        owner, head = store.owner(version), store.known_head(version)
+    except UnknownVersionError:
+        return False
+    return owner not in (None, environment.name) or (environment.protected and head >= 0)
 
 
 def _reworded(store: Store, own: EnvironmentGraph, snapshot: Snapshot) -> Pointer:

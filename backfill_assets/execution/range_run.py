@@ -71,6 +71,9 @@ def _filled(
     if owner not in (None, run.environment.name):
         yield from _followed(run, model, target, owner)
         return
+    if model.name not in run.store.pointers(run.environment.name):
+        yield from _followed(run, model, target, "a plan")
+        return
     try:
         settle(run, model)
     except BackfillAssetsError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
+from backfill_assets.execution import going_back
 from backfill_assets.execution.collecting import collect, what_to_collect
 from backfill_assets.execution.going_back import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.execution.way_back import (
@@ -18,9 +19,18 @@ from backfill_assets.execution.way_back import (
 from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.builders import a_graph, a_model, a_source
+from backfill_assets_tests.execution.dying import before
 from backfill_assets_tests.execution.plans import Plans
-from backfill_assets_tests.execution.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.execution.test_plans import (
+    CADENCE,
+    COSTS,
+    MORE,
+    OLD,
+    ROWS,
+    VISITS,
+    changed,
+)
 from backfill_assets_tests.execution.world import on, row, told
 
 if TYPE_CHECKING:
@@ -106,6 +116,49 @@ def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Pl
     undo_plan(world.store, OLD, second, **plans.means())
     rollback_plan(world.store, OLD, first, **plans.means())
     assert totals(world) == [7, 8, 9, 10]
+
+
+def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overrun(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    world.land(a_source(), *changed(BAD))
+    eighth = Restatement(VISITS, "2024-01-08", "2024-01-08")
+    first = plans.published(OLD, restate=(eighth,))
+    world.land(a_source(), *changed(row(8, 1, 50.0)))
+    second = plans.make(OLD, restate=(eighth,))
+    plans.apply(OLD, second)
+    before(going_back, "publish", lambda: plans.promote(OLD, second), monkeypatch)
+    with pytest.raises(LaterPlanError, match=second.plan_id):
+        rollback_plan(world.store, OLD, first, **plans.means())
+    assert totals(world) == [7, 50, 9, 10]
+
+
+def test_a_day_that_is_filled_while_the_locks_are_taken_is_kept_by_an_undo_too(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    plan = plans.published(MORE)
+    next_day(world, *ROWS)
+    before(going_back, "publish", lambda: world.fill(MORE), monkeypatch)
+    back = undo_plan(world.store, MORE, plan, **plans.means())
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
+    assert set(back.carried) == {VISITS}
+
+
+def test_a_new_model_that_was_taken_back_comes_again_with_a_plan_only(world: World, plans: Plans):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
+    plan = plans.published(more)
+    rollback_plan(world.store, more, plan, **plans.means())
+    assert told(world.fill(more, "web.other")["web.other"]) == ["waiting"]
+    assert "web.other" not in world.store.pointers(PROD)
+    world.clock.now += timedelta(minutes=1)
+    plans.published(more)
+    assert told(world.fill(more, "web.other")["web.other"]) == ["skipped"]
 
 
 def test_where_the_promise_has_passed_the_restating_plan_is_named(world: World, plans: Plans):

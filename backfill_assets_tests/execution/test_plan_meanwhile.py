@@ -12,6 +12,7 @@ import pytest
 from backfill_assets.execution import batch_run
 from backfill_assets.execution.events import Failed, Waiting
 from backfill_assets.execution.frozen_code import CodeChangedError
+from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.refusals import (
     EditedPlanError,
     ExpiredPlanError,
@@ -248,6 +249,21 @@ def test_a_new_model_that_an_open_plan_brings_is_left_to_that_plan(world: World,
     (waiting,) = ended(world.fill(more, "web.other")["web.other"], Waiting)
     assert plan.plan_id in waiting.upstream
     plans.promote(more, plan)
+    assert told(world.fill(more, "web.other")["web.other"]) == ["skipped"]
+
+
+def test_a_new_model_that_an_abandoned_plan_has_built_is_brought_by_the_next_one(
+    world: World, plans: Plans
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
+    plan = plans.make(more)
+    plans.apply(more, plan)
+    abandon_plan(world.store, more, plan, **plans.means())
+    assert told(world.fill(more, "web.other")["web.other"]) == ["waiting"]
+    world.clock.now += timedelta(minutes=1)
+    plans.published(more)
     assert told(world.fill(more, "web.other")["web.other"]) == ["skipped"]
 
 
