@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan import ModelPlan
     from backfill_assets.planning.strategy_checks import CheckResult
+    from backfill_assets.snapshots.state_view import StateView
 
 
 class StrategyCheckError(BackfillAssetsError):
@@ -94,7 +95,6 @@ def _comparison(
     op: Operation, environment: RunContext, workspace: RunContext, one: ModelPlan
 ) -> Comparison:
     before, after = environment.view(), workspace.view()
-    built = after.models[one.model].own
     sides = (
         op.store.content_at_pin(run.environment.name, one.model, view.ready(one.model))
         for run, view in ((environment, before), (workspace, after))
@@ -104,7 +104,18 @@ def _comparison(
     if one.strategy is Strategy.COLUMN_ENRICHMENT:
         coverage = _coverage(environment, workspace, one)
     expected = _expected(environment, workspace, one)
-    return Comparison(old, new, one.cells | built, expected, coverage)
+    return Comparison(old, new, one.cells | _appended(op, one, before, after), expected, coverage)
+
+
+def _appended(op: Operation, one: ModelPlan, before: StateView, after: StateView) -> IntervalSet:
+    """Give what was built beside the plan's cells because the environment has published it since.
+
+    Any other cell is a neighbour, also one into which the plan's rows moved.
+    """
+    state = before.models.get(one.model)
+    runs = state.runs if state is not None else ()
+    known = IntervalSet.of(run.interval for run in runs if run.built_at <= op.plan.seen)
+    return after.models[one.model].own - known
 
 
 def _expected(environment: RunContext, workspace: RunContext, one: ModelPlan) -> Expected:

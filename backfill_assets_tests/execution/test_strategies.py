@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.execution.strategy_checks import SliceLeakError, StrategyCheckError
+from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.execution.plans import Plans
+from backfill_assets_tests.execution.test_merging import ORDERS, order, orders, source
 from backfill_assets_tests.execution.test_plans import MORE, OLD, ROWS, VISITS, changed
 from backfill_assets_tests.execution.world import row
 
@@ -45,3 +47,16 @@ def test_a_repair_that_would_change_rows_outside_its_slice_is_not_published(worl
     plans.apply(OLD, leaking)
     with pytest.raises(SliceLeakError, match="id=2"):
         plans.promote(OLD, leaking)
+
+
+def test_a_repair_into_which_a_neighbours_row_moves_is_not_published(world: World):
+    plans = Plans(world)
+    graph = orders(IncrementalByUniqueKey("ds", rows_move=True))
+    world.land(source(), order(1, 9), order(2, 9), order(3, 10))
+    world.fill(graph)
+    world.land(source(), order(2, 9), order(1, 10), order(3, 10))
+    plan = plans.make(graph, restate=(Restatement(ORDERS, "2024-01-10", "2024-01-10"),))
+    assert plans.apply(graph, plan).left == {}
+    with pytest.raises(StrategyCheckError, match="outside the plan: not as before"):
+        plans.promote(graph, plan)
+    assert len(world.rows(ORDERS, "id")) == 3
