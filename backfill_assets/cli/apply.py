@@ -17,6 +17,7 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.evidence.actual import MEASURED, Actual, actual_of, actual_text
+from backfill_assets.evidence.audit_words import audit_lines, blocks
 from backfill_assets.evidence.plan_life import Progress, next_commands, progress
 from backfill_assets.execution.apply import apply_plan
 from backfill_assets.execution.events import Committed
@@ -47,7 +48,7 @@ def apply(
     Stop it at any time: the same command does exactly what is left. A batch that fails leaves its cells to the next time, and what
     does not read them goes on. A protected environment reads what it read before, until `backfill promote`.
 
-    Exit code: 0 when all of it is built, 1 when a batch failed or cells lack, 130 when it was interrupted.
+    Exit code: 0 when all of it is built, 1 when a batch failed, cells lack or published ones fail a changed audit, 130 when it was interrupted.
 
     Example: backfill apply p1a2b3c4d5
 
@@ -63,7 +64,7 @@ def apply(
         print_json(ended.plain())
     else:
         _report(ended)
-    if ended.applied.left or ended.applied.failed:
+    if ended.applied.left or ended.applied.failed or blocks(ended.applied.audited):
         raise typer.Exit(1)
 
 
@@ -85,6 +86,9 @@ class _Ended:
             "progress": [asdict(one) for one in self.done],
             "left": {name: str(cells) for name, cells in self.applied.left.items()},
             "errors": [one.error for one in self.applied.failed],
+            "audited": {
+                name: [asdict(one) for one in found] for name, found in self.applied.audited.items()
+            },
             "seconds": {name: _seconds(told) for name, told in self.applied.events.items()},
             "estimate": asdict(self.plan.estimate) if self.plan.estimate else None,
             "actual": asdict(self.actual),
@@ -168,6 +172,8 @@ def _report(ended: _Ended) -> None:
     print_table(_HEADINGS, [(name, *(f"{one:,}" for one in row)) for name, row in rows])
     for name, cells in (ended.applied.promoted.appended if ended.applied.promoted else {}).items():
         say(f"appended {name}: {cells}", indent=2)
+    for line in audit_lines(ended.applied.audited):
+        say(line, indent=2)
     say(actual_text(ended.plan, ended.actual), indent=2)
     status = ended.applied.status
     spared = sum(one.planned - one.done for one in ended.done)
@@ -175,6 +181,11 @@ def _report(ended: _Ended) -> None:
         say(f"spared {counted(spared, 'cell')}: what they read did not change", indent=2)
     if ended.applied.failed:
         say("Next: backfill batches --failed, then the same command again")
+    elif blocks(ended.applied.audited):
+        say(
+            "Next: restate the cells that fail in a new plan, or change the audit; then "
+            f"backfill abandon {ended.plan.plan_id}"
+        )
     elif commands := next_commands(ended.plan.plan_id, status.value):
         say(f"Next: {', or '.join(commands)}")
     built = sum(one.done for one in ended.done)

@@ -103,10 +103,10 @@ def applied(op: Operation) -> Applied:
     if run.frozen is not None:
         run.frozen.check()
     left = left_in(run, plan)
+    audited = {} if left else audit_kept(op)
     op.tell("built" if not left else "stopped", **_figures(events), seconds=watch.timing().compute)
     if left:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
-    audited = audit_kept(op)
     op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.BUILT)
     if plan.protected:
         return Applied(plan.plan_id, PlanStatus.BUILT, events, audited=audited)
