@@ -31,6 +31,7 @@ _MODELS, _PIECES, _OTHERS, _STRATEGIES = 7, 2, 3, 2
 _FILES = ("--- ", "+++ ")
 """Of a unified diff: the two lines that name what was compared."""
 _INDENT = 4
+_ASIDE = 8
 _LABEL = 10
 
 
@@ -161,9 +162,9 @@ def _model(one: ModelPlan, naming: Naming, width: int, *, whole: bool) -> Iterat
             len(before) + 8,
         )
     if whole:
-        yield from _details(one, naming, len(before))
+        yield from _details(one, naming, _ASIDE)
     for note in one.notes:
-        yield Line(f"{' ' * len(before)}{note}", Tone.WARNING, len(before))
+        yield Line(f"{' ' * _ASIDE}{note}", Tone.WARNING, _ASIDE)
 
 
 def _details(one: ModelPlan, naming: Naming, indent: int) -> Iterator[Line]:
@@ -180,7 +181,7 @@ def _details(one: ModelPlan, naming: Naming, indent: int) -> Iterator[Line]:
         ),
         f"takes: {estimate_text(one.estimate)}" if one.estimate else "",
     ]
-    return (Line(f"{' ' * indent}{text}", Tone.QUIET, indent) for text in said if text)
+    return (Line(f"{' ' * indent}{text}", Tone.QUIET, indent + _INDENT) for text in said if text)
 
 
 def _untouched(plan: Plan, *, whole: bool) -> Iterator[Line]:

@@ -30,7 +30,7 @@ Work
   ~ marketing.campaign_performance     152  2024-01-01..2024-05-31 (152)  new snapshot
   ≈ marketing.roi_analysis             152  2024-01-01..2024-05-31 (152)  upstream changed: marketing.campaign_performance, if its input changes
                                          2  2024-05-02..2024-05-03 (2)  owed: plan p0
-                                    2024-06-01 is left out: it has not ended
+        2024-06-01 is left out: it has not ended
 Left alone
     marketing.campaign_trends_monthly  reads none of: clicks, conversions
 In flight marketing.roi_analysis 2024-05-30..2024-05-31 (2): run cli-77
