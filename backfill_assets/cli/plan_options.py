@@ -69,7 +69,9 @@ ForwardOnly = Annotated[
 EffectiveFrom = Annotated[
     str | None, typer.Option(metavar="DATE", help="From this local date on; needs --forward-only.")
 ]
-Empty = Annotated[bool, typer.Option("--empty", help="Record cells as ready without computing.")]
+Empty = Annotated[
+    bool, typer.Option("--empty", help="Record missing cells as ready without computing.")
+]
 Where = Annotated[
     str | None,
     typer.Option(
