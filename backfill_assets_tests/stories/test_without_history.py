@@ -49,22 +49,29 @@ def test_forward_only_computes_nothing_and_the_next_days_have_the_new_logic(week
     assert "nothing to do" in weeks.do("plan").out
 
 
-def test_an_empty_backfill_records_cells_without_computing_and_why_says_so_for_ever(
-    quarter: Project,
+def test_an_empty_backfill_records_what_lacks_without_computing_and_why_says_so_for_ever(
+    weeks: Project,
 ):
-    worth_six_dollars(quarter)
+    before = {model: rows(weeks, model) for model in (PERFORMANCE, ROI)}
 
-    plan = quarter.plan("--empty", "--reason", "nobody looks back")
-    quarter.do("apply", plan.plan_id)
-    quarter.do("promote", plan.plan_id, "--yes")
+    plan = weeks.plan("--empty", "--reason", "the networks sent nothing that week")
+    weeks.do("apply", plan.plan_id)
 
-    assert "nothing to do" in quarter.do("run").out
-    assert "nothing to do" in quarter.do("plan").out
-    why = quarter.do("why", ROI, "2024-02-01")
+    assert "nothing to do" in weeks.do("run").out
+    assert "nothing to do" in weeks.do("plan").out
+    why = weeks.do("why", ROI, str(day(FILLED)))
     assert "not computed" in why.said
     assert plan.plan_id in why.said
-    assert rows(quarter, ROI) == []
-    assert len(rows(quarter, PERFORMANCE)) > 0
+    assert {model: rows(weeks, model) for model in before} == before
+
+
+def test_an_empty_backfill_never_blanks_what_is_published(quarter: Project):
+    worth_six_dollars(quarter)
+
+    refused = quarter.do("plan", "--empty", "--reason", "nobody looks back", code=1)
+
+    assert f"91 published cells of '{ROI}'" in refused.said
+    assert "--cutoff" in refused.said
 
 
 def worth_six_from(project: Project, first: date) -> dict[str, list[oracle.Row]]:
