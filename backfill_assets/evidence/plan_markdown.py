@@ -13,6 +13,7 @@ from backfill_assets.evidence.plan_words import (
     count_line,
     estimate_text,
     instant_text,
+    nothing_text,
     strategy_texts,
     symbol,
     work_text,
@@ -63,7 +64,7 @@ def _work(plan: Plan, naming: Naming) -> Iterator[str]:
 
 def _rows(one: ModelPlan, naming: Naming) -> Iterator[str]:
     if not one.work:
-        yield f"| {symbol(one)} | `{one.model}` | 0 | nothing is computed: {one.build.value} |"
+        yield f"| {symbol(one)} | `{one.model}` | 0 | {nothing_text(one)} |"
     for work in one.work:
         text = _escaped(work_text(naming, one.model, work, limit=20))
         count = naming.count(one.model, work.cells)

@@ -15,6 +15,7 @@ from backfill_assets.evidence.plan_words import (
     counted,
     estimate_text,
     instant_text,
+    nothing_text,
     strategy_texts,
     symbol,
     work_text,
@@ -138,7 +139,7 @@ def _models(plan: Plan, naming: Naming, *, whole: bool) -> Iterator[Line]:
 def _model(one: ModelPlan, naming: Naming, width: int, *, whole: bool) -> Iterator[Line]:
     before = f"  {symbol(one)} {one.model:<{width}}  "
     if not one.work:
-        yield Line(f"{before}{'0':>6}  nothing is computed: {one.build.value}", indent=len(before))
+        yield Line(f"{before}{'0':>6}  {nothing_text(one)}", indent=len(before))
     pieces = one.work if whole else one.work[:_PIECES]
     for at, work in enumerate(pieces):
         count = naming.count(one.model, work.cells)

@@ -92,6 +92,12 @@ def reason_text(work: CellWork) -> str:
     return f"{said}, if its input changes"
 
 
+def nothing_text(planned: ModelPlan) -> str:
+    """Say what a plan does with a model of which no cell is computed."""
+    what = "the table goes on" if planned.build is Build.IN_PLACE else planned.build.value
+    return f"nothing is computed: {what}"
+
+
 def category_text(planned: ModelPlan) -> str:
     """Say what a model's change means, why, and who decided that."""
     category = planned.category.value if planned.category else planned.change.value
