@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import counted, err, print_json, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
@@ -26,25 +27,23 @@ class NoDagsterHomeError(BackfillAssetsError):
         )
 
 
-def report(
-    env: Env = "prod",
-    as_json: AsJson = False,
-) -> None:
+def report(as_json: AsJson = False) -> None:
     """Tell Dagster which cells are ready that were filled without it.
 
     `backfill run` is not seen by Dagster, so its UI shows such cells as missing. Reported are the cells that Dagster has no
     materialization of, and those whose content has changed since it was told, as by a promotion or a rollback. Nothing is computed.
+    Dagster's assets are what prod publishes: it is told of no other environment.
 
     Exit code: 0, also when Dagster knew all of it.
 
     Example: DAGSTER_HOME=$PWD backfill report
     """
-    with looked_at(env) as run:
+    with looked_at(PROD) as run:
         told = tell_dagster(run)
     if as_json:
-        print_json({"environment": env, "reported": told})
+        print_json({"environment": PROD, "reported": told})
         return
-    say(f"{env}: {counted(told, 'cell')} reported to Dagster.")
+    say(f"{PROD}: {counted(told, 'cell')} reported to Dagster.")
 
 
 def tell_dagster(run: RunContext) -> int:

@@ -6,14 +6,18 @@ import os
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import counted, err, say
+from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
 
 
 def tell_quietly(at: Operating, environment: str) -> None:
-    """Report changed cells to the instance that DAGSTER_HOME names, if it names one."""
-    if "DAGSTER_HOME" not in os.environ:
+    """Report changed cells to the instance that DAGSTER_HOME names, if it names one.
+
+    Dagster's assets are what prod publishes: it is told of no other environment.
+    """
+    if "DAGSTER_HOME" not in os.environ or environment != PROD:
         return
     try:
         from backfill_assets.cli.report import tell_dagster  # noqa: PLC0415 - Dagster is slow to start

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import dagster as dg
 import pytest
 
+from backfill_assets.cli.telling import tell_quietly
+
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from backfill_assets.cli.operating import Operating
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
 
@@ -52,3 +55,15 @@ def test_the_one_cell_of_a_whole_model_is_reported_once(
     shop.fill("toy.shops", "whole", "whole")
 
     assert [backfill("report", "--json").json["reported"] for _ in range(2)] == [1, 0]
+
+
+def test_dagster_shows_prod_and_is_told_of_no_other_environment(
+    dagster: dg.AssetKey, capsys: pytest.CaptureFixture[str]
+):
+    nothing = cast("Operating", None)  # whoever looks at it fails, and says so
+
+    tell_quietly(nothing, "dev_refunds")
+    assert not capsys.readouterr().err
+
+    tell_quietly(nothing, "prod")
+    assert "Dagster was not told" in capsys.readouterr().err
