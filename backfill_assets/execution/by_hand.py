@@ -8,19 +8,25 @@ different there is no history to change, and the plan is promoted by itself.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
 from backfill_assets.execution.apply import applied
+from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote
-from backfill_assets.execution.refusals import PlanConflictError, PlanEndedError
+from backfill_assets.execution.refusals import PlanConflictError
+from backfill_assets.execution.table_turn import LONGEST_WAIT
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.planning.request import PlanRequest, Restatement
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.state.locks import PlanLeasedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -75,25 +81,45 @@ def rebuild_by_hand(
     Raises:
         PlanConflictError: an open plan of somebody else is at work on these cells.
     """
-    plan = _of_launch(run.store, run.root_id) or _made(run, targets, means)
+    with _turn(run):
+        plan = _of_launch(run.store, run.root_id) or _made(run, targets, means)
+        found = plan.model(name)
+        cells = IntervalSet.empty() if found is None else found.certain
+        op = Operation(store=run.store, loaded=run.graph, plan=plan, **means)
+        match op.store.plan(plan.plan_id).status:
+            case PlanStatus.BUILT | PlanStatus.PROMOTED as status:
+                promoted = status is PlanStatus.PROMOTED
+                return Rebuilt(plan.plan_id, cells, IntervalSet.empty(), promoted=promoted)
+            case _:
+                left = _applied(op).get(name, IntervalSet.empty())
+                return Rebuilt(plan.plan_id, cells, left, promoted=_promoted(op))
+
+
+@contextmanager
+def _turn(run: RunContext) -> Iterator[None]:
+    """Wait for the other runs of the launch: one of them does the work."""
+    name = f"launch {run.root_id}"
+    patience = Retrying(
+        retry=retry_if_exception_type(PlanLeasedError),
+        wait=wait_fixed(1.0),
+        stop=stop_after_delay(LONGEST_WAIT),
+        reraise=True,
+    )
+    patience(run.store.take_lease, name, run.run_id)
     try:
-        return _rebuilt(run, name, plan, means)
+        with beating(run.store, run.run_id):
+            yield
+    finally:
+        run.store.release_lease(name, run.run_id)
+
+
+def _applied(op: Operation) -> Mapping[str, IntervalSet]:
+    """Apply the launch's plan, and say what is left; one that can't be applied is given up."""
+    try:
+        return applied(op).left
     except PlanConflictError:
-        run.store.set_plan_status(plan.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
-        other = _of_launch(run.store, run.root_id)
-        if other is None:
-            raise
-        return _rebuilt(run, name, other, means)  # another run of the launch was quicker
-
-
-def _rebuilt(run: RunContext, name: str, plan: Plan, means: Means) -> Rebuilt:
-    op = Operation(store=run.store, loaded=run.graph, plan=plan, **means)
-    found = plan.model(name)
-    cells = IntervalSet.empty() if found is None else found.certain
-    if op.store.plan(plan.plan_id).status is PlanStatus.BUILT:
-        return Rebuilt(plan.plan_id, cells, IntervalSet.empty(), promoted=False)
-    left = applied(op).left.get(name, IntervalSet.empty())
-    return Rebuilt(plan.plan_id, cells, left, promoted=_promoted(op))
+        op.store.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
+        raise
 
 
 def _made(run: RunContext, targets: Mapping[str, IntervalSet], means: Means) -> Plan:
@@ -110,7 +136,7 @@ def _made(run: RunContext, targets: Mapping[str, IntervalSet], means: Means) -> 
 
 
 def _of_launch(store: Store, launch: str) -> Plan | None:
-    for stored in store.plans(statuses=(PlanStatus.PROPOSED, *OPEN)):
+    for stored in store.plans(statuses=(PlanStatus.PROPOSED, *OPEN, PlanStatus.PROMOTED)):
         plan = read_plan(stored.content)
         if plan.request.launch == launch:
             return plan
@@ -133,10 +159,7 @@ def _promoted(op: Operation) -> bool:
     """Promote a plan that is built and changes nothing."""
     if op.store.plan(op.plan_id).status is not PlanStatus.BUILT or _differs(op):
         return False
-    try:
-        promote(replace(op, why="nothing is different"))
-    except PlanEndedError:  # by another run of the launch
-        return op.store.plan(op.plan_id).status is PlanStatus.PROMOTED
+    promote(replace(op, why="nothing is different"))
     return True
 
 

@@ -7,7 +7,7 @@ that slept through a takeover is told apart from the one that holds the table no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import sqlalchemy as sa
 
@@ -29,6 +29,17 @@ class TableLockedError(BackfillAssetsError):
             f"table {version} is being committed to by {holder} since {since.isoformat()}; "
             "commits to one table are one after another. Wait and try again; if that process is "
             "dead, its lock lapses by itself within the lease"
+        )
+
+
+class PlanLeasedError(BackfillAssetsError):
+    """Another live run is at work on a plan, or on what a launch makes into one."""
+
+    def __init__(self, name: str, holder: str, since: datetime) -> None:
+        self.name, self.holder, self.since = name, holder, since
+        super().__init__(
+            f"run {holder} is at work on {name} since {since.isoformat()}; expected nobody there. "
+            "Wait for it to end; if its process is dead, its lease lapses by itself"
         )
 
 
@@ -89,16 +100,42 @@ def take_commit_lock(
     """
     head = known_head(connection, request.version)
     row = _row(connection, request.version)
-    holder = None if row is None else row.holder
-    if row is not None and holder not in (None, request.holder) and row.heartbeat_at > now - lease:
+    if _is_held(row, request.holder, now - lease):
         raise TableLockedError(request.version, row.holder, row.taken_at)
+    token = _take(connection, request, row, now)
+    taken_over = row is not None and row.holder is not None
+    return CommitLock(request.version, request.holder, token, head, taken_over)
+
+
+def take_lease(
+    connection: sa.Connection, name: str, holder: str, now: datetime, lease: timedelta
+) -> None:
+    """Take the right to work on a plan, or take it over from a holder that went silent.
+
+    Raises:
+        PlanLeasedError: another live run has it.
+    """
+    row = _row(connection, name)
+    if _is_held(row, holder, now - lease):
+        raise PlanLeasedError(name, row.holder, row.taken_at)
+    _take(connection, LockRequest(name, holder), row, now)
+
+
+def _is_held(row: sa.Row[Any] | None, holder: str, heard_after: datetime) -> TypeGuard[sa.Row[Any]]:
+    """Whether somebody else has a lock, and is alive."""
+    return row is not None and row.holder not in (None, holder) and row.heartbeat_at > heard_after
+
+
+def _take(
+    connection: sa.Connection, request: LockRequest, row: sa.Row[Any] | None, now: datetime
+) -> int:
     token = max(request.above, 0 if row is None else row.token) + 1
     values = {"holder": request.holder, "token": token, "taken_at": now, "heartbeat_at": now}
     if row is None:
         connection.execute(sa.insert(COMMIT_LOCKS).values(version=request.version, **values))
     else:
         connection.execute(_update(request.version).values(values))
-    return CommitLock(request.version, request.holder, token, head, holder is not None)
+    return token
 
 
 def release_commit_lock(connection: sa.Connection, lock: CommitLock) -> None:

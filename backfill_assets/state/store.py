@@ -196,6 +196,19 @@ class Store(PlanStore):
 
         return self._database.write(work)
 
+    def take_lease(self, name: str, holder: str) -> None:
+        """Take the right to work on a plan or a launch; a run's heartbeat keeps it.
+
+        Raises:
+            PlanLeasedError: another live run has it.
+        """
+        now = self._clock()
+        self._database.write(lambda found: locks.take_lease(found, name, holder, now, self._lease))
+
+    def release_lease(self, name: str, holder: str) -> None:
+        """Let others work on a plan; does nothing when the lease was taken over."""
+        self._database.write(lambda found: locks.release_all(found, (name,), holder))
+
     def release_commit_lock(self, lock: CommitLock) -> None:
         """Let others commit; does nothing when the lock was taken over."""
         self._database.write(lambda found: locks.release_commit_lock(found, lock))

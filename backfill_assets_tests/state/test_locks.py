@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.state.locks import LostLeaseError, TableLockedError
+from backfill_assets.state.locks import LostLeaseError, PlanLeasedError, TableLockedError
 from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets_tests.state.building import LEASE, NOON, Asked, commit_of, fill
 
@@ -97,3 +97,18 @@ def test_a_lock_tells_the_head_that_the_state_accounts_for(store: Store):
     store.release_commit_lock(lock)
 
     assert store.take_commit_lock(TABLE, "batch-c").known_head == 3
+
+
+def test_a_plan_is_one_run_s_at_a_time_until_it_ends_or_goes_silent(store: Store, clock: Clock):
+    store.take_lease("launch b1", "run-1")
+    store.take_lease("launch b2", "run-2")
+
+    with pytest.raises(PlanLeasedError, match="run-1 is at work on launch b1"):
+        store.take_lease("launch b1", "run-2")
+    store.release_lease("launch b1", "run-1")
+    store.take_lease("launch b1", "run-2")
+    clock.pass_by(LEASE + 1)
+    store.take_lease("launch b1", "run-3")
+    store.release_lease("launch b1", "run-2")
+    with pytest.raises(PlanLeasedError, match="run-3"):
+        store.take_lease("launch b1", "run-2")
