@@ -68,7 +68,10 @@ def test_a_plan_file_that_was_edited_is_refused(backfill: Backfill, tmp_path: Pa
     ended = backfill("apply", str(file))
 
     assert (ended.code, ended.out) == (1, "")
-    assert "its content is not what its content_hash says: it was edited, or another release" in ended.err
+    assert (
+        "its content is not what its content_hash says: it was edited, or another release"
+        in ended.err
+    )
     assert backfill("show", plan_id, "--json").json["status"] == "proposed"
 
 
