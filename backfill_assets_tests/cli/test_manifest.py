@@ -97,9 +97,9 @@ def test_declarations_from_the_manifest_are_those_of_the_import(ours: Settings):
     kept = load(ours)
 
     assert kept == import_catalog(ours.catalog)
-    declared = (kept.graph.models, kept.graph.sources, kept.graph.consumers)
-    assert kept.graph.consumers
-    assert kept == loaded(build_graph(*(each.values() for each in declared)))
+    models, sources, consumers = kept.graph.models, kept.graph.sources, kept.graph.consumers
+    assert consumers
+    assert kept == loaded(build_graph(models.values(), sources.values(), consumers.values()))
 
 
 def test_an_unchanged_project_is_not_imported_again(shop: Shop):
