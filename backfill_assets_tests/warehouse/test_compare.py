@@ -198,10 +198,10 @@ def test_the_counts_are_those_of_a_naive_comparison(spark: SparkSession, tmp_pat
     def rows(seed: int) -> dict[tuple[int, str], int]:
         numbers = range(40)
         return {
-            (n % 4 + 1, f"s{n % 10}"): (n * seed) % 3 for n in numbers if (n * n + seed) % 5
+            (n % 4 + 1, f"s{n % 10}"): (n * seed) % 7 for n in numbers if (n * n + seed) % 5
         }  # fmt: skip
 
-    old, new = rows(1), rows(2)
+    old, new = rows(1), rows(4)
 
     def landed(name: str, found: dict[tuple[int, str], int]) -> Table:
         listed: Sequence[str] = [sale(*key, value) for key, value in found.items()]
