@@ -5,7 +5,7 @@ BIN := .venv/bin
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo ui audit test test-all check bench lock clean
+.PHONY: help env demo ui audit test stories test-all check bench lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,8 +27,11 @@ audit: export DAGSTER_HOME := $(CURDIR)
 audit: env ## Audit the published data; ends with 1 when a blocking audit fails
 	@$(BIN)/backfill audit
 
-test: env ## Run the tests, but not the slow ones
+test: env ## Run the tests, but not the long ones
 	@$(BIN)/pytest
+
+stories: env ## Run the long stories of plans: about a quarter of an hour
+	@$(BIN)/pytest -m "story and not slow"
 
 test-all: env ## Run every test
 	@$(BIN)/pytest -m ""

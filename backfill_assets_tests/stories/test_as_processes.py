@@ -15,7 +15,7 @@ from backfill_assets_tests.stories.project import LAST_OF_QUARTER, PERFORMANCE, 
 if TYPE_CHECKING:
     from backfill_assets_tests.stories.project import Ended, Project
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]
 
 
 def test_edit_plan_read_apply_diff_promote_and_roll_back(quarter: Project):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from backfill_assets_tests.stories.project import Project
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]
 
 DEV = "dev_refunds"
 

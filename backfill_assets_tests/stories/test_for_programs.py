@@ -15,7 +15,7 @@ from backfill_assets_tests.stories.published import rows
 if TYPE_CHECKING:
     from backfill_assets_tests.stories.project import Project
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]
 
 LAST_WEEK = f"{day(FILLED)}..{day(FILLED + 6)}"
 

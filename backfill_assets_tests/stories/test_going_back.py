@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan import Plan
     from backfill_assets_tests.stories.project import Project
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]
 
 BAD = (day(20), day(21), day(22), day(23))
 SPAN = f"marketing.ad_events:{BAD[0]}..{BAD[-1]}"

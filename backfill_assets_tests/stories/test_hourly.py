@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from backfill_assets_tests.stories.project import Ended, Project
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan import Plan
     from backfill_assets_tests.stories.project import Project
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]
 
 THIRTY = f"marketing.ad_events:{day(30)}..{day(59)}"
 WRONG = (day(35), day(36), day(50), day(59))

@@ -28,7 +28,7 @@ from backfill_assets_tests.stories.published import batches_of, proof, rows
 if TYPE_CHECKING:
     from backfill_assets_tests.stories.project import Project
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]
 
 
 def test_a_second_plan_over_the_same_cells_is_refused_before_a_write_and_names_the_first(

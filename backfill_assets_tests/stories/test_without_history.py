@@ -16,7 +16,7 @@ from backfill_assets_tests.stories.published import batches_of, rows
 if TYPE_CHECKING:
     from backfill_assets_tests.stories.project import Project
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]
 
 MARCH = date(2024, 3, 1)
 
