@@ -132,6 +132,7 @@ COMMIT_LOCKS = sa.Table(
     _instant("heartbeat_at"),
 )
 
+# `failure`: what kind of failure ended it (NULL: none did); `resources`: the Spark settings it ran with.
 BATCHES = sa.Table(
     "batches",
     METADATA,
@@ -156,6 +157,8 @@ BATCHES = sa.Table(
     sa.Column("row_count", sa.BigInteger),
     sa.Column("bytes_written", sa.BigInteger),
     sa.Column("error", sa.Text),
+    sa.Column("failure", sa.Text),
+    sa.Column("resources", Value),
     sa.Index("batches_cells", "version", "starts", "ends"),
     sa.Index("batches_run", "run_id"),
 )
@@ -258,4 +261,49 @@ POINTER_MOVES = sa.Table(
     _value("changed"),
     _value("stale_before"),
     sa.Index("pointer_moves_environment", "environment", "number"),
+)
+
+# Sources that were looked at: up to which delta_version every change is known.
+OBSERVED_SOURCES = sa.Table(
+    "observed_sources",
+    METADATA,
+    _text("source", key=True),
+    _text("path"),
+    _number("head"),
+    _instant("observed_at"),
+)
+
+# What each cell of a source held when it was looked at last; `changed_at` is 0 for what was there
+# at the first look. `content` tells the same rows from others where they were read, else NULL.
+SOURCE_CELLS = sa.Table(
+    "source_cells",
+    METADATA,
+    _text("source", key=True),
+    _number("starts", key=True),
+    _number("ends"),
+    _number("row_count"),
+    sa.Column("content", sa.Text),
+    _number("changed_at"),
+)
+
+# How many batches may be in flight at once: `all`, `model:<name>` or `plan:<id>`.
+LIMITS = sa.Table(
+    "limits",
+    METADATA,
+    _text("scope", key=True),
+    _number("slots"),
+    _text("set_by"),
+    _instant("set_at"),
+)
+
+# Plans that are released to the run queue, and what a person said of their going on.
+QUEUED_PLANS = sa.Table(
+    "queued_plans",
+    METADATA,
+    _text("plan_id", key=True),
+    _text("control"),
+    sa.Column("off_peak", sa.Text),
+    _text("set_by"),
+    _instant("set_at"),
+    sa.Column("queued_at", Instant),
 )
