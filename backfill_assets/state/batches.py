@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.cells import bounds, cell_of
 from backfill_assets.state.tables import BATCHES
 
@@ -59,6 +60,7 @@ class BatchRow:
         rows: how many its cells hold.
         bytes_written: by its commit, if Delta said.
         error: why it failed.
+        failure: which kind of failure that was; None for none.
     """
 
     batch_id: str
@@ -81,6 +83,7 @@ class BatchRow:
     rows: int | None
     bytes_written: int | None
     error: str | None
+    failure: FailureKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +167,20 @@ def commit_batch(connection: sa.Connection, commit: BatchCommit, ending: Ending)
     _put(connection, values)
 
 
-def fail_batch(connection: sa.Connection, batch_id: str, error: str, finished_at: datetime) -> None:
+def fail_batch(
+    connection: sa.Connection,
+    batch_id: str,
+    error: str,
+    failure: FailureKind,
+    finished_at: datetime,
+) -> None:
     """Write why a batch failed; one that is committed stays so, whatever came after."""
     failed = sa.update(BATCHES).where(
         BATCHES.c.batch_id == batch_id, BATCHES.c.status != "committed"
     )
-    connection.execute(failed.values(status="failed", error=error, finished_at=finished_at))
+    connection.execute(
+        failed.values(status="failed", error=error, failure=failure.value, finished_at=finished_at)
+    )
 
 
 def _description(described: BatchRequest | BatchCommit) -> dict[str, object]:
@@ -195,4 +206,5 @@ def _batch(row: sa.Row[Any]) -> BatchRow:
         rows=row.row_count,
         bytes_written=row.bytes_written,
         error=row.error,
+        failure=None if row.failure is None else FailureKind(row.failure),
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.snapshots.batch import BatchCommit
+    from backfill_assets.snapshots.failure import FailureKind
     from backfill_assets.snapshots.ready import ReadyRecord
     from backfill_assets.state.batches import Ending
 
@@ -81,6 +82,7 @@ def fail_batch(
     connection: sa.Connection,
     batch_id: str,
     error: str,
+    failure: FailureKind,
     results: tuple[AuditResult, ...],
     finished_at: datetime,
 ) -> None:
@@ -93,7 +95,7 @@ def fail_batch(
     if row.status != "committed":
         of = Audited(batch_id, row.attempt, row.model, row.interval, finished_at)
         audits.save_audits(connection, of, results)
-        batches.fail_batch(connection, batch_id, error, finished_at)
+        batches.fail_batch(connection, batch_id, error, failure, finished_at)
     claims.drop_claims(connection, batch_id)
 
 
