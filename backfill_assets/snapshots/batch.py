@@ -12,6 +12,7 @@ from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.content import Content
 from backfill_assets.snapshots.ready import InputPin
+from backfill_assets.snapshots.slots import Slots
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +45,7 @@ class BatchRequest:
         plan_id: the plan that it serves; None for a gap fill.
         reason: why it runs (``gap``, ``refresh``, ...).
         attempt: 1 for the first.
+        slots: how many batches may be in flight beside it.
     """
 
     batch_id: str
@@ -60,6 +62,7 @@ class BatchRequest:
     plan_id: str | None
     reason: str
     attempt: int
+    slots: Slots = field(default_factory=Slots)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,16 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import GAP, OpenBatch
 from backfill_assets.snapshots.ready import InputPin
-from backfill_assets.state import batches, claims, layers, pointers, versions
+from backfill_assets.state import (
+    batches,
+    claims,
+    layers,
+    limits,
+    observing,
+    pointers,
+    queued,
+    versions,
+)
 from backfill_assets.state.claims import Claimant
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.environments import find_environment
@@ -72,7 +81,10 @@ def open_batch(
         UpstreamNotReadyError: it reads cells that are not ready at the pin.
         CellsClaimedError: a live batch holds some of its cells.
         CellsReadyError: it fills a gap, and some of its cells are ready by now.
+        PlanHeldError: its plan is paused or stopped.
+        NoSlotError: as many batches are in flight as may be.
     """
+    queued.check_control(connection, request.plan_id)
     own = pointers.pointer(connection, request.environment, request.model)
     if own is None or own.version != request.version:
         raise VersionMovedError(request, None if own is None else own.version)
@@ -86,7 +98,9 @@ def open_batch(
     pins = [
         pin for upstream in sorted(request.reads) for pin in _pins(connection, request, upstream)
     ]
-    opened = OpenBatch(request, next_number(connection), (*pins, *request.source_pins))
+    limits.check_slots(connection, request, now - lease)
+    sources = observing.at_observed_heads(connection, request.source_pins)
+    opened = OpenBatch(request, next_number(connection), (*pins, *sources))
     batches.begin_batch(connection, opened, now)
     return opened
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
+from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state import (
     batches,
     claims,
     locks,
+    observing,
     opening,
     pointers,
     promotions,
@@ -24,7 +26,7 @@ from backfill_assets.state.claims import Claimant
 from backfill_assets.state.database import Database
 from backfill_assets.state.locks import LockRequest
 from backfill_assets.state.migrate import migrate
-from backfill_assets.state.plan_store import PlanStore
+from backfill_assets.state.queue_store import QueueStore
 from backfill_assets.state.snapshots import StoredSnapshot
 
 if TYPE_CHECKING:
@@ -37,11 +39,12 @@ if TYPE_CHECKING:
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
     from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.observation import Observation
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.state.rebuild import LoggedCommit, TableHead
 
 
-class Store(PlanStore):
+class Store(QueueStore):
     """One state database, open. Threads may share a store; processes open one each.
 
     Any method raises `StateBusyError` when others keep the database locked for too long, and
@@ -132,6 +135,17 @@ class Store(PlanStore):
             lambda found: pointers.repoint_metadata(found, environment, model, fingerprint_id, now)
         )
 
+    # Sources
+
+    def observe(self, observation: Observation) -> bool:
+        """Write what a look at a source has found, unless somebody else has looked meanwhile.
+
+        Returns:
+            Whether it was written; else what the other one found counts.
+        """
+        now = self._clock()
+        return self._database.write(lambda found: observing.observe(found, observation, now))
+
     # One batch, from claim to record
 
     def open_batch(self, request: BatchRequest) -> OpenBatch:
@@ -143,10 +157,12 @@ class Store(PlanStore):
             VersionOwnedElsewhereError: another environment alone writes the version.
             CellsClaimedError: a live batch holds some of its cells.
             CellsReadyError: it fills a gap, and some of its cells are ready by now.
+            PlanHeldError: its plan is paused or stopped.
+            NoSlotError: as many batches are in flight as may be.
         """
-        now = self._clock()
+        # The clock is read when its turn has come: a batch doesn't hold what it waits for.
         return self._database.write(
-            lambda found: opening.open_batch(found, request, now, self._lease)
+            lambda found: opening.open_batch(found, request, self._clock(), self._lease)
         )
 
     def claim_more(self, batch_id: str, cells: IntervalSet) -> None:
@@ -238,11 +254,17 @@ class Store(PlanStore):
         self._database.write(lambda found: recording.record(found, commit, lock, ending))
 
     def fail_batch(
-        self, batch_id: str, *, error: str, audits: tuple[AuditResult, ...], finished_at: datetime
+        self,
+        batch_id: str,
+        *,
+        error: str,
+        audits: tuple[AuditResult, ...],
+        finished_at: datetime,
+        failure: FailureKind = FailureKind.CODE,
     ) -> None:
         """Keep why a batch failed and what its audits found; give its cells back."""
         self._database.write(
-            lambda found: recording.fail_batch(found, batch_id, error, audits, finished_at)
+            lambda found: recording.fail_batch(found, batch_id, error, failure, audits, finished_at)
         )
 
     def rebuild(

@@ -11,6 +11,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import Content
 from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, CommittedCell, OpenBatch
 from backfill_assets.snapshots.environment import PROD, Pointer
+from backfill_assets.snapshots.slots import Slots
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,6 +72,7 @@ class Asked:
     environment: str = PROD
     table: str | None = None
     plan: str | None = None
+    slots: Slots = field(default_factory=Slots)
 
     @property
     def request(self) -> BatchRequest:
@@ -90,6 +92,7 @@ class Asked:
             plan_id=self.plan,
             reason=self.reason,
             attempt=self.attempt,
+            slots=self.slots,
         )
 
 

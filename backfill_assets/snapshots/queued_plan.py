@@ -1,0 +1,54 @@
+"""Plans in the queue, and what a person said of a plan's going on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+class Control(StrEnum):
+    """Whether batches of a plan may be opened.
+
+    A paused plan keeps its place in the queue, a stopped one leaves it. Either lets the batches in
+    flight come to their end; where it is cancelled, their Spark jobs are, too.
+    """
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    CANCELLED = "cancelled"
+
+    @property
+    def holds(self) -> bool:
+        """Whether no further batch is opened."""
+        return self is not Control.RUNNING
+
+    @property
+    def words(self) -> str:
+        """Say it of a plan."""
+        return "stopped" if self is Control.CANCELLED else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedPlan:
+    """What is known of an open plan beside the plan itself.
+
+    Attributes:
+        plan_id: the plan.
+        control: whether its batches may be opened.
+        off_peak: the window in which it is released, as it was written; None for any time.
+        set_by: who said the last of it.
+        set_at: when.
+        queued_at: since when it is released to the run queue; None where it is not.
+    """
+
+    plan_id: str
+    control: Control
+    off_peak: str | None
+    set_by: str
+    set_at: datetime
+    queued_at: datetime | None

@@ -1,0 +1,148 @@
+"""Limits: how many batches may be in flight at once, counted as live claims.
+
+A slot is no row of its own. It is taken with a batch's claim, in the same transaction, and comes free
+with it: when the batch ends, or when its process has been silent for longer than the lease.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.slots import (
+    ALL,
+    InFlightBatch,
+    model_scope,
+    plan_scope,
+    scope_words,
+)
+from backfill_assets.state.cells import cell_of
+from backfill_assets.state.plans import plan
+from backfill_assets.state.tables import BATCHES, CLAIMS, LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from backfill_assets.snapshots.batch import BatchRequest
+
+_SHOWN = 3
+
+
+class NoSlotError(BackfillAssetsError):
+    """As many batches are in flight as may be."""
+
+    def __init__(self, scope: str, limit: int, holders: Sequence[InFlightBatch]) -> None:
+        self.scope, self.limit, self.holders = scope, limit, tuple(holders)
+        shown = ", ".join(
+            f"{one.batch_id} of {one.model} (run {one.run_id})" for one in self.holders[:_SHOWN]
+        )
+        more = f" and {len(self.holders) - _SHOWN} more" if self.holders[_SHOWN:] else ""
+        super().__init__(
+            f"{len(self.holders)} batches of {scope_words(scope)} are in flight: {shown}{more}; "
+            f"expected fewer than {limit}. Wait for one to end, or change it with `backfill limit`"
+        )
+
+
+class InvalidLimitError(BackfillAssetsError):
+    """A limit would let no batch run."""
+
+    def __init__(self, scope: str, slots: int) -> None:
+        self.scope, self.slots = scope, slots
+        super().__init__(
+            f"the limit of {scope_words(scope)} can't be {slots}; expected 1 or more. To let nothing "
+            "of a plan run, pause it with `backfill pause`"
+        )
+
+
+class UnknownScopeError(BackfillAssetsError):
+    """Nothing that can be limited has this name."""
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        super().__init__(
+            f"'{scope}' is nothing that has a limit; expected 'all', 'model:<name>' or 'plan:<id>'"
+        )
+
+
+def set_limit(
+    connection: sa.Connection, scope: str, slots: int | None, who: str, now: datetime
+) -> None:
+    """Set how many batches may be in flight at once; None takes the limit away.
+
+    Raises:
+        InvalidLimitError: it is less than one.
+        UnknownScopeError: the scope names neither everything, nor a model, nor a plan.
+        UnknownPlanError: there is no such plan.
+    """
+    if slots is not None and slots < 1:
+        raise InvalidLimitError(scope, slots)
+    kind, _, name = scope.partition(":")
+    if scope != ALL and not (kind in ("model", "plan") and name):
+        raise UnknownScopeError(scope)
+    if kind == "plan":
+        scope = plan_scope(plan(connection, name).plan_id)
+    connection.execute(sa.delete(LIMITS).where(LIMITS.c.scope == scope))
+    if slots is not None:
+        values = {"scope": scope, "slots": slots, "set_by": who, "set_at": now}
+        connection.execute(sa.insert(LIMITS).values(values))
+
+
+def limits(connection: sa.Connection) -> dict[str, int]:
+    """Read the limits that somebody has set, by scope."""
+    rows = connection.execute(sa.select(LIMITS).order_by(LIMITS.c.scope))
+    return {row.scope: row.slots for row in rows}
+
+
+def in_flight(connection: sa.Connection, heard_after: datetime) -> tuple[InFlightBatch, ...]:
+    """Read the batches that hold a slot, the eldest first."""
+    wanted = (
+        sa.select(CLAIMS, BATCHES.c.plan_id)
+        .join(BATCHES, BATCHES.c.batch_id == CLAIMS.c.batch_id, isouter=True)
+        .where(CLAIMS.c.heartbeat_at > heard_after, CLAIMS.c.moved.is_(False))
+        .order_by(CLAIMS.c.claimed_at, CLAIMS.c.batch_id)
+    )
+    return tuple(_in_flight(row) for row in connection.execute(wanted))
+
+
+def check_slots(connection: sa.Connection, request: BatchRequest, heard_after: datetime) -> None:
+    """Make sure that a batch, whose claim is written, finds a slot in each of its limits.
+
+    Raises:
+        NoSlotError: others hold all slots of one of them.
+    """
+    others = [one for one in in_flight(connection, heard_after) if one.batch_id != request.batch_id]
+    if not others:
+        return
+    for scope, limit, holders in _limited(request, limits(connection), others):
+        if len(holders) >= limit:
+            raise NoSlotError(scope, limit, holders)
+
+
+def _limited(
+    request: BatchRequest, known: dict[str, int], others: Sequence[InFlightBatch]
+) -> Iterator[tuple[str, int, list[InFlightBatch]]]:
+    """Give each limit that a batch is under, the narrowest first, with those who count there."""
+    if request.plan_id is not None:
+        scope = plan_scope(request.plan_id)
+        if scope in known:
+            yield scope, known[scope], [one for one in others if one.plan_id == request.plan_id]
+    scope = model_scope(request.model)
+    if limit := known.get(scope, request.slots.model):
+        yield scope, limit, [one for one in others if one.model == request.model]
+    if limit := known.get(ALL, request.slots.overall):
+        yield ALL, limit, list(others)
+
+
+def _in_flight(row: sa.Row[Any]) -> InFlightBatch:
+    return InFlightBatch(
+        batch_id=row.batch_id,
+        model=row.model,
+        version=row.version,
+        plan_id=row.plan_id,
+        run_id=row.run_id,
+        interval=cell_of(row),
+        since=row.claimed_at,
+    )

@@ -1,0 +1,164 @@
+"""Plans in the queue, and whether their batches may be opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.queued_plan import Control, QueuedPlan
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.state.plans import PlanStatusError, plan
+from backfill_assets.state.tables import PLANS, QUEUED_PLANS
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_GOES_ON = (PlanStatus.PROPOSED, *OPEN)
+
+
+class PlanHeldError(BackfillAssetsError):
+    """A plan is paused or stopped: no batch of it is opened."""
+
+    def __init__(self, plan_id: str, control: Control) -> None:
+        self.plan_id, self.control = plan_id, control
+        super().__init__(
+            f"plan {plan_id} is {control.words}; expected one that goes on. What is built stays; "
+            f"`backfill resume {plan_id}` lets it go on, `backfill abandon {plan_id}` gives it up"
+        )
+
+
+class PlanHeldAlreadyError(BackfillAssetsError):
+    """A plan that is paused or stopped already shall be so once more."""
+
+    def __init__(self, plan_id: str, found: Control, asked: Control) -> None:
+        self.plan_id, self.found, self.asked = plan_id, found, asked
+        super().__init__(
+            f"plan {plan_id} is {found.words} already, so it can't be {asked.words}; nothing was "
+            f"changed. `backfill resume {plan_id}` lets it go on"
+        )
+
+
+class PlanNotHeldError(BackfillAssetsError):
+    """A plan that is neither paused nor stopped shall go on."""
+
+    def __init__(self, plan_id: str) -> None:
+        self.plan_id = plan_id
+        super().__init__(
+            f"plan {plan_id} is neither paused nor stopped; expected one of them. Nothing was "
+            f"changed; look at it with `backfill show {plan_id}`"
+        )
+
+
+def queue_plan(
+    connection: sa.Connection, plan_id: str, who: str, off_peak: str | None, now: datetime
+) -> QueuedPlan:
+    """Release a plan to the run queue from now on; again changes nothing but its window.
+
+    Raises:
+        UnknownPlanError: there is no such plan.
+        PlanStatusError: it has not begun, or its life is over.
+        PlanHeldError: it is stopped.
+    """
+    found = _found(connection, plan_id, OPEN)
+    if found.control in (Control.STOPPED, Control.CANCELLED):
+        raise PlanHeldError(found.plan_id, found.control)
+    queued_at = found.queued_at or now
+    return _put(connection, QueuedPlan(found.plan_id, found.control, off_peak, who, now, queued_at))
+
+
+def control_plan(
+    connection: sa.Connection, plan_id: str, control: Control, who: str, now: datetime
+) -> QueuedPlan:
+    """Pause or stop a plan, or let it go on.
+
+    Raises:
+        UnknownPlanError: there is no such plan.
+        PlanStatusError: its life is over.
+        PlanHeldAlreadyError: it is paused or stopped already.
+        PlanNotHeldError: it is neither, and shall go on.
+    """
+    found = _found(connection, plan_id, _GOES_ON)
+    if control is Control.RUNNING and not found.control.holds:
+        raise PlanNotHeldError(found.plan_id)
+    if control in _REFUSED.get(found.control, ()):
+        raise PlanHeldAlreadyError(found.plan_id, found.control, control)
+    leaves = control in (Control.STOPPED, Control.CANCELLED)
+    queued_at = None if leaves else found.queued_at
+    return _put(connection, QueuedPlan(found.plan_id, control, found.off_peak, who, now, queued_at))
+
+
+# A paused plan may be stopped, and one that was stopped may still be cancelled: never the way back.
+_REFUSED = {
+    Control.PAUSED: (Control.PAUSED,),
+    Control.STOPPED: (Control.PAUSED, Control.STOPPED),
+    Control.CANCELLED: (Control.PAUSED, Control.STOPPED, Control.CANCELLED),
+}
+
+
+def queued_plans(connection: sa.Connection) -> tuple[QueuedPlan, ...]:
+    """Read what is known of the plans that are not over; those in the queue first, by age."""
+    wanted = (
+        sa.select(QUEUED_PLANS)
+        .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
+        .where(PLANS.c.status.in_([one.value for one in _GOES_ON]))
+    )
+    found = [_queued(row) for row in connection.execute(wanted)]
+    return tuple(
+        sorted(
+            found, key=lambda one: (one.queued_at is None, one.queued_at or one.set_at, one.plan_id)
+        )
+    )
+
+
+def control_of(connection: sa.Connection, plan_id: str) -> Control:
+    """Read whether a plan's batches may be opened; one that is over is not held any more."""
+    wanted = (
+        sa.select(QUEUED_PLANS.c.control)
+        .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
+        .where(
+            QUEUED_PLANS.c.plan_id == plan_id,
+            PLANS.c.status.in_([one.value for one in _GOES_ON]),
+        )
+    )
+    return Control(connection.execute(wanted).scalar_one_or_none() or Control.RUNNING)
+
+
+def check_control(connection: sa.Connection, plan_id: str | None) -> None:
+    """Make sure that batches of a plan may be opened.
+
+    Raises:
+        PlanHeldError: it is paused or stopped.
+    """
+    if plan_id is None:
+        return
+    control = control_of(connection, plan_id)
+    if control.holds:
+        raise PlanHeldError(plan_id, control)
+
+
+def _found(connection: sa.Connection, plan_id: str, expected: tuple[PlanStatus, ...]) -> QueuedPlan:
+    """Read what is known of a plan; one that nobody spoke of goes on."""
+    kept = plan(connection, plan_id)
+    if kept.status not in expected:
+        raise PlanStatusError(kept.plan_id, kept.status, expected)
+    wanted = sa.select(QUEUED_PLANS).where(QUEUED_PLANS.c.plan_id == kept.plan_id)
+    row = connection.execute(wanted).first()
+    if row is not None:
+        return _queued(row)
+    return QueuedPlan(kept.plan_id, Control.RUNNING, None, kept.created_by, kept.created_at, None)
+
+
+def _put(connection: sa.Connection, one: QueuedPlan) -> QueuedPlan:
+    values = {name: getattr(one, name) for name in QueuedPlan.__dataclass_fields__}
+    values["control"] = one.control.value
+    connection.execute(sa.delete(QUEUED_PLANS).where(QUEUED_PLANS.c.plan_id == one.plan_id))
+    connection.execute(sa.insert(QUEUED_PLANS).values(values))
+    return one
+
+
+def _queued(row: sa.Row[Any]) -> QueuedPlan:
+    values: dict[str, Any] = {name: getattr(row, name) for name in QueuedPlan.__dataclass_fields__}
+    values["control"] = Control(row.control)
+    return QueuedPlan(**values)
