@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from backfill_assets.models.audit import Audit, Unique
+from backfill_assets.models.automation import Automation
 from backfill_assets.models.column import Column, SchemaModel, columns_of
 from backfill_assets.models.function_query import FunctionQuery, function_query
 from backfill_assets.models.kind import (
@@ -22,6 +23,7 @@ from backfill_assets.models.model_rules import (
     IncompleteModelError,
     InvalidModelError,
     UnknownColumnError,
+    automation_of,
     require_consistency,
     require_declarations,
 )
@@ -68,6 +70,8 @@ class Model:
         batch_concurrency: how many batches of the model at once.
         audit_columns: whether rows carry who wrote them and when (`AUDIT_COLUMNS`).
         volatile: the query may give another answer tomorrow on the same input.
+        automation: whether the sensor fills its missing cells (``"on"``), only reports them
+            (``"report"``), or neither (``"off"``).
     """
 
     name: str
@@ -87,6 +91,7 @@ class Model:
     batch_concurrency: int = 1
     audit_columns: bool = False
     volatile: bool = False
+    automation: Automation | str = Automation.ON
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     description: str = ""
 
@@ -120,6 +125,11 @@ class Model:
     def delete_policy(self) -> Deletes:
         """What a key that is gone means."""
         return cast("Deletes", self.deletes)
+
+    @property
+    def automated(self) -> Automation:
+        """What the sensor does about its missing cells."""
+        return cast("Automation", self.automation)
 
     @property
     def time_column(self) -> str | None:
@@ -162,6 +172,7 @@ def _settle(model: Model) -> None:
         "columns": columns_of(model.columns),
         "audits": tuple(model.audits),
         "deletes": deletes_of(model.deletes),
+        "automation": automation_of(model.name, model.automation),
     }
     for name, value in settled.items():
         object.__setattr__(model, name, value)

@@ -20,6 +20,7 @@ from backfill_assets.models.audit import (
     RowRule,
     Unique,
 )
+from backfill_assets.models.automation import Automation
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey, SoftDelete, Tombstone
 
 if TYPE_CHECKING:
@@ -93,6 +94,21 @@ def require_consistency(model: Model) -> None:
     _require_grid(model)
     for found, expected in _out_of_range(model):
         raise InvalidModelError(model=model.name, found=found, expected=expected)
+
+
+def automation_of(model: str, written: Automation | str) -> Automation:
+    """Read what an author wrote of a model's automation.
+
+    Raises:
+        InvalidModelError: it is none of the words.
+    """
+    try:
+        return Automation(written)
+    except ValueError as error:
+        expected = ", ".join(repr(one.value) for one in Automation)
+        raise InvalidModelError(
+            model=model, found=f"automation={written!r}", expected=f"one of {expected}"
+        ) from error
 
 
 def _require_distinct(model: Model) -> None:

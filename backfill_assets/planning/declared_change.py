@@ -54,6 +54,7 @@ def described_changes(old: Model, new: Model) -> tuple[str, ...]:
         "batch concurrency": (old.batch_concurrency, new.batch_concurrency),
         "times": (old.times, new.times),
         "volatile": (old.volatile, new.volatile),
+        "automation": (old.automation, new.automation),
         "start": (old.cadence.start, new.cadence.start),
         "end": (old.cadence.end, new.cadence.end),
         "cron": (

@@ -13,6 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.intervals.zones import zone_of
+from backfill_assets.models.automation import Automation
 from backfill_assets.models.kind import AbsentMeansDeleted, KeepsDeleted
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.upstream import OwnCells
@@ -88,6 +89,7 @@ def _sections(model: Model | None) -> dict[str, list[str]]:
         "batches at once": _number(model.batch_concurrency - 1 and model.batch_concurrency),
         "audit columns": ["yes"] if model.audit_columns else [],
         "volatile": ["yes"] if model.volatile else [],
+        "automation": [] if model.automated is Automation.ON else [model.automated.value],
         "grain": [model.grain],
         "description": wrap(model.description, _WIDTH),
         "owner": [model.owner],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models import audit, kind
+from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.column import Column
 from backfill_assets.models.fingerprint import Fingerprint, fingerprints
@@ -55,7 +56,7 @@ def stored_model(definition: str) -> Model:
 
 
 STORED = (
-    Model, SqlQuery, FunctionQuery, Upstream, OwnCells, Reopens, Cadence, Unit, Column,
+    Model, SqlQuery, FunctionQuery, Upstream, OwnCells, Reopens, Automation, Cadence, Unit, Column,
     TimeColumns,
     audit.RowRule, audit.Unique, audit.RowCountWithin, audit.References, audit.Reconciles,
     audit.Severity,

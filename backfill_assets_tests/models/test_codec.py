@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from backfill_assets.intervals import Daily, Hourly, Weekly
 from backfill_assets.models.audit import accepted_range, not_null, reconciles, references, unique
+from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import UnknownStoredTypeError, dumps, loads
 from backfill_assets.models.column import Column
 from backfill_assets.models.function_query import FunctionQuery
@@ -75,6 +76,7 @@ models = st.builds(
     tags=st.dictionaries(words | st.sampled_from(["@", "v"]), words, max_size=3),
     description=words,
     volatile=st.booleans(),
+    automation=st.sampled_from(Automation),
 )
 
 
