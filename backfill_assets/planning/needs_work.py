@@ -7,7 +7,8 @@ propagation and early cutoff are all this rule; there is no other one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -22,16 +23,25 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.graph import Graph
-    from backfill_assets.snapshots.state_view import StateView
+    from backfill_assets.models.upstream import Upstream
+    from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Ready cells that were built before something that they read changed."""
+    """Ready cells that were built before something that they read changed.
+
+    Attributes:
+        cells: which.
+        upstream: what changed: a model, or a source that got late data.
+        upstream_cells: which cells of it.
+        late: whether it is a source.
+    """
 
     cells: IntervalSet
     upstream: str
     upstream_cells: IntervalSet
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +55,9 @@ class Work:
         stale: ready cells that an upstream's change has overtaken, by upstream.
         blocked: per upstream model, the cells that wait because cells they read are not ready.
         refresh: cells that are rebuilt without a (further) plan: in a plan's workspace every stale
-            or owed one; else stale ones those inside the late window of a model that nobody reads. Where others
-            read it, several models would have to move at once, which takes a plan.
+            or owed one; else those stale ones inside the late window of a model that nobody reads.
+            Where others read it, or the source that got late data, several models have to move at
+            once, which takes a plan: the automatic one of late data, or one that a person makes.
         owed: ready cells that were declared wrong and are not rebuilt yet.
     """
 
@@ -62,6 +73,16 @@ class Work:
     def stale_cells(self) -> IntervalSet:
         """Every stale cell."""
         return IntervalSet.union_all(one.cells for one in self.stale)
+
+    @property
+    def late_cells(self) -> IntervalSet:
+        """The stale cells that read a source which got, lost or changed rows since."""
+        return IntervalSet.union_all(one.cells for one in self.stale if one.late)
+
+    @property
+    def overtaken_cells(self) -> IntervalSet:
+        """The stale cells that read a model whose content changed since."""
+        return IntervalSet.union_all(one.cells for one in self.stale if not one.late)
 
     @property
     def runnable(self) -> IntervalSet:
@@ -108,7 +129,8 @@ def needs_work(
     if view.environment.is_workspace:
         refresh = overtaken | owed
     elif not graph.readers(model.name):
-        refresh = overtaken & last_cells(model, ready, model.late_window)
+        shared = IntervalSet.union_all(one.cells for one in stale if _is_shared(graph, one))
+        refresh = (overtaken & last_cells(model, ready, model.late_window)) - shared
     blocked = _blocked(graph, view, model, gaps | refresh, now)
     return Work(
         required=needed,
@@ -119,6 +141,11 @@ def needs_work(
         refresh=refresh - IntervalSet.union_all(blocked.values()),
         owed=owed,
     )
+
+
+def _is_shared(graph: Graph, stale: Stale) -> bool:
+    """Whether late data concerns other models too, which must then move together."""
+    return stale.late and len(graph.readers(stale.upstream)) > 1
 
 
 def _blocked(
@@ -148,21 +175,52 @@ def _stale(
     state = view.models.get(model.name)
     if state is None or not state.runs:
         return
-    opened = view.environment.opened
-    oldest = min(run.built_at for run in state.runs)
-    oldest = oldest if opened is None else min(oldest, opened)
-    reader: Reader | None = None
+    finds: dict[bool, _Overtaken] = {False: _Overtaken(graph, view, model, state)}
     for upstream in model.reads:
-        theirs = view.models.get(upstream.name)
+        late = upstream.name in graph.sources
+        theirs = (view.sources if late else view.models).get(upstream.name)
         if theirs is None:
             continue
-        columns = reads.get(upstream.name)
-        newer = [run for run in theirs.runs if run.changed_at.latest(columns) > oldest]
-        if not newer:
-            continue
-        reader = reader or Reader.of(graph, model, state, opened)
-        found = list(overtaken(reader, upstream, newer, columns))
+        if late not in finds:
+            finds[late] = _Overtaken(graph, view, model, _by_sources(state))
+        found = finds[late].by(upstream, theirs, reads.get(upstream.name))
         cells = IntervalSet.union_all(cells for _, cells in found) & needed
         if cells:
             changed = IntervalSet.of(run.interval for run, cells in found if cells & needed)
-            yield Stale(cells, upstream.name, changed)
+            yield Stale(cells, upstream.name, changed, late)
+
+
+@dataclass
+class _Overtaken:
+    """Finds what an upstream has overtaken of one model; the model's runs are sorted once."""
+
+    graph: Graph
+    view: StateView
+    model: Model
+    state: ModelState
+
+    def by(
+        self, upstream: Upstream, theirs: ModelState, columns: frozenset[str] | None
+    ) -> list[tuple[ReadyRun, IntervalSet]]:
+        """Pair each newer run of an upstream with the cells that it has overtaken."""
+        newer = [run for run in theirs.runs if run.changed_at.latest(columns) > self._oldest]
+        return list(overtaken(self._reader, upstream, newer, columns)) if newer else []
+
+    @cached_property
+    def _oldest(self) -> int:
+        opened = self.view.environment.opened
+        oldest = min(run.built_at for run in self.state.runs)
+        return oldest if opened is None else min(oldest, opened)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader.of(self.graph, self.model, self.state, self.view.environment.opened)
+
+
+def _by_sources(state: ModelState) -> ModelState:
+    """Take the cells as built when their sources were pinned, whatever a publication made of it."""
+    runs = tuple(
+        run if run.sources_at == run.built_at else replace(run, built_at=run.sources_at)
+        for run in state.runs
+    )
+    return replace(state, runs=runs)

@@ -27,7 +27,7 @@ def overtaken(
 ) -> Iterator[tuple[ReadyRun, IntervalSet]]:
     """Pair each newer upstream run with the own cells that read it and were built before it."""
     model, theirs = reader.model, reader.graph.node(upstream.name).cadence
-    whole = theirs.unit is Unit.WHOLE
+    whole = theirs.unit is Unit.WHOLE and model.cadence.unit is not Unit.WHOLE
     for run in newer:
         readers = cells_reading(model.cadence, upstream, theirs, IntervalSet.of([run.interval]))
         if whole:

@@ -28,6 +28,9 @@ class ReadyRun:
         batch_id: the batch that built them.
         own: whether the environment's own table holds them; False for cells that it reads through
             another environment's pointer or from a table under its own.
+        pinned_at: the counter when its batch pinned its sources, where that is another number than
+            `built_at`: what a publication brings counts as built with it, but its sources were read
+            before.
         unread: of a workspace's own cells: when their content last changed for cells that the
             environment has built: what differs from the published content, they have never read.
             None where nothing is told apart.
@@ -39,6 +42,12 @@ class ReadyRun:
     batch_id: str
     own: bool = True
     unread: ChangedAt | None = None
+    pinned_at: int | None = None
+
+    @property
+    def sources_at(self) -> int:
+        """The counter when it pinned its sources: a change of them that came later was not read."""
+        return self.built_at if self.pinned_at is None else self.pinned_at
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,25 @@ class ModelState:
 
 
 @dataclass(frozen=True)
+class SourceState(ModelState):
+    """What is known of an observed source at its observed head: the pin of whatever reads it.
+
+    Its runs are cells that hold rows, or did once, with the stamp of their last change; 0 for what
+    was there at the first look.
+
+    Attributes:
+        emptied: cells that lost all their rows.
+    """
+
+    emptied: IntervalSet = field(default_factory=IntervalSet.empty)
+
+    @cached_property
+    def ready(self) -> IntervalSet:
+        """The cells that hold at least one row."""
+        return IntervalSet.of(run.interval for run in self.runs) - self.emptied
+
+
+@dataclass(frozen=True)
 class StateView:
     """The state of one environment at one instant, as plain values.
 
@@ -69,6 +97,7 @@ class StateView:
         claimed: cells that live batches hold, by model.
         owed: ready cells that were declared wrong and not rebuilt yet, by model.
         counter: the number that was drawn last: nothing in here is later.
+        sources: the observed sources, which all environments share, by name.
     """
 
     environment: Environment
@@ -76,6 +105,7 @@ class StateView:
     claimed: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
     owed: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
     counter: int = 0
+    sources: Mapping[str, SourceState] = field(default_factory=dict[str, SourceState])
 
     def ready(self, model: str) -> IntervalSet:
         """The ready intervals of a model; empty for one that has no pointer yet."""

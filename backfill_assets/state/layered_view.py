@@ -17,7 +17,7 @@ from backfill_assets.snapshots.state_view import ReadyRun
 from backfill_assets.state.cells import reached
 from backfill_assets.state.layers import layers_of
 from backfill_assets.state.ready import valid_at
-from backfill_assets.state.tables import READY_RECORDS
+from backfill_assets.state.tables import BATCHES, READY_RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,6 +42,7 @@ class Cell:
     content: str
     layer: int
     unread: str = ""
+    pinned_at: int | None = None
 
 
 def cells_at(
@@ -89,14 +90,17 @@ def _of_table(
     texts = {"stamps": _RECORDS.changed_at, "held": _RECORDS.content}
     as_text = (sa.type_coerce(each, sa.Text).label(name) for name, each in texts.items())
     columns = (_RECORDS.starts, _RECORDS.ends, _RECORDS.batch_id, _RECORDS.built_at, *as_text)
-    wanted = sa.select(*columns).where(
-        _RECORDS.version == layer.version, valid_at(layer.delta_version)
+    wanted = (
+        sa.select(*columns, BATCHES.c.built_at.label("pinned_at"))
+        .outerjoin(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
+        .where(_RECORDS.version == layer.version, valid_at(layer.delta_version))
     )
     if within is not None:
         wanted = wanted.where(reached(READY_RECORDS, within))
     for row in connection.execute(wanted):
         who = (row.batch_id, row.built_at)
-        yield Cell(row.starts, row.ends, *who, row.stamps, row.held, number)
+        held = (row.stamps, row.held, number)
+        yield Cell(row.starts, row.ends, *who, *held, pinned_at=row.pinned_at)
 
 
 def _told(own: Cell, published: Cell | None, floor: int) -> Cell:
@@ -138,7 +142,8 @@ def _run(cell: Cell, *, own: bool) -> ReadyRun:
     stamps = _stamps(cell.changed_at)
     unread = _stamps(cell.unread) if cell.unread else None
     mine = own and cell.layer == 0
-    return ReadyRun(interval, cell.built_at, stamps, cell.batch_id, mine, unread)
+    built = (cell.built_at, stamps, cell.batch_id)
+    return ReadyRun(interval, *built, mine, unread, cell.pinned_at)
 
 
 @lru_cache(maxsize=4096)

@@ -11,6 +11,7 @@ from backfill_assets.state import (
     environments,
     layers,
     locks,
+    observing,
     overtaking,
     pointers,
     ready,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.content import Content
     from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.snapshots.observation import ObservedSource, SourceCell, SourcePin
     from backfill_assets.snapshots.ready import InputPin, ReadyRecord
     from backfill_assets.snapshots.state_view import StateView
     from backfill_assets.state.audits import AuditRow
@@ -126,6 +128,18 @@ class StateReader(PlanReader):
         return self._database.read(
             lambda found: view.view(found, environment, heard_after, instead)
         )
+
+    def observed(self) -> dict[str, ObservedSource]:
+        """Read every source that was looked at, by name."""
+        return self._database.read(observing.observed)
+
+    def source_cells(self, source: str, within: IntervalSet) -> dict[Interval, SourceCell]:
+        """Read what is known of a source's cells."""
+        return self._database.read(lambda found: observing.source_cells(found, source, within))
+
+    def source_pins(self, source: str, path: str) -> tuple[SourcePin, ...]:
+        """Read at which delta_versions the cells that are ready now have read a source."""
+        return self._database.read(lambda found: observing.pins_of(found, source, path))
 
     def tables(self, pointer: Pointer) -> tuple[InputPin, ...]:
         """Name the tables that a resolved pointer reads, the upper first, with their cells.

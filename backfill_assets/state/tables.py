@@ -263,12 +263,15 @@ POINTER_MOVES = sa.Table(
     sa.Index("pointer_moves_environment", "environment", "number"),
 )
 
-# Sources that were looked at: up to which delta_version every change is known.
+# Sources that were looked at: up to which delta_version every change is known. `table_id` is Delta's
+# own, which tells a table that was made anew; `declared` is what its cells are cut by.
 OBSERVED_SOURCES = sa.Table(
     "observed_sources",
     METADATA,
     _text("source", key=True),
     _text("path"),
+    _text("table_id"),
+    _text("declared"),
     _number("head"),
     _instant("observed_at"),
 )

@@ -9,13 +9,13 @@ import sqlalchemy as sa
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
-from backfill_assets.state import elsewhere, layered_view, layers, owed
+from backfill_assets.state import elsewhere, layered_view, layers, observing, owed
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.claims import live_claims
 from backfill_assets.state.counter import last_number
 from backfill_assets.state.environments import environment
 from backfill_assets.state.pointers import followed, pointers
-from backfill_assets.state.tables import POINTERS, READY_RECORDS
+from backfill_assets.state.tables import BATCHES, POINTERS, READY_RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,6 +65,7 @@ def view(
         claimed={model: held[at.version] for model, at in pointed.items() if at.version in held},
         owed=_owed(connection, name, pointed, cells),
         counter=last_number(connection),
+        sources=observing.states(connection),
     )
 
 
@@ -122,7 +123,8 @@ def _plain_runs(
     runs: dict[str, list[ReadyRun]] = {model: [] for model in plain}
     for row in connection.execute(_runs(plain.values())) if plain else ():
         own = plain[row.model].environment == drawn.name
-        run = ReadyRun(cell_of(row), row.built_at, row.changed_at, row.batch_id, own)
+        built = (row.built_at, row.changed_at, row.batch_id)
+        run = ReadyRun(cell_of(row), *built, own, pinned_at=row.pinned_at)
         runs[row.model].append(run)
     return {model: tuple(each) for model, each in runs.items()}
 
@@ -153,7 +155,12 @@ def _runs(plain: Iterable[Pointer]) -> sa.Select[Any]:
         sa.func.max(one.ends).label("ends"),
         *(sa.func.min(one[name]).label(name) for name in ("batch_id", "built_at", "changed_at")),
     ]
-    return sa.select(one.model, *joined).group_by(one.model, one.run).order_by(one.model, one.run)
+    runs = sa.select(one.model, one.run, *joined).group_by(one.model, one.run).subquery()
+    return (
+        sa.select(runs, BATCHES.c.built_at.label("pinned_at"))
+        .outerjoin(BATCHES, BATCHES.c.batch_id == runs.c.batch_id)
+        .order_by(runs.c.model, runs.c.run)
+    )
 
 
 def _begins() -> sa.ColumnElement[int]:

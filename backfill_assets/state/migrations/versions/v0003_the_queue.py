@@ -26,7 +26,13 @@ def upgrade() -> None:
     op.add_column("batches", sa.Column("failure", sa.Text()))
     op.add_column("batches", sa.Column("resources", sa.Text()))
     op.create_table(
-        "observed_sources", _key("source"), _text("path"), _number("head"), _number("observed_at")
+        "observed_sources",
+        _key("source"),
+        _text("path"),
+        _text("table_id"),
+        _text("declared"),
+        _number("head"),
+        _number("observed_at"),
     )
     op.create_table(
         "source_cells",

@@ -1,0 +1,98 @@
+"""What a look at a source has found: which of its cells got, lost or changed rows since the last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval import Interval
+
+BASELINE = 0
+"""The stamp of what was there at the first look: older than everything that was ever built."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCell:
+    """One cell of a source.
+
+    Attributes:
+        cell: the interval.
+        rows: how many it holds; 0 for one that lost all of them.
+        content: what tells the same rows from others, where they were read; None where the log's
+            own statistics had the answer.
+    """
+
+    cell: Interval
+    rows: int
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedCells:
+    """Cells of a source that got, lost or changed rows.
+
+    Attributes:
+        cells: as they are now.
+        changed_at: the counter when that became known; None: now.
+    """
+
+    cells: tuple[SourceCell, ...]
+    changed_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSource:
+    """A source as it was looked at last.
+
+    Attributes:
+        source: its name.
+        path: where its table lies.
+        table_id: Delta's own id of the table: another one means that it was made anew.
+        declared: the grid and the column that its cells are cut by, as text.
+        head: the delta_version up to which every change is known: what batches read.
+        observed_at: when.
+    """
+
+    source: str
+    path: str
+    table_id: str
+    declared: str
+    head: int
+    observed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a look has found.
+
+    Attributes:
+        found: the source as it is now.
+        before: what was known when the look began; None for a first look. Whoever writes first
+            wins: a look that began elsewhere counts nothing.
+        changes: what changed, in order.
+        same: cells that were read and hold what they held; remembered, so that they need not be
+            read again.
+        anew: forget every cell that is known: the changes name all there are.
+    """
+
+    found: ObservedSource
+    before: ObservedSource | None
+    changes: tuple[ChangedCells, ...] = ()
+    same: tuple[SourceCell, ...] = ()
+    anew: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePin:
+    """At which delta_version ready cells have read a source.
+
+    Attributes:
+        delta_version: of the source's table.
+        last: the counter when the last of the batches that read it there was opened.
+    """
+
+    delta_version: int
+    last: int

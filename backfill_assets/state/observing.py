@@ -1,0 +1,221 @@
+"""Observed sources as the state keeps them: up to where each was looked at, and its cells' stamps.
+
+A source's cells have stamps like a model's, drawn from the one counter. A batch reads a source at its
+observed head, which it is given in the transaction that draws its own number; so a cell that was
+built before a change of what it read became known has the smaller number, and no other has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.intervals.interval import Interval, epoch_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.content import ChangedAt
+from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.observation import ObservedSource, SourceCell, SourcePin
+from backfill_assets.snapshots.state_view import ReadyRun, SourceState
+from backfill_assets.state.cells import bounds, cell_of, reached
+from backfill_assets.state.counter import next_number
+from backfill_assets.state.tables import BATCHES, OBSERVED_SOURCES, READY_RECORDS, SOURCE_CELLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from backfill_assets.snapshots.observation import Observation
+    from backfill_assets.snapshots.ready import InputPin
+
+_CELLS = SOURCE_CELLS.c
+
+
+def observed(connection: sa.Connection) -> dict[str, ObservedSource]:
+    """Read every source that was looked at, by name."""
+    rows = connection.execute(sa.select(OBSERVED_SOURCES))
+    return {row.source: _observed(row) for row in rows}
+
+
+def find_observed(connection: sa.Connection, source: str) -> ObservedSource | None:
+    """Read a source as it was looked at last; None for one that never was."""
+    wanted = sa.select(OBSERVED_SOURCES).where(OBSERVED_SOURCES.c.source == source)
+    row = connection.execute(wanted).first()
+    return None if row is None else _observed(row)
+
+
+def observe(connection: sa.Connection, observation: Observation, now: datetime) -> bool:
+    """Write what a look has found, unless somebody else has looked meanwhile.
+
+    Returns:
+        Whether it was written.
+    """
+    found, before = observation.found, observation.before
+    known = find_observed(connection, found.source)
+    if _place(known) != _place(before):
+        return False
+    if observation.anew:
+        connection.execute(sa.delete(SOURCE_CELLS).where(_CELLS.source == found.source))
+    for change in observation.changes:
+        if change.cells:
+            at = change.changed_at
+            _put(
+                connection,
+                found.source,
+                change.cells,
+                next_number(connection) if at is None else at,
+            )
+    _remember(connection, found.source, observation.same)
+    source = OBSERVED_SOURCES.c.source == found.source
+    connection.execute(sa.delete(OBSERVED_SOURCES).where(source))
+    values = {
+        "source": found.source, "path": found.path, "table_id": found.table_id,
+        "declared": found.declared, "head": found.head, "observed_at": now,
+    }  # fmt: skip
+    connection.execute(sa.insert(OBSERVED_SOURCES).values(values))
+    return True
+
+
+def at_observed_heads(connection: sa.Connection, pins: Iterable[InputPin]) -> tuple[InputPin, ...]:
+    """Pin each source where it was looked at last: what arrived since is a change that comes later.
+
+    A source that was never looked at, or that lies elsewhere by now, keeps the pin that was asked for.
+    """
+    asked = tuple(pins)
+    known = observed(connection) if asked else {}
+    return tuple(_at_head(pin, known.get(pin.upstream)) for pin in asked)
+
+
+def states(connection: sa.Connection) -> dict[str, SourceState]:
+    """Draw every observed source: its head, and its cells with their stamps."""
+    runs: dict[str, list[tuple[ReadyRun, bool]]] = {}
+    for row in connection.execute(_runs()):
+        stamps = ChangedAt(row.changed_at, {})
+        run = ReadyRun(cell_of(row), row.changed_at, stamps, "", own=False)
+        runs.setdefault(row.source, []).append((run, bool(row.holds)))
+    return {
+        name: SourceState(
+            Pointer("", name, "", "", known.head),
+            tuple(run for run, _ in runs.get(name, ())),
+            IntervalSet.of(run.interval for run, holds in runs.get(name, ()) if not holds),
+        )
+        for name, known in observed(connection).items()
+    }
+
+
+def source_cells(
+    connection: sa.Connection, source: str, within: IntervalSet
+) -> dict[Interval, SourceCell]:
+    """Read what is known of a source's cells."""
+    if not within:
+        return {}
+    wanted = sa.select(SOURCE_CELLS).where(_CELLS.source == source, reached(SOURCE_CELLS, within))
+    found = (
+        SourceCell(cell_of(row), row.row_count, row.content) for row in connection.execute(wanted)
+    )
+    return {one.cell: one for one in found if one.cell in within}
+
+
+def pins_of(connection: sa.Connection, source: str, path: str) -> tuple[SourcePin, ...]:
+    """Read at which delta_versions the cells that are ready now have read a source, in order."""
+    records = READY_RECORDS.c
+    ready = sa.select(records.batch_id).where(records.valid_to.is_(None)).distinct().subquery()
+    wanted = sa.select(BATCHES.c.inputs, BATCHES.c.built_at).join(
+        ready, ready.c.batch_id == BATCHES.c.batch_id
+    )
+    found = sorted(
+        (pin.delta_version, row.built_at)
+        for row in connection.execute(wanted)
+        for pin in row.inputs
+        if pin.upstream == source and pin.path == path and pin.delta_version >= 0
+    )
+    return tuple(
+        SourcePin(at, max(built for _, built in each))
+        for at, each in groupby(found, key=lambda one: one[0])
+    )
+
+
+def _observed(row: sa.Row[Any]) -> ObservedSource:
+    return ObservedSource(
+        row.source, row.path, row.table_id, row.declared, row.head, row.observed_at
+    )
+
+
+def _place(known: ObservedSource | None) -> ObservedSource | None:
+    """What two looks have in common that begin at the same place, whenever that was."""
+    return None if known is None else replace(known, observed_at=None)
+
+
+def _at_head(pin: InputPin, known: ObservedSource | None) -> InputPin:
+    if known is None or known.path != pin.path:
+        return pin
+    return replace(pin, delta_version=known.head)
+
+
+def _put(
+    connection: sa.Connection, source: str, cells: Iterable[SourceCell], changed_at: int
+) -> None:
+    rows = [
+        {
+            **bounds(one.cell),
+            "source": source,
+            "row_count": one.rows,
+            "content": one.content,
+            "changed_at": changed_at,
+        }
+        for one in cells
+    ]
+    _forget(connection, source, [row["starts"] for row in rows])
+    connection.execute(sa.insert(SOURCE_CELLS), rows)
+
+
+def _forget(connection: sa.Connection, source: str, starts: Iterable[object]) -> None:
+    gone = sa.delete(SOURCE_CELLS).where(
+        _CELLS.source == source, _CELLS.starts == sa.bindparam("cell")
+    )
+    connection.execute(gone, [{"cell": start} for start in starts])
+
+
+def _remember(connection: sa.Connection, source: str, cells: Iterable[SourceCell]) -> None:
+    """Keep what unchanged cells hold, beside the stamps that they have."""
+    rows: sa.BindParameter[Any] = sa.bindparam("rows")
+    content: sa.BindParameter[Any] = sa.bindparam("held")
+    told = sa.update(SOURCE_CELLS).where(
+        _CELLS.source == source, _CELLS.starts == sa.bindparam("cell")
+    )
+    known = [
+        {"cell": epoch_of(one.cell.start), "rows": one.rows, "held": one.content} for one in cells
+    ]
+    if known:
+        connection.execute(told.values(row_count=rows, content=content), known)
+
+
+def _runs() -> sa.Select[Any]:
+    """Join touching cells that share a stamp, in the database: ten years are one row."""
+    holds = sa.case((_CELLS.row_count > 0, 1), else_=0)
+
+    def before(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.func.lag(column).over(partition_by=_CELLS.source, order_by=_CELLS.starts)
+
+    goes_on = sa.and_(
+        before(_CELLS.ends) == _CELLS.starts,
+        before(_CELLS.changed_at) == _CELLS.changed_at,
+        before(holds) == holds,
+    )
+    columns = (_CELLS.source, _CELLS.starts, _CELLS.ends, _CELLS.changed_at, holds.label("holds"))
+    cells = sa.select(*columns, sa.case((goes_on, 0), else_=1).label("begins")).subquery()
+    number = sa.func.sum(cells.c.begins).over(partition_by=cells.c.source, order_by=cells.c.starts)
+    one = sa.select(cells, number.label("run")).subquery().c
+    return (
+        sa.select(
+            one.source,
+            sa.func.min(one.starts).label("starts"),
+            sa.func.max(one.ends).label("ends"),
+            sa.func.min(one.changed_at).label("changed_at"),
+            sa.func.min(one.holds).label("holds"),
+        )
+        .group_by(one.source, one.run)
+        .order_by(one.source, one.run)
+    )

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.observation import (
+    BASELINE,
+    ChangedCells,
+    Observation,
+    ObservedSource,
+    SourceCell,
+    SourcePin,
+)
+from backfill_assets.snapshots.ready import InputPin
+from backfill_assets_tests.state.building import Asked, add_model, days, fill
+
+if TYPE_CHECKING:
+    from backfill_assets.snapshots.batch import OpenBatch
+    from backfill_assets.state.store import Store
+
+RAW = ObservedSource("raw", "/lake/raw", "id-1", "days", 3)
+
+
+def _cells(*starts: int, rows: int = 5) -> tuple[SourceCell, ...]:
+    return tuple(SourceCell(days(at, at + 1), rows) for at in starts)
+
+
+def _first(*starts: int) -> Observation:
+    return Observation(RAW, None, (ChangedCells(_cells(*starts), BASELINE),), anew=True)
+
+
+def _next(store: Store, *cells: SourceCell, head: int = 4) -> Observation:
+    before = store.observed()["raw"]
+    return Observation(replace(before, head=head), before, (ChangedCells(cells),))
+
+
+def _opened(store: Store, pin: int, path: str = "/lake/raw") -> OpenBatch:
+    source = InputPin("raw", "", path, pin)
+    return store.open_batch(replace(Asked().request, source_pins=(source,)))
+
+
+def test_what_was_there_at_the_first_look_is_older_than_everything(store: Store):
+    assert store.observe(_first(0, 1, 2))
+
+    raw = store.view("prod").sources["raw"]
+    assert (raw.pointer.delta_version, raw.ready) == (3, IntervalSet.of([days(0, 3)]))
+    assert [(run.interval, run.changed_at.latest(None)) for run in raw.runs] == [(days(0, 3), 0)]
+
+
+def test_a_change_is_stamped_with_a_number_after_every_batch_that_has_not_read_it(store: Store):
+    store.observe(_first(0, 1, 2))
+    before = _opened(store, 3)
+    store.observe(_next(store, *_cells(1)))
+
+    stamps = {
+        run.interval: run.changed_at.latest(None) for run in store.view("prod").sources["raw"].runs
+    }
+    assert stamps == {days(0, 1): 0, days(1, 2): before.built_at + 1, days(2, 3): 0}
+
+
+def test_a_cell_that_lost_its_rows_has_changed_and_holds_none(store: Store):
+    store.observe(_first(0, 1))
+    store.observe(_next(store, *_cells(1, rows=0)))
+
+    raw = store.view("prod").sources["raw"]
+    assert raw.ready == IntervalSet.of([days(0, 1)])
+    assert raw.runs[1].changed_at.latest(None) > 0
+
+
+def test_of_two_who_look_at_once_only_the_first_counts(store: Store):
+    store.observe(_first(0))
+    mine, theirs = _next(store, *_cells(1)), _next(store, *_cells(1))
+
+    assert store.observe(theirs)
+    drawn = store.view("prod").counter
+    assert not store.observe(mine)
+    assert store.view("prod").counter == drawn
+    assert not store.observe(_first(0))
+
+
+def test_a_look_that_finds_nothing_new_moves_the_head_and_draws_no_number(store: Store):
+    store.observe(_first(0))
+    drawn = store.view("prod").counter
+    assert store.observe(_next(store, head=9))
+    assert (store.view("prod").counter, store.observed()["raw"].head) == (drawn, 9)
+
+
+def test_a_batch_reads_a_source_at_its_observed_head_and_not_at_what_came_since(store: Store):
+    store.observe(_first(0))
+    assert _opened(store, 12).inputs[-1].delta_version == 3
+
+
+def test_a_source_that_nobody_looked_at_is_read_where_it_was_found(store: Store):
+    assert _opened(store, 12).inputs[-1].delta_version == 12
+
+
+def test_a_source_that_lies_elsewhere_by_now_is_read_where_it_was_found(store: Store):
+    store.observe(_first(0))
+    assert _opened(store, 12, "/lake/other").inputs[-1].delta_version == 12
+
+
+def test_what_a_cell_holds_is_remembered_beside_its_stamp(store: Store):
+    store.observe(_first(0, 1))
+    known = store.observed()["raw"]
+    read = SourceCell(days(1, 2), 5, "sum")
+    store.observe(Observation(replace(known, head=4), known, same=(read,)))
+
+    found = store.source_cells("raw", IntervalSet.of([days(0, 9)]))
+    assert found == {days(0, 1): SourceCell(days(0, 1), 5), days(1, 2): read}
+    assert len(store.view("prod").sources["raw"].runs) == 1
+
+
+def test_looking_anew_forgets_what_was_known(store: Store):
+    store.observe(_first(0, 1))
+    again = replace(_next(store, *_cells(4)), anew=True)
+    store.observe(again)
+    assert store.view("prod").sources["raw"].ready == IntervalSet.of([days(4, 5)])
+
+
+def test_ready_cells_tell_where_they_have_read_a_source(store: Store):
+    add_model(store, "revenue")
+    pins = [InputPin("raw", "", "/lake/raw", at) for at in (2, 2, 5)]
+    asked = [Asked("orders", 0, 3), Asked("revenue", 0, 3), Asked("orders", 3, 5)]
+    done = [fill(store, _With(one, (pin,))) for one, pin in zip(asked, pins, strict=True)]
+    assert store.source_pins("raw", "/lake/raw") == (
+        SourcePin(2, done[1].built_at),
+        SourcePin(5, done[2].built_at),
+    )
+    assert store.source_pins("raw", "/elsewhere") == ()
+
+
+class _With:
+    """A request that pins sources."""
+
+    def __init__(self, asked: Asked, pins: tuple[InputPin, ...]) -> None:
+        self.request = replace(asked.request, source_pins=pins)
