@@ -1,0 +1,132 @@
+"""Cells whose batch failed: which are not asked for again, and until when.
+
+A failure that its code or its input has caused is asked for again once one of them is another one.
+A passing one comes again by itself, later each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells import cells_reading
+from backfill_assets.snapshots.failure import FailureKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.upstream import Upstream
+    from backfill_assets.snapshots.failed_batch import FailedBatch
+    from backfill_assets.snapshots.state_view import ReadyRun, StateView
+
+TRIES = 8
+"""How often a passing failure comes again: the last time more than four hours after the one before."""
+_PASSING = (FailureKind.TRANSIENT, FailureKind.TIMEOUT, FailureKind.CANCELLED, None)
+_FIRST_WAIT = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCells:
+    """Cells that are not asked for now.
+
+    Attributes:
+        for_good: until somebody changes the code or the input.
+        for_now: until some time has passed.
+    """
+
+    for_good: IntervalSet = field(default_factory=IntervalSet.empty)
+    for_now: IntervalSet = field(default_factory=IntervalSet.empty)
+
+    @property
+    def cells(self) -> IntervalSet:
+        """All of them."""
+        return self.for_good | self.for_now
+
+
+def failed_cells(
+    graph: Graph,
+    view: StateView,
+    model: Model,
+    failed: Iterable[FailedBatch],
+    *,
+    now: datetime,
+    reads: Mapping[str, frozenset[str]] | None = None,
+) -> FailedCells:
+    """Tell which cells of a model failed and are not asked for now.
+
+    Args:
+        graph: every model and source.
+        view: what is ready, and when it changed.
+        model: whose.
+        failed: its failed batches, in any order; those of other tables or snapshots don't count.
+        now: the instant (UTC).
+        reads: per upstream, the columns that the model reads; absent means all.
+    """
+    state = view.models.get(model.name)
+    if state is None:
+        return FailedCells()
+    at = state.pointer
+    tries: dict[object, int] = {}
+    settled = IntervalSet.empty()  # a later batch has the last word on these
+    for_good, for_now = IntervalSet.empty(), IntervalSet.empty()
+    own = [one for one in failed if (one.version, one.fingerprint) == (at.version, at.fingerprint)]
+    for one in own:
+        if one.kind is not FailureKind.CANCELLED:
+            tries[one.interval] = tries.get(one.interval, 0) + 1
+    for one in sorted(own, key=lambda each: each.built_at, reverse=True):
+        cells = IntervalSet.of([one.interval]) - settled - _built_since(state.runs, one)
+        settled |= cells
+        if not cells or _moved(graph, view, model, one, reads or {}):
+            continue
+        count = tries.get(one.interval, 0)
+        if one.kind not in _PASSING or count > TRIES:
+            for_good |= cells
+        elif now < one.ended + wait_after(count):
+            for_now |= cells
+    return FailedCells(for_good, for_now)
+
+
+def wait_after(tries: int) -> timedelta:
+    """How long a passing failure rests: twice as long each time."""
+    return _FIRST_WAIT * 2 ** min(max(tries - 1, 0), TRIES)
+
+
+def _built_since(runs: Iterable[ReadyRun], failed: FailedBatch) -> IntervalSet:
+    return IntervalSet.of(run.interval for run in runs if run.built_at > failed.built_at)
+
+
+def _moved(
+    graph: Graph,
+    view: StateView,
+    model: Model,
+    failed: FailedBatch,
+    reads: Mapping[str, frozenset[str]],
+) -> bool:
+    """Whether something that a failed batch read has really changed since."""
+    own = IntervalSet.of([failed.interval])
+    return any(
+        bool(cells_reading(model.cadence, upstream, theirs, changed) & own)
+        for upstream in model.reads
+        if (theirs := graph.node(upstream.name).cadence)
+        and (changed := _changed(view, upstream, failed, reads.get(upstream.name)))
+    )
+
+
+def _changed(
+    view: StateView, upstream: Upstream, failed: FailedBatch, columns: frozenset[str] | None
+) -> IntervalSet:
+    return IntervalSet.of(
+        run.interval
+        for run in _runs(view, upstream.name)
+        if run.changed_at.latest(columns) > failed.built_at
+    )
+
+
+def _runs(view: StateView, name: str) -> Iterator[ReadyRun]:
+    state = view.models.get(name) or view.sources.get(name)
+    yield from state.runs if state is not None else ()

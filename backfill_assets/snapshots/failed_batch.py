@@ -1,0 +1,35 @@
+"""A batch that failed, as far as it matters for asking again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.snapshots.failure import FailureKind
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBatch:
+    """Consecutive cells whose batch committed nothing.
+
+    Attributes:
+        model: whose.
+        version: the table that it would have written.
+        fingerprint: the snapshot that it ran.
+        interval: its cells.
+        kind: what kind of failure ended it; None where nobody said.
+        built_at: the counter when it pinned its inputs.
+        ended: when it failed.
+    """
+
+    model: str
+    version: str
+    fingerprint: str
+    interval: Interval
+    kind: FailureKind | None
+    built_at: int
+    ended: datetime

@@ -1,0 +1,111 @@
+"""Cells whose batch failed: when they are asked for again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.intervals import IntervalSet
+from backfill_assets.planning.failed_cells import TRIES, FailedCells, failed_cells, wait_after
+from backfill_assets.snapshots.failed_batch import FailedBatch
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets_tests.builders import FIRST, a_graph, a_model, a_run, a_view, day, days
+
+if TYPE_CHECKING:
+    from backfill_assets.intervals import Interval
+    from backfill_assets.snapshots.state_view import ReadyRun
+
+NOW = FIRST + timedelta(days=20)
+NONE = IntervalSet.empty()
+UP, DOWN = a_model("web.visits"), a_model("web.sums", upstreams=["web.visits"])
+GRAPH = a_graph(UP, DOWN)
+
+
+def a_failure(
+    interval: Interval,
+    kind: FailureKind | None = FailureKind.AUDIT,
+    *,
+    built_at: int = 10,
+    ago: float = 1.0,
+    fingerprint: str = "fingerprint",
+) -> FailedBatch:
+    return FailedBatch(
+        "web.sums",
+        "web.sums__v1",
+        fingerprint,
+        interval,
+        kind,
+        built_at,
+        NOW - timedelta(minutes=ago),
+    )
+
+
+def held(
+    *failed: FailedBatch,
+    up: tuple[ReadyRun, ...] = (a_run(day(1, 9), 5),),
+    own: tuple[ReadyRun, ...] = (),
+) -> FailedCells:
+    view = a_view({"web.visits": up, "web.sums": own})
+    return failed_cells(GRAPH, view, DOWN, failed, now=NOW)
+
+
+@pytest.mark.parametrize("kind", [FailureKind.AUDIT, FailureKind.CODE, FailureKind.INPUT])
+def test_a_failure_of_code_or_rows_is_for_good_while_nothing_changes(kind: FailureKind):
+    assert held(a_failure(day(2, 2), kind, ago=10_000)) == FailedCells(days(2, 3), NONE)
+
+
+def test_another_snapshot_is_asked_again():
+    assert held(a_failure(day(2), fingerprint="before")) == FailedCells()
+
+
+def test_a_change_of_what_a_failed_batch_read_opens_all_of_its_cells_and_no_others():
+    changed = (a_run(day(1, 2), 5), a_run(day(3), 12), a_run(day(4, 5), 5))
+
+    found = held(a_failure(day(2, 2)), a_failure(day(5)), up=changed)
+
+    assert found == FailedCells(days(5), NONE)
+
+
+def test_a_passing_failure_rests_for_a_while_and_comes_again():
+    early = a_failure(day(2), FailureKind.TRANSIENT, ago=1)
+    late = a_failure(day(2), FailureKind.TRANSIENT, ago=3)
+
+    assert held(early) == FailedCells(NONE, days(2))
+    assert held(late) == FailedCells()
+
+
+def test_each_time_it_rests_twice_as_long_and_in_the_end_for_good():
+    def tried(times: int, ago: float) -> FailedCells:
+        return held(
+            *(
+                a_failure(day(2), FailureKind.TRANSIENT, built_at=number, ago=ago)
+                for number in range(10, 10 + times)
+            )
+        )
+
+    assert [wait_after(tries) for tries in (1, 2, 3)] == [timedelta(minutes=m) for m in (2, 4, 8)]
+    assert tried(2, ago=3) == FailedCells(NONE, days(2))
+    assert tried(2, ago=5) == FailedCells()
+    assert tried(TRIES + 1, ago=100_000) == FailedCells(days(2), NONE)
+
+
+def test_cancelling_is_no_try():
+    cancelled = [
+        a_failure(day(2), FailureKind.CANCELLED, built_at=number, ago=3) for number in range(10, 30)
+    ]
+
+    assert held(*cancelled) == FailedCells()
+
+
+def test_the_last_batch_over_a_cell_has_the_last_word():
+    older = a_failure(day(1, 3), FailureKind.AUDIT, built_at=10)
+    newer = a_failure(day(2), FailureKind.TRANSIENT, built_at=20, ago=3)
+
+    assert held(older, newer) == FailedCells(days(1, 3), NONE)
+
+
+def test_what_was_built_since_did_not_fail():
+    assert held(a_failure(day(2)), own=(a_run(day(2), 11),)) == FailedCells()
+    assert held(a_failure(day(2)), own=(a_run(day(2), 9),)) == FailedCells(days(2), NONE)

@@ -1,0 +1,244 @@
+"""What the queue releases: laws over any offers and any room, and a few plain facts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given, strategies as st
+
+from backfill_assets.intervals import Daily, Interval, IntervalSet
+from backfill_assets.planning.needs_work import Work
+from backfill_assets.planning.releasing import (
+    FIRST as AHEAD,
+    Offer,
+    Release,
+    ReleaseKind,
+    Room,
+    offers,
+    portion,
+    releases,
+)
+from backfill_assets_tests.builders import FIRST, a_model, a_whole, day, days
+
+DAYS = 12
+NOW = FIRST + timedelta(days=DAYS)
+MODELS = [a_model(f"web.m{number}", batch_size=size) for number, size in enumerate([1, 2, 3, None])]
+PROD, PLANS = "prod", [None, "p1", "p2"]
+
+cells = st.sets(st.integers(1, DAYS), min_size=1).map(lambda found: days(*found))
+
+
+@st.composite
+def offered(draw: st.DrawFn) -> Offer:
+    kind = draw(st.sampled_from(ReleaseKind))
+    if kind in (ReleaseKind.LATE, ReleaseKind.FINISH):
+        return Offer(PROD, kind, plan_id=draw(st.sampled_from(PLANS)))
+    plan = draw(st.sampled_from(PLANS[1:])) if kind is ReleaseKind.PLAN else None
+    return Offer(PROD, kind, draw(st.sampled_from(MODELS)), draw(cells), plan)
+
+
+@st.composite
+def rooms(draw: st.DrawFn) -> Room:
+    under_way = [
+        Release(one.environment, one.kind, one.name, one.cells, one.plan_id)
+        for one in draw(st.lists(offered(), max_size=3))
+    ]
+    return Room(
+        places=draw(st.integers(0, 6)),
+        share=draw(st.integers(0, 3)),
+        batches=draw(st.integers(1, 3)),
+        under_way=tuple(under_way),
+        busy=draw(st.frozensets(st.sampled_from([one.name for one in MODELS]), max_size=2)),
+    )
+
+
+some = st.lists(offered(), max_size=8)
+
+
+@given(some, rooms())
+def test_what_is_released_fits_into_the_room_one_run_per_model_and_only_what_was_offered(
+    given_: list[Offer], room: Room
+):
+    found = releases(given_, room)
+
+    assert len(found) <= room.free
+    names = Counter(one.model for one in found if one.model)
+    assert max(names.values(), default=0) <= 1
+    assert not names.keys() & (room.busy | {one.model for one in room.under_way})
+    for one in found:
+        assert any(
+            (one.kind, one.model, one.plan_id, one.environment)
+            == (offer.kind, offer.name, offer.plan_id, offer.environment)
+            and not one.cells - offer.cells
+            and bool(one.cells) == bool(offer.cells)
+            for offer in given_
+        )
+
+
+@given(some, rooms())
+def test_the_same_offers_in_the_same_room_release_the_same(given_: list[Offer], room: Room):
+    assert releases(given_, room) == releases([*given_], replace(room))
+
+
+@given(some, rooms())
+def test_backfills_and_plans_get_their_share_while_they_have_work_for_models_of_their_own(
+    given_: list[Offer], room: Room
+):
+    found = releases(given_, room)
+
+    free = [one for one in given_ if is_free(one, room)]
+    daily = {one.name for one in free if one.kind in AHEAD}
+    own = {one.name for one in free if one.kind not in AHEAD} - daily
+    there = sum(one.kind not in AHEAD for one in room.under_way)
+    got = sum(one.kind not in AHEAD for one in found)
+    assert got >= min(room.share - there, room.places - 1 - there, len(own), room.free)
+
+
+@given(some, rooms())
+def test_nothing_but_the_share_goes_before_daily_work(given_: list[Offer], room: Room):
+    found = releases(given_, room)
+
+    got = [one for one in found if one.kind not in AHEAD]
+    told = {(one.kind, one.model, one.plan_id) for one in found}
+    names = {one.model for one in found}
+    waiting = [
+        one
+        for one in given_
+        if one.kind in AHEAD
+        and is_free(one, room)
+        and (one.kind, one.name, one.plan_id) not in told
+        and one.name not in names - {""}
+    ]
+    if waiting:
+        assert len(got) <= room.share
+
+
+@given(some, rooms().filter(lambda room: room.places > len(room.under_way)))
+def test_all_that_is_ready_is_released_sooner_or_later(given_: list[Offer], room: Room):
+    left = [one for one in given_ if is_free(one, room)]
+    rounds = 0
+    while left:
+        found = releases(left, room)
+        assert found, "there is room and work, and nothing is released"
+        left = [one for one in (after(one, found) for one in left) if one is not None]
+        rounds += 1
+        assert rounds <= DAYS * len(given_) + 1
+
+
+def is_free(one: Offer, room: Room) -> bool:
+    return one.name not in room.busy | {way.model for way in room.under_way if way.model}
+
+
+def after(offer: Offer, done: tuple[Release, ...]) -> Offer | None:
+    """What is left of an offer when runs have built what was released."""
+    for one in done:
+        if (one.kind, one.model, one.plan_id) == (offer.kind, offer.name, offer.plan_id):
+            if offer.model is None:
+                return None
+            left = offer.cells - one.cells
+            return replace(offer, cells=left) if left else None
+    return offer
+
+
+@given(cells, cells, cells, st.booleans(), st.booleans())
+def test_nothing_is_offered_that_waits_is_held_or_is_ready_and_no_cell_twice(
+    ready: IntervalSet,
+    blocked: IntervalSet,
+    held: IntervalSet,
+    in_plan: bool,  # noqa: FBT001
+    in_order: bool,  # noqa: FBT001
+):
+    model = a_model(upstreams=["web.events", "web.visits"] if in_order else ["web.events"])
+    whole = IntervalSet.of([day(1, DAYS)])
+    gaps = whole - ready
+    work = Work(whole, ready, gaps, blocked={"web.events": blocked & gaps})
+
+    found = list(offers(PROD, model, work, held=held, plan_id="p1" if in_plan else None))
+
+    told = IntervalSet.union_all(one.cells for one in found)
+    assert not told & (ready | held | blocked)
+    assert told.seconds() == sum(one.cells.seconds() for one in found)
+    if in_order:
+        left = gaps - told
+        assert not told or not left or told.boundaries[-1] <= left.boundaries[0]
+    else:
+        assert told == gaps - held - blocked
+
+
+def test_cells_after_the_last_ready_one_are_daily_work_and_the_others_are_a_backfill():
+    model = a_model()
+    ready = days(3, 4)
+    work = Work(days(*range(1, 8)), ready, days(1, 2, 5, 6, 7))
+
+    daily, backfill = offers(PROD, model, work, held=days(6))
+
+    assert (daily.kind, daily.cells) == (ReleaseKind.DAILY, days(5, 7))
+    assert (backfill.kind, backfill.cells) == (ReleaseKind.BACKFILL, days(1, 2))
+
+
+def test_a_model_of_which_nothing_is_ready_is_a_backfill_altogether():
+    work = Work(days(1, 2), IntervalSet.empty(), days(1, 2))
+
+    [backfill] = offers(PROD, a_model(), work, held=IntervalSet.empty())
+
+    assert backfill.kind is ReleaseKind.BACKFILL
+
+
+def test_of_a_plan_only_its_own_cells_are_offered():
+    work = Work(days(1, 2, 3), days(1), days(2, 3), refresh=days(1))
+
+    [plan] = offers(PROD, a_model(), work, held=IntervalSet.empty(), within=days(1, 2), plan_id="p")
+
+    assert (plan.kind, plan.cells, plan.plan_id) == (ReleaseKind.PLAN, days(1, 2), "p")
+
+
+def test_a_release_takes_as_many_cells_as_its_batches_hold_and_near_gaps_together():
+    model = a_model(batch_size=2)
+
+    assert portion(model, days(*range(1, 10)), 2) == days(1, 2, 3, 4)
+    assert portion(model, days(1, 3, 4, 6, 9), 2) == days(1, 3, 4, 6)
+    assert portion(model, days(1, 9), 2) == days(1)  # too far: what lies between is not run over
+
+
+def test_a_model_without_a_batch_size_keeps_consecutive_cells_together():
+    assert portion(a_model(), days(1, 2, 3, 5), 1) == days(1, 2, 3)
+
+
+def test_a_model_that_is_one_cell_is_released_as_it_is():
+    whole = a_whole("web.shops").cadence.cells(IntervalSet.of([day(1)]))
+
+    one = IntervalSet.of(whole)
+
+    assert portion(a_whole("web.shops"), one, 3) == one
+
+
+def test_a_stretch_that_begins_in_the_middle_of_local_days_keeps_whole_cells():
+    model = a_model(batch_size=2, cadence=Daily(start="2024-03-29", tz="Europe/Berlin"))
+    span = Interval(model.cadence.start, model.cadence.shift(model.cadence.start, 5))  # type: ignore[arg-type]
+
+    taken = portion(model, IntervalSet.of([span]), 2)
+
+    assert model.cadence.count(taken) == 4
+    assert model.cadence.snap_in(taken) == taken
+
+
+def test_the_share_of_backfills_is_queued_before_daily_work_can_pass_it_and_the_rest_behind():
+    room = Room(places=3, share=1, batches=1)
+    given_ = [Offer(PROD, ReleaseKind.BACKFILL, one, days(1)) for one in MODELS]
+
+    found = releases(given_, room)
+
+    assert [one.priority > 0 for one in found] == [True, False, False]
+
+
+def test_plans_and_the_backfill_take_turns():
+    offered_ = [
+        *(Offer(PROD, ReleaseKind.BACKFILL, one, days(1)) for one in MODELS[:3]),
+        Offer("plan:p", ReleaseKind.PLAN, MODELS[3], days(1), "p"),
+    ]
+
+    found = releases(offered_, Room(places=2))
+
+    assert [one.plan_id for one in found] == [None, "p"]
