@@ -6,6 +6,7 @@ A passing one comes again by itself, later each time.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -71,19 +72,17 @@ def failed_cells(
     if state is None:
         return FailedCells()
     at = state.pointer
-    tries: dict[object, int] = {}
     settled = IntervalSet.empty()  # a later batch has the last word on these
     for_good, for_now = IntervalSet.empty(), IntervalSet.empty()
     own = [one for one in failed if (one.version, one.fingerprint) == (at.version, at.fingerprint)]
-    for one in own:
-        if one.kind is not FailureKind.CANCELLED:
-            tries[one.interval] = tries.get(one.interval, 0) + 1
+    tried = {(one.interval, one.run_id) for one in own if one.kind is not FailureKind.CANCELLED}
+    tries = Counter(interval for interval, _ in tried)
     for one in sorted(own, key=lambda each: each.built_at, reverse=True):
         cells = IntervalSet.of([one.interval]) - settled - _built_since(state.runs, one)
         settled |= cells
         if not cells or _moved(graph, view, model, one, reads or {}):
             continue
-        count = tries.get(one.interval, 0)
+        count = tries[one.interval]
         if one.kind not in _PASSING or count > TRIES:
             for_good |= cells
         elif now < one.ended + wait_after(count):

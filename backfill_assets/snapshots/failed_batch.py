@@ -20,6 +20,7 @@ class FailedBatch:
         model: whose.
         version: the table that it would have written.
         fingerprint: the snapshot that it ran.
+        run_id: the run that carried it.
         interval: its cells.
         kind: what kind of failure ended it; None where nobody said.
         built_at: the counter when it pinned its inputs.
@@ -29,6 +30,7 @@ class FailedBatch:
     model: str
     version: str
     fingerprint: str
+    run_id: str
     interval: Interval
     kind: FailureKind | None
     built_at: int

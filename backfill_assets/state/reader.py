@@ -9,6 +9,7 @@ from backfill_assets.state import (
     batches,
     claims,
     environments,
+    failures,
     layers,
     locks,
     observing,
@@ -22,7 +23,7 @@ from backfill_assets.state import (
 from backfill_assets.state.plan_reader import PlanReader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.content import Content
     from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.snapshots.failed_batch import FailedBatch
     from backfill_assets.snapshots.observation import ObservedSource, SourceCell, SourcePin
     from backfill_assets.snapshots.ready import InputPin, ReadyRecord
     from backfill_assets.snapshots.state_view import StateView
@@ -106,14 +108,20 @@ class StateReader(PlanReader):
         """Make sure that a lock is still ours; `LostLeaseError` when it is not."""
         self._database.read(lambda found: locks.check_lock(found, lock))
 
-    def view(self, environment: str) -> StateView:
+    def view(self, environment: str, *, only: Collection[str] | None = None) -> StateView:
         """Draw the picture of an environment that planning works on.
 
         Of a workspace's own cells, `changed_at` is told against what the environment that it follows
         publishes now.
+
+        Args:
+            environment: whose picture.
+            only: the models that it shows; None for all.
         """
         heard_after = self._clock() - self._lease
-        return self._database.read(lambda found: view.view(found, environment, heard_after))
+        return self._database.read(
+            lambda found: view.view(found, environment, heard_after, only=only)
+        )
 
     def view_with(self, environment: str, instead: Mapping[str, Pointer | None]) -> StateView:
         """Draw the picture of an environment as if it read some models elsewhere.
@@ -200,6 +208,11 @@ class StateReader(PlanReader):
     def batch(self, batch_id: str) -> BatchRow:
         """Read one batch; `UnknownBatchError` when it was never opened."""
         return self._database.read(lambda found: batches.batch(found, batch_id))
+
+    def failed_batches(self, versions: Iterable[str]) -> list[FailedBatch]:
+        """Read the failed batches of these tables, the earliest first."""
+        wanted = [*versions]
+        return self._database.read(lambda found: failures.failed_batches(found, wanted))
 
     def attempts(self, version: str, interval: Interval) -> int:
         """Count how often a batch over exactly this interval was tried."""

@@ -18,7 +18,7 @@ from backfill_assets.state.pointers import followed, pointers
 from backfill_assets.state.tables import BATCHES, POINTERS, READY_RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
     from datetime import datetime
 
     from backfill_assets.snapshots.environment import Environment, Pointer
@@ -32,6 +32,7 @@ def view(
     name: str,
     heard_after: datetime,
     instead: Mapping[str, Pointer | None] | None = None,
+    only: Container[str] | None = None,
 ) -> StateView:
     """Draw an environment: what is ready at its pins, what is owed, what live batches hold.
 
@@ -40,6 +41,7 @@ def view(
         name: of the environment.
         heard_after: a batch that was heard since then is alive.
         instead: other pointers than its own, by model; None for a model that it would not run.
+        only: the models that the picture shows; None for all.
 
     Raises:
         UnknownEnvironmentError: there is none of this name.
@@ -47,13 +49,14 @@ def view(
     drawn = environment(connection, name)
     other = instead or {}
     resolved = {**pointers(connection, name), **other}
-    pointed = {model: at for model, at in sorted(resolved.items()) if at is not None}
+    everywhere = {model: at for model, at in sorted(resolved.items()) if at is not None}
+    pointed = {model: at for model, at in everywhere.items() if only is None or model in only}
     plain = {
         model: at for model, at in pointed.items() if model not in other and _is_plain(drawn, at)
     }
     special = {model: at for model, at in pointed.items() if model not in plain}
     found = _cells(connection, drawn, special)
-    cells = elsewhere.doubted(connection, drawn, pointed, found)
+    cells = elsewhere.doubted(connection, drawn, everywhere, found)
     runs = _plain_runs(connection, drawn, plain)
     for model, each in cells.items():
         own = pointed[model].environment == name

@@ -30,11 +30,13 @@ def a_failure(
     built_at: int = 10,
     ago: float = 1.0,
     fingerprint: str = "fingerprint",
+    run: str = "",
 ) -> FailedBatch:
     return FailedBatch(
         "web.sums",
         "web.sums__v1",
         fingerprint,
+        run or f"run-{built_at}",
         interval,
         kind,
         built_at,
@@ -89,6 +91,15 @@ def test_each_time_it_rests_twice_as_long_and_in_the_end_for_good():
     assert tried(2, ago=3) == FailedCells(NONE, days(2))
     assert tried(2, ago=5) == FailedCells()
     assert tried(TRIES + 1, ago=100_000) == FailedCells(days(2), NONE)
+
+
+def test_what_one_run_tried_several_times_counts_once():
+    tried = [
+        a_failure(day(2), FailureKind.TRANSIENT, built_at=number, ago=3, run="r")
+        for number in range(10, 30)
+    ]
+
+    assert held(*tried) == FailedCells()
 
 
 def test_cancelling_is_no_try():

@@ -242,3 +242,30 @@ def test_plans_and_the_backfill_take_turns():
     found = releases(offered_, Room(places=2))
 
     assert [one.plan_id for one in found] == [None, "p"]
+
+
+def test_with_a_single_place_daily_work_goes_first():
+    offered_ = [
+        Offer(PROD, ReleaseKind.BACKFILL, MODELS[0], days(1)),
+        Offer(PROD, ReleaseKind.DAILY, MODELS[1], days(9)),
+    ]
+
+    [one] = releases(offered_, Room(places=1))
+
+    assert one.kind is ReleaseKind.DAILY
+
+
+def test_the_share_goes_to_models_that_wait_for_no_daily_work_of_their_own():
+    both, other = MODELS[0], MODELS[1]
+    offered_ = [
+        *(Offer(PROD, ReleaseKind.DAILY, one, days(9)) for one in (MODELS[2], MODELS[3], both)),
+        Offer(PROD, ReleaseKind.BACKFILL, both, days(1)),
+        Offer(PROD, ReleaseKind.BACKFILL, other, days(1)),
+    ]
+
+    found = releases(offered_, Room(places=2))
+
+    assert [(one.kind, one.model) for one in found] == [
+        (ReleaseKind.DAILY, MODELS[2].name),
+        (ReleaseKind.BACKFILL, other.name),
+    ]

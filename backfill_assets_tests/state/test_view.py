@@ -122,3 +122,14 @@ def test_batches_are_listed_the_latest_first(store: Store):
 def test_a_table_without_ready_cells_has_no_watermark_and_no_attempts(store: Store):
     assert store.watermark("orders__v1") is None
     assert store.attempts("orders__v1", days(0, 1)) == 0
+
+
+def test_a_picture_of_some_models_shows_of_them_what_the_whole_one_does(store: Store):
+    for model in ("orders", "items", "sums"):
+        fill(store, Asked(model=model, start=0, end=3))
+        store.mark_owed(f"{model}__v1", IntervalSet.of([days(1, 2)]), "wrong")
+
+    whole, some = store.view("prod"), store.view("prod", only=["items", "sums", "gone"])
+
+    assert dict(some.models) == {name: whole.models[name] for name in ("items", "sums")}
+    assert dict(some.owed) == {name: whole.owed[name] for name in ("items", "sums")}

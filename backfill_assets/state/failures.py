@@ -1,0 +1,43 @@
+"""Read the batches that failed, as far as that matters for asking again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from backfill_assets.snapshots.failed_batch import FailedBatch
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.state.cells import cell_of
+from backfill_assets.state.tables import BATCHES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_READ = (
+    "model", "version", "fingerprint", "run_id", "starts", "ends", "failure", "built_at",
+    "finished_at",
+)  # fmt: skip
+
+
+def failed_batches(connection: sa.Connection, versions: Iterable[str]) -> list[FailedBatch]:
+    """Read the failed batches of these tables, the earliest first."""
+    at = BATCHES.c
+    wanted = (
+        sa.select(*(at[name] for name in _READ))
+        .where(at.status == "failed", at.version.in_([*versions]), at.finished_at.is_not(None))
+        .order_by(at.built_at, at.batch_id)
+    )
+    return [
+        FailedBatch(
+            model=row.model,
+            version=row.version,
+            fingerprint=row.fingerprint,
+            run_id=row.run_id,
+            interval=cell_of(row),
+            kind=None if row.failure is None else FailureKind(row.failure),
+            built_at=row.built_at,
+            ended=row.finished_at,
+        )
+        for row in connection.execute(wanted)
+    ]
