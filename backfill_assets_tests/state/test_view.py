@@ -126,6 +126,7 @@ def test_a_table_without_ready_cells_has_no_watermark_and_no_attempts(store: Sto
 
 def test_a_picture_of_some_models_shows_of_them_what_the_whole_one_does(store: Store):
     for model in ("orders", "items", "sums"):
+        add_model(store, model)
         fill(store, Asked(model=model, start=0, end=3))
         store.mark_owed(f"{model}__v1", IntervalSet.of([days(1, 2)]), "wrong")
 
