@@ -24,6 +24,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audits_of import audits_of
+from backfill_assets.settings import read_settings
 from backfill_assets.warehouse.adoption import adopted_from, profile_table
 from backfill_assets.warehouse.session import batch_session
 from backfill_assets.warehouse.tables import table_now
@@ -77,7 +78,8 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         )
     with opened_run(env) as run, shown(run.graph, {model: missing}) as listener:
         adopting = replace(run, fills=ADOPTED, rows_from=adopted_from(found.table))
-        told = run_range(adopting, model, found.missing, listener, batches_at_once=1)
+        at_once = read_settings().max_batches
+        told = run_range(adopting, model, found.missing, listener, batches_at_once=at_once)
         left = found.missing - run.view().ready(model)
     with operating() as at:
         tell_quietly(at, env)

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from backfill_assets.cli.output import err, say
 from backfill_assets.execution.events import (
     Committed,
+    Delayed,
     Failed,
     NeedsPlan,
     Skipped,
@@ -173,6 +174,8 @@ def event_line(graph: Graph, event: Event) -> str | None:
     def named(cells: IntervalSet) -> str:
         return ranges_text(known.cadence, cells) if known else str(cells)
 
+    if isinstance(event, Delayed):
+        event = Waiting(event.model, IntervalSet.of([event.interval]), event.why)
     match event:
         case Started() | Skipped():
             return None

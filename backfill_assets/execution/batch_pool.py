@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -35,12 +36,13 @@ def run_pieces(
 ) -> Iterator[Event]:
     """Run batches, `at_once` of them side by side; in order where a cell reads earlier ones.
 
-    What ends a thread for good (an interrupt) is raised here, after the batches beside it ended.
+    What ends a thread for good (an interrupt) is raised here, after the batches beside it ended; one
+    that waits for its turn gives up. Where the plan is held, what has not begun waits with it.
     """
     waiting = list(reversed(pieces))
     events: SimpleQueue[Event | Future[None]] = SimpleQueue()
     running = 0
-    with ThreadPoolExecutor(at_once, thread_name_prefix=f"batch-{model.name}") as pool:
+    with ThreadPoolExecutor(at_once, thread_name_prefix=f"batch-{model.name}") as pool, _ends(run):
         while waiting or running:
             while waiting and running < at_once:
                 future = pool.submit(_run_piece, run, model, waiting.pop(), events.put)
@@ -52,10 +54,28 @@ def run_pieces(
                 event.result()
                 continue
             yield event
-            if model.in_order and isinstance(event, Failed) and waiting:
+            behind = _holds_back(model, event)
+            if behind and waiting:
                 left = IntervalSet.of(piece.interval for piece in waiting)
                 waiting.clear()
-                yield Waiting(model.name, left, model.name)
+                yield Waiting(model.name, left, behind)
+
+
+@contextmanager
+def _ends(run: RunContext) -> Iterator[None]:
+    """Let those who wait for their turn give up when the run ends before its batches."""
+    try:
+        yield
+    except BaseException:
+        run.interrupted.set()
+        raise
+
+
+def _holds_back(model: Model, event: Event) -> str | None:
+    """Say what the batches that have not begun wait for by now."""
+    if isinstance(event, Waiting):
+        return event.upstream
+    return model.name if model.in_order and isinstance(event, Failed) else None
 
 
 def _run_piece(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> None:

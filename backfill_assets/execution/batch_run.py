@@ -15,7 +15,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.audited import AuditsFailedError, audited
 from backfill_assets.execution.batch_inputs import batch_inputs, target_table
 from backfill_assets.execution.commit_turn import commit_turn, record
-from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started
+from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started, Waiting
 from backfill_assets.execution.opening_batch import open_when_free
 from backfill_assets.execution.stopwatch import Stopwatch
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -23,6 +23,7 @@ from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
 from backfill_assets.state.opening import CellsReadyError
+from backfill_assets.state.queued import PlanHeldError
 from backfill_assets.warehouse.commit import Ticket
 from backfill_assets.warehouse.computed import computed_batch
 from backfill_assets.warehouse.inputs import compute, no_rows
@@ -44,14 +45,17 @@ def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
     Nothing is raised for a batch that fails: the failure is recorded, its cells are given back, and
     other batches go on.
     """
-    yield Started(request.model, request.batch_id, request.interval, len(request.cells))
     try:
-        opened = open_when_free(run, request)
+        opened = yield from open_when_free(run, request)
     except CellsReadyError as error:
         yield Skipped(request.model, error.built_by)
+    except PlanHeldError as error:
+        cells = IntervalSet.of([request.interval])
+        yield Waiting(request.model, cells, error.words)
     except BackfillAssetsError as error:
         yield Failed(request.model, request.batch_id, request.interval, str(error))
     else:
+        yield Started(request.model, request.batch_id, request.interval, len(request.cells))
         yield _ended(run, opened)
 
 

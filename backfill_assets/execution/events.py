@@ -40,6 +40,19 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class Delayed:
+    """A batch waits for its turn and holds nothing meanwhile; it starts by itself.
+
+    Attributes:
+        why: what it waits for, in words.
+    """
+
+    model: str
+    interval: Interval
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Committed:
     """A batch is committed and recorded: its cells are ready.
 
@@ -103,6 +116,6 @@ class NeedsPlan:
     upstream: str
 
 
-Event = Started | Committed | Failed | Skipped | Waiting | NeedsPlan
+Event = Started | Delayed | Committed | Failed | Skipped | Waiting | NeedsPlan
 if TYPE_CHECKING:
     Listener = Callable[[Event], None]

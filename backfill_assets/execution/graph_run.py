@@ -31,7 +31,7 @@ def run_graph(
         run: what all batches share.
         targets: per model, the whole cells to fill where they are missing.
         listener: called from this thread only.
-        batches_at_once: the limit of the process.
+        batches_at_once: how many batches may be in flight, over all runs and processes.
 
     Returns:
         Per model, every event.

@@ -1,31 +1,100 @@
-"""Open a batch, waiting a while for cells that another run holds."""
+"""Open a batch, waiting for cells that another run holds, and for a slot.
+
+A batch that waits holds nothing: no claim, no lock, no slot. Those that it waits for never wait for a
+slot themselves, so that waiting comes to an end when theirs does.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    sleep_using_event,
+    stop_when_event_set,
+    wait_random,
+)
 
+from backfill_assets.execution.events import Delayed
 from backfill_assets.state.claims import CellsClaimedError
+from backfill_assets.state.limits import NoSlotError
 
 if TYPE_CHECKING:
+    import threading
+    from collections.abc import Generator
+
+    from tenacity import RetryCallState
+
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.snapshots.batch import BatchRequest, OpenBatch
 
+SHORTEST, LONGEST = 0.5, 1.5
+"""Between these many seconds lies the time until a batch looks again; by chance, so that those who
+wait for one slot don't all look at once."""
 
-def open_when_free(run: RunContext, request: BatchRequest) -> OpenBatch:
-    """Claim the cells and pin the inputs; cells of a killed run come free after its lease.
+
+def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed, None, OpenBatch]:
+    """Claim the cells and pin the inputs, and tell what is waited for, each thing once.
+
+    Cells and slots of a killed run come free after its lease. A slot is waited for as long as live
+    batches hold it.
 
     Raises:
         CellsClaimedError: a live run holds them for longer than a lease; it says which.
         CellsReadyError: another run has filled them meanwhile.
+        PlanHeldError: its plan is paused or stopped.
         UpstreamNotReadyError: something that the batch reads is not ready at its pin.
         VersionMovedError: the environment points at another version by now.
+        NoSlotError: the run was interrupted while it waited.
     """
     patience = Retrying(
-        retry=retry_if_exception_type(CellsClaimedError),
-        wait=wait_fixed(1.0),
-        stop=stop_after_delay(run.store.lease_seconds * 1.5),
+        retry=retry_if_exception_type((CellsClaimedError, NoSlotError)),
+        wait=wait_random(SHORTEST, LONGEST),
+        stop=_Patience(run.store.lease_seconds * 1.5, run.interrupted),
+        sleep=sleep_using_event(run.interrupted),
         reraise=True,
     )
-    return patience(run.store.open_batch, request)
+    told = ""
+    for attempt in patience:
+        with attempt:
+            return run.store.open_batch(request)
+        why = _waited_for(attempt.retry_state)
+        if why != told:
+            told = why
+            yield Delayed(request.model, request.interval, why)
+    raise AssertionError  # tenacity raises before it runs out of attempts
+
+
+@dataclass
+class _Patience:
+    """Ends the wait for claimed cells after a while; that for a slot when the run is interrupted."""
+
+    seconds: float
+    interrupted: threading.Event
+    claimed_since: float | None = field(default=None, init=False)
+
+    def __call__(self, state: RetryCallState) -> bool:
+        if stop_when_event_set(self.interrupted)(state):
+            return True
+        if not isinstance(_error(state), CellsClaimedError):
+            self.claimed_since = None
+            return False
+        self.claimed_since = self.claimed_since or monotonic()
+        return monotonic() - self.claimed_since >= self.seconds
+
+
+def _waited_for(state: RetryCallState) -> str:
+    """Say what a batch waits for, the same words as long as it is the same thing."""
+    error = _error(state)
+    if isinstance(error, NoSlotError):
+        return error.words
+    if isinstance(error, CellsClaimedError):
+        return f"cells that run {error.run_id} is building (batch {error.batch_id})"
+    return str(error)
+
+
+def _error(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None

@@ -33,7 +33,7 @@ class Means(TypedDict):
         run_id: of this run or process.
         who: the person or run that asks for it.
         listener: called with each thing that happens to cells, from one thread only.
-        batches_at_once: the limit of the process.
+        batches_at_once: how many batches may be in flight, over all runs and processes.
         code: gives the fingerprints of the declarations as they are on disk at this moment.
         why: the reason, in words.
     """

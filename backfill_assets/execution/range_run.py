@@ -21,6 +21,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.batching import batches
 from backfill_assets.planning.needs_work import Work, needs_work
 from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets.snapshots.slots import ALL, model_scope
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -46,17 +47,18 @@ def run_range(
         name: the model.
         target: whole cells of it.
         listener: called from this thread only, in order.
-        batches_at_once: the limit of the process, over the model's own `batch_concurrency`.
+        batches_at_once: how many batches may be in flight altogether, over all runs and processes,
+            unless somebody has set another limit; the model's own is `batch_concurrency`.
 
     Returns:
         Every event, in order.
     """
     told: list[Event] = []
-    model = run.graph.model(name)
+    model, run = run.graph.model(name), replace(run, overall=batches_at_once)
     # Closed before the heart stops beating: a batch in flight needs its claims to the end.
     with (
         beating(run.store, run.run_id),
-        closing(_filled(run, model, target, batches_at_once)) as all_,
+        closing(_filled(run, model, target)) as all_,
     ):
         for event in all_:
             told.append(event)
@@ -64,9 +66,7 @@ def run_range(
     return tuple(told)
 
 
-def _filled(
-    run: RunContext, model: Model, target: IntervalSet, batches_at_once: int
-) -> Generator[Event]:
+def _filled(run: RunContext, model: Model, target: IntervalSet) -> Generator[Event]:
     owner = run.store.owner(run.pointer(model).version)
     if owner not in (None, run.environment.name):
         yield from _followed(run, model, target, owner)
@@ -89,9 +89,17 @@ def _filled(
     for event, cells in _held_up(run, model, work, todo):
         yield event
         todo -= cells
-    at_once = 1 if model.in_order else min(model.batch_concurrency, batches_at_once)
     reasons = {run.fills: todo - again - refresh, RERUN: todo & again, REFRESH: todo & refresh}
-    yield from run_pieces(run, model, _pieces(model, reasons), at_once)
+    yield from run_pieces(run, model, _pieces(model, reasons), at_once(run, model))
+
+
+def at_once(run: RunContext, model: Model) -> int:
+    """Say for how many batches of a model a run needs threads; each still waits for its slot."""
+    if model.in_order:
+        return 1
+    known = run.store.limits()
+    own = known.get(model_scope(model.name), model.batch_concurrency)
+    return min(own, known.get(ALL, run.overall or own))
 
 
 def _followed(run: RunContext, model: Model, target: IntervalSet, owner: str) -> Iterator[Event]:

@@ -10,6 +10,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read
 from backfill_assets.snapshots.batch import GAP, BatchRequest
 from backfill_assets.snapshots.ready import InputPin
+from backfill_assets.snapshots.slots import Slots
 from backfill_assets.warehouse.tables import head
 
 RERUN = "rerun"
@@ -54,6 +55,7 @@ def batch_request(
         plan_id=run.plan_id,
         reason=reason,
         attempt=attempt,
+        slots=Slots(model.batch_concurrency, run.overall),
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,9 @@ class RunContext:
         fills: the reason that batches of gaps give.
         frozen: the code that the run's plan was made for, and a look at what is there now; None
             where no plan is served.
+        overall: how many batches may be in flight over all runs and processes; None for any number.
         rows_from: where a batch's rows come from; None: from the model's own query.
+        interrupted: set when the run is to end: what waits for a slot gives up.
     """
 
     store: Store
@@ -69,7 +72,9 @@ class RunContext:
     published: Published = Published.KEPT
     fills: str = GAP
     frozen: FrozenCode | None = None
+    overall: int | None = None
     rows_from: RowsFrom | None = None
+    interrupted: threading.Event = field(default_factory=threading.Event)
 
     @property
     def rebuilds(self) -> bool:

@@ -14,6 +14,7 @@ import dagster as dg
 from backfill_assets.execution.by_hand import Rebuilt
 from backfill_assets.execution.events import (
     Committed,
+    Delayed,
     Event,
     Failed,
     NeedsPlan,
@@ -64,6 +65,8 @@ class Reporter:
             case Started():
                 cells = self._named(event.interval)
                 self.context.log.info("batch %s: %s started", event.batch_id, cells)
+            case Delayed():
+                self.context.log.info("%s waits for %s", self._named(event.interval), event.why)
             case Committed():
                 self._committed(event)
             case Skipped():

@@ -36,6 +36,7 @@ class NoSlotError(BackfillAssetsError):
 
     def __init__(self, scope: str, limit: int, holders: Sequence[InFlightBatch]) -> None:
         self.scope, self.limit, self.holders = scope, limit, tuple(holders)
+        self.words = f"a slot of {scope_words(scope)}, where the limit is {limit}"
         shown = ", ".join(
             f"{one.batch_id} of {one.model} (run {one.run_id})" for one in self.holders[:_SHOWN]
         )

@@ -23,6 +23,7 @@ class PlanHeldError(BackfillAssetsError):
 
     def __init__(self, plan_id: str, control: Control) -> None:
         self.plan_id, self.control = plan_id, control
+        self.words = f"plan {plan_id}, which is {control.words}"
         super().__init__(
             f"plan {plan_id} is {control.words}; expected one that goes on. What is built stays; "
             f"`backfill resume {plan_id}` lets it go on, `backfill abandon {plan_id}` gives it up"
