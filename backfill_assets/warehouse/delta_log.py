@@ -76,6 +76,23 @@ def head(path: str) -> int:
     return versions[-1]
 
 
+def commits_there(path: str) -> frozenset[int]:
+    """Name the commits whose own files are still there: cleaning a log up takes old ones away."""
+    return frozenset(int(m[1]) for name in _log_names(path) if (m := _COMMIT.fullmatch(name)))
+
+
+def born_as(path: str) -> str:
+    """Give the id that Delta gave a table with its first commit; empty where that is gone.
+
+    Raises:
+        CorruptTableError: the first commit is not what Delta writes.
+    """
+    if not is_table(path):
+        return ""
+    described = (one["metaData"] for one in actions_of(path, 0) if "metaData" in one)
+    return str(next(described, {}).get("id", ""))
+
+
 def is_table(path: str) -> bool:
     """Tell whether a table's first commit is there; what follows may be cut off."""
     return f"{0:020d}.json" in _log_names(path)

@@ -1,0 +1,292 @@
+"""Look at sources before anything is built or planned: which of their cells changed since the last look.
+
+    head and id of the table -> the log's commits since -> where they can't tell, the rows themselves
+    -> one transaction: stamps of the cells that changed, and the head that batches read from now on
+
+The first look takes what it finds as it is. But what cells that are ready have read may be older:
+each stretch between two of their pins is looked at, so that no late data of before is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.run_context import source_path
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.observation import (
+    BASELINE,
+    ChangedCells,
+    Observation,
+    ObservedSource,
+    SourceCell,
+)
+from backfill_assets.warehouse.source_changes import (
+    RecreatedSourceError,
+    life_of,
+    present,
+    table_id,
+    touched,
+)
+from backfill_assets.warehouse.source_content import content_by_cell, rows_by_cell
+from backfill_assets.warehouse.spark_errors import PinGoneError
+from backfill_assets.warehouse.tables import CorruptTableError, head
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.source import Source
+    from backfill_assets.state.store import Store
+
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at one source came to.
+
+    Attributes:
+        source: its name.
+        changed: its cells that got, lost or changed rows since the last look.
+        head: the delta_version up to which every change is known now; None for none.
+        note: what somebody should know: a table made anew, commits that could not be judged.
+        judged: False where rows would have to be looked at, and nobody may start Spark.
+    """
+
+    source: str
+    changed: IntervalSet = field(default_factory=IntervalSet.empty)
+    head: int | None = None
+    note: str = ""
+    judged: bool = True
+
+
+def sources_of(run: RunContext, models: Iterable[str]) -> tuple[Source, ...]:
+    """Name the observed sources that some models read, each once."""
+    names = dict.fromkeys(
+        upstream.name for model in models for upstream in run.graph.model(model).reads
+    )
+    found = (run.graph.sources[name] for name in names if name in run.graph.sources)
+    return tuple(source for source in found if source.observed)
+
+
+def observe(run: RunContext, models: Iterable[str]) -> tuple[Looked, ...]:
+    """Look at the sources that some models read, before these are built.
+
+    A source that can't be looked at keeps nobody from going on: its note says why.
+    """
+    return observe_sources(run.store, sources_of(run, models), run.data_root, run.spark)
+
+
+def observe_sources(
+    store: Store, sources: Iterable[Source], data_root: str, spark: Callable[[], Any] | None
+) -> tuple[Looked, ...]:
+    """Look at sources.
+
+    Args:
+        store: the state.
+        sources: which; those that can't be observed are left out.
+        data_root: folder or URI under which tables lie.
+        spark: gives the session, started only where rows must be looked at; None: never.
+
+    Returns:
+        What was found, of each source that has moved or that something must be said of.
+    """
+    looks = (
+        _Look(store, source, source_path(data_root, source.path), spark)
+        for source in sources
+        if source.observed
+    )
+    return tuple(found for look in looks if (found := look.taken()) is not None)
+
+
+class _UnjudgedError(Exception):
+    """Only rows can tell what changed, and nobody may start Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at one source."""
+
+    store: Store
+    source: Source
+    path: str
+    spark: Callable[[], Any] | None
+
+    def taken(self) -> Looked | None:
+        """Look, and write what was found; None where nothing has moved."""
+        try:
+            return self._taken()
+        except _UnjudgedError:
+            return self._unjudged()
+        except BackfillAssetsError as error:
+            note = f"source '{self.source.name}' was not looked at: {error}"
+            return Looked(self.source.name, note=note, judged=False)
+
+    def _taken(self) -> Looked | None:
+        for _ in range(_TRIES):
+            known = self.store.observed().get(self.source.name)
+            found = self._found()
+            if found is None or (known is not None and replace(known, observed_at=None) == found):
+                return None
+            seen, note = self._seen(known, found)
+            if self.store.observe(seen):
+                changed = IntervalSet.of(
+                    one.cell
+                    for change in seen.changes
+                    if change.changed_at != BASELINE
+                    for one in change.cells
+                )
+                return Looked(self.source.name, changed, found.head, note)
+        return None  # others look at it all the time
+
+    def _found(self) -> ObservedSource | None:
+        now = head(self.path)
+        if now < 0:
+            return None
+        return ObservedSource(
+            self.source.name, self.path, table_id(self.path), _declared(self.source), now
+        )
+
+    def _seen(self, known: ObservedSource | None, found: ObservedSource) -> tuple[Observation, str]:
+        if known is None or known.declared != found.declared:
+            return self._first(known, found), ""
+        if because := _made_anew(known, found):
+            error = RecreatedSourceError(self.source.name, self.path, because)
+            return self._anew(known, found), str(error)
+        return self._moved(known, found), ""
+
+    def _unjudged(self) -> Looked | None:
+        known = self.store.observed().get(self.source.name)
+        if known is None:
+            return None  # the first run looks at it
+        since = f"since its delta_version {known.head}"
+        note = (
+            f"source '{self.source.name}' has commits {since} that its log's statistics can't judge; "
+            "the next run, or its observation in Dagster, looks at the rows"
+        )
+        return Looked(self.source.name, head=known.head, note=note, judged=False)
+
+    # The three ways to look
+
+    def _first(self, known: ObservedSource | None, found: ObservedSource) -> Observation:
+        """Take what is there; what ready cells have read of before is looked at stretch by stretch."""
+        there = self._present(found.head)
+        stamps: dict[Interval, tuple[SourceCell, int]] = {}
+        pins = [
+            pin
+            for pin in self.store.source_pins(self.source.name, self.path)
+            if pin.delta_version <= found.head
+        ]
+        ends = [pin.delta_version for pin in pins[1:]] + [found.head] * bool(pins)
+        last = 0
+        for pin, until in zip(pins, ends, strict=True):
+            last = max(last, pin.last)
+            changed, _ = self._between(pin.delta_version, until, there)
+            stamps |= {cell: (there.get(cell, SourceCell(cell, 0)), last + 1) for cell in changed}
+        baseline = tuple(one for cell, one in there.items() if cell not in stamps)
+        changes = [ChangedCells(baseline, BASELINE)]
+        for at in sorted({at for _, at in stamps.values()}):
+            cells = tuple(one for one, stamp in stamps.values() if stamp == at)
+            changes.append(ChangedCells(cells, at))
+        return Observation(found, known, tuple(changes), anew=True)
+
+    def _moved(self, known: ObservedSource, found: ObservedSource) -> Observation:
+        """Look at what came since the last look."""
+        stored = self.store.source_cells(self.source.name, life_of(self.source))
+        changed, same = self._between(known.head, found.head, stored)
+        return Observation(found, known, (ChangedCells(tuple(changed.values())),), same)
+
+    def _anew(self, known: ObservedSource, found: ObservedSource) -> Observation:
+        """Compare every cell of a table that was made anew with what is known of the old one."""
+        everything = life_of(self.source)
+        stored = self.store.source_cells(self.source.name, everything)
+        (now,) = content_by_cell(self._session(), self.path, self.source, (found.head,), everything)
+        changed, same = _against_known(stored, now, everything)
+        return Observation(found, known, (ChangedCells(tuple(changed.values())),), same)
+
+    # What they have in common
+
+    def _present(self, at: int) -> dict[Interval, SourceCell]:
+        """Count the rows of every cell at one delta_version."""
+        found = present(self.path, self.source, at)
+        cells = {cell: SourceCell(cell, rows) for cell, rows in found.changed.items() if rows}
+        if found.unsure:
+            cells |= rows_by_cell(self._session(), self.path, self.source, at, found.unsure)
+        return cells
+
+    def _between(
+        self, since: int, until: int, stored: Mapping[Interval, SourceCell]
+    ) -> tuple[dict[Interval, SourceCell], tuple[SourceCell, ...]]:
+        """Give the cells that changed between two delta_versions, and those read that did not."""
+        if since == until:
+            return {}, ()
+        log = touched(self.path, self.source, since, until)
+        changed = {
+            cell: SourceCell(cell, max(_rows(stored, cell) + more, 0))
+            for cell, more in log.changed.items()
+        }
+        if not log.unsure:
+            return changed, ()
+        looked, same = self._compared(since, until, stored, log.unsure)
+        return {**changed, **looked}, same
+
+    def _compared(
+        self, since: int, until: int, stored: Mapping[Interval, SourceCell], cells: IntervalSet
+    ) -> tuple[dict[Interval, SourceCell], tuple[SourceCell, ...]]:
+        session = self._session()
+        try:
+            both = content_by_cell(session, self.path, self.source, (since, until), cells)
+        except (PinGoneError, CorruptTableError):  # vacuumed: what it was, nobody can say
+            (now,) = content_by_cell(session, self.path, self.source, (until,), cells)
+            return _against_known(stored, now, cells)
+        before, now = both
+        changed = {
+            cell: now.get(cell, SourceCell(cell, 0))
+            for cell in before.keys() | now.keys()
+            if before.get(cell) != now.get(cell)
+        }
+        return changed, tuple(one for cell, one in now.items() if cell not in changed)
+
+    def _session(self) -> Any:  # noqa: ANN401 - a Spark session
+        if self.spark is None:
+            raise _UnjudgedError
+        return self.spark()
+
+
+def _against_known(
+    stored: Mapping[Interval, SourceCell], now: Mapping[Interval, SourceCell], cells: IntervalSet
+) -> tuple[dict[Interval, SourceCell], tuple[SourceCell, ...]]:
+    """Let every cell count as changed whose rows are not known to be the same."""
+    same = {
+        cell: one
+        for cell, one in now.items()
+        if cell in stored and stored[cell].content == one.content
+    }
+    emptied = [cell for cell in stored if cell in cells and cell not in now and stored[cell].rows]
+    changed = {cell: one for cell, one in now.items() if cell not in same}
+    return {**changed, **{cell: SourceCell(cell, 0) for cell in emptied}}, tuple(same.values())
+
+
+def _rows(stored: Mapping[Interval, SourceCell], cell: Interval) -> int:
+    return stored[cell].rows if cell in stored else 0
+
+
+def _declared(source: Source) -> str:
+    """Write what the source's cells are cut by: another grid means other cells."""
+    cadence = source.cadence
+    life = "..".join("" if at is None else at.isoformat() for at in (cadence.start, cadence.end))
+    return f"{cadence.unit.name} {cadence.tz} {life} {source.time_column or ''}"
+
+
+def _made_anew(known: ObservedSource, found: ObservedSource) -> str:
+    """Say why a table is another one than was looked at; empty where it is the same."""
+    if known.path != found.path:
+        return f"it lay at {known.path}"
+    if known.table_id and found.table_id and known.table_id != found.table_id:
+        return f"its id was {known.table_id} and is {found.table_id}"
+    if found.head < known.head:
+        return f"its head went back from delta_version {known.head} to {found.head}"
+    return ""

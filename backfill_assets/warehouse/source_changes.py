@@ -1,0 +1,203 @@
+"""Which cells of a source a stretch of its Delta log concerns: read from the log alone, no Spark.
+
+Files that came or went with `dataChange` say by their partition, or by the statistics of the event
+time, which cells their rows belong to. Where one file lies in one cell and nothing was taken away,
+that is the answer. Else it is a hull, whose rows must be looked at: `source_content` does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.warehouse.delta_log import (
+    ABSENT,
+    actions_of,
+    born_as,
+    commits_there,
+)
+from backfill_assets.warehouse.file_spans import (
+    File,
+    added_files,
+    logged_file,
+    logged_type,
+    rows_at,
+    rows_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.models.source import Source
+
+
+class RecreatedSourceError(BackfillAssetsError):
+    """A source's table is another one than was looked at last."""
+
+    def __init__(self, source: str, path: str, found: str) -> None:
+        self.source, self.path = source, path
+        super().__init__(
+            f"the table of source '{source}' at {path} was made anew: {found}. Every cell whose rows "
+            "can't be shown to be the same counts as changed"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What a stretch of a log concerns.
+
+    Attributes:
+        changed: cells that got or lost rows for certain, and how many more they hold now.
+        unsure: cells that may have changed: only their rows can tell.
+    """
+
+    changed: Mapping[Interval, int] = field(default_factory=dict[Interval, int])
+    unsure: IntervalSet = field(default_factory=IntervalSet.empty)
+
+
+def life_of(source: Source) -> IntervalSet:
+    """Give every instant that the source's cells may lie in; of one that is not cut, its only cell."""
+    if not is_cut(source):
+        return IntervalSet.of([WHOLE_CELL])
+    cadence = source.cadence
+    start = cadence.start or cadence.ceil(WHOLE_CELL.start)
+    return IntervalSet.of([Interval(start, cadence.end or WHOLE_CELL.end)])
+
+
+def is_cut(source: Source) -> bool:
+    """Whether the source's rows belong to cells: else it is one, and any change concerns it."""
+    return source.time_column is not None and source.cadence.unit is not Unit.WHOLE
+
+
+def table_id(path: str) -> str:
+    """Give Delta's id that a table was born with; empty where its first commit is cleaned away."""
+    return born_as(path)
+
+
+def touched(path: str, source: Source, since: int, until: int) -> Touched:
+    """Tell which cells the commits after `since`, up to `until`, concern.
+
+    Where these commits can't be read any more, every cell is unsure.
+
+    Args:
+        path: of the table.
+        source: whose cells they are.
+        since: a delta_version, excluded; -1 for the whole history.
+        until: a delta_version, included.
+    """
+    if not commits_there(path) >= {*range(since + 1, until + 1)}:
+        return Touched(unsure=life_of(source))
+    actions = [one for at in range(since + 1, until + 1) for one in actions_of(path, at)]
+    if any("metaData" in one for one in actions) and since > ABSENT:
+        before, after = (_declared_types(path, source, at) for at in (since, until))
+        if any(before[name] not in (None, after[name]) for name in before):
+            return Touched(unsure=life_of(source))
+    came = [one["add"] for one in actions if "add" in one]
+    went = [one["remove"] for one in actions if "remove" in one]
+    came, went = ([one for one in files if one.get("dataChange", True)] for files in (came, went))
+    if not is_cut(source):
+        return _whole([*map(rows_of, came)], [*map(rows_of, went)])
+    read = _reader(path, source, until)
+    gone = list(_removed(path, source, since, went, came, read))
+    return _sorted(source, [*map(read, came)], gone)
+
+
+def present(path: str, source: Source, delta_version: int) -> Touched:
+    """Tell which cells held rows at one delta_version: `changed` counts them, `unsure` may."""
+    if is_cut(source):
+        column, cadence = str(source.time_column), source.cadence
+        files = added_files(path, delta_version, column, cadence)
+        return _sorted(source, [file for _, file in files], [])
+    rows = rows_at(path, delta_version)
+    if rows is None:
+        return Touched(unsure=life_of(source))
+    return Touched({WHOLE_CELL: rows} if rows else {})
+
+
+def _whole(came: list[int | None], went: list[int | None]) -> Touched:
+    """Tell of a source that is one cell; files that replace others may hold the same rows."""
+    if not came and not went:
+        return Touched()
+    known = [rows for rows in (*came, *went) if rows is not None]
+    more = sum(known[: len(came)]) - sum(known[len(came) :])
+    if len(known) < len(came) + len(went) or (came and went and not more):
+        return Touched(unsure=IntervalSet.of([WHOLE_CELL]))
+    return Touched({WHOLE_CELL: more} if more else {})
+
+
+def _declared_types(path: str, source: Source, delta_version: int) -> dict[str, str | None]:
+    """Read the types of the declared columns; None for one that is not there."""
+    from backfill_assets.warehouse.tables import delta_schema  # noqa: PLC0415 - it imports this log
+
+    found = dict(delta_schema(path, delta_version))
+    return {column.name: found.get(column.name) for column in source.schema}
+
+
+def _reader(path: str, source: Source, until: int) -> Callable[[Mapping[str, Any]], File]:
+    column = str(source.time_column)
+    name, dtype = logged_type(path, until, column)
+    return partial(logged_file, column=name, dtype=dtype, cadence=source.cadence)
+
+
+def _removed(
+    path: str,
+    source: Source,
+    since: int,
+    went: list[Mapping[str, Any]],
+    came: list[Mapping[str, Any]],
+    read: Callable[[Mapping[str, Any]], File],
+) -> Iterator[File]:
+    """Read removed files; where their entry says too little, as they stood in the log before."""
+    added = {one["path"]: one for one in came}
+    before: dict[str, File] | None = None
+    for one in went:
+        found = read(one)
+        if found.cells(source.cadence) is None and one["path"] in added:
+            found = read(added[one["path"]])
+        if found.cells(source.cadence) is None and since > ABSENT:
+            if before is None:
+                column = str(source.time_column)
+                before = dict(added_files(path, since, column, source.cadence))
+            found = before.get(unquote(one["path"]), found)
+        yield found
+
+
+def _sorted(source: Source, came: list[File], went: list[File]) -> Touched:
+    """Tell the cells that certainly changed from those whose rows must be looked at."""
+    cadence, life = source.cadence, life_of(source)
+    more: Counter[Interval] = Counter()
+    ways: dict[Interval, set[int]] = {}
+    unsure: list[IntervalSet] = []
+    for way, file in (*((1, one) for one in came), *((-1, one) for one in went)):
+        cells = file.cells(cadence)
+        inside = life if cells is None else cells & life
+        only = _only(cadence, inside)
+        if only is None or cells is None or file.rows is None:
+            unsure.append(inside)
+            continue
+        more[only] += way * file.rows
+        ways.setdefault(only, set()).add(way)
+    # As many rows as before, some of them written anew: only a look at them can tell.
+    unsure.append(
+        IntervalSet.of(cell for cell, found in ways.items() if found == _BOTH and not more[cell])
+    )
+    open_ = IntervalSet.union_all(unsure)
+    return Touched({cell: rows for cell, rows in more.items() if rows and cell not in open_}, open_)
+
+
+_BOTH = {1, -1}
+
+
+def _only(cadence: Cadence, cells: IntervalSet) -> Interval | None:
+    """Give the cell that these are, if they are one."""
+    hull = cells.hull()
+    return hull if hull is not None and cadence.next(hull.start) == hull.end else None

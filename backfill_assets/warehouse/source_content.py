@@ -1,0 +1,116 @@
+"""What the rows of a source come down to, cell by cell: for cells that the log can't judge."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.snapshots.observation import SourceCell
+from backfill_assets.warehouse.cells import (
+    cell_expression,
+    cell_of_number,
+    number_expression,
+    time_predicate,
+)
+from backfill_assets.warehouse.checksum import joined, key_hash, sums
+from backfill_assets.warehouse.source_changes import is_cut
+from backfill_assets.warehouse.spark_errors import explaining
+from backfill_assets.warehouse.tables import snapshot_df
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.source import Source
+
+
+def rows_by_cell(
+    spark: SparkSession, path: str, source: Source, delta_version: int, cells: IntervalSet
+) -> dict[Interval, SourceCell]:
+    """Count the rows of these cells; a cell without any is left out.
+
+    Raises:
+        PinGoneError: that delta_version can't be read any more.
+        CorruptTableError: its files, or the log, are damaged or gone.
+        UnusableTimeColumnError: the event time can't say which cell a row belongs to.
+    """
+    rows = _rows(spark, path, source, delta_version, cells)
+    with explaining(path):
+        found = rows.groupBy("_cell").count().collect()
+    return {
+        cell: SourceCell(cell, row["count"])
+        for row in found
+        for cell in (_cell(source, row["_cell"]),)
+    }
+
+
+def content_by_cell(
+    spark: SparkSession, path: str, source: Source, versions: tuple[int, ...], cells: IntervalSet
+) -> tuple[dict[Interval, SourceCell], ...]:
+    """Tell what these cells hold at each of some delta_versions, in one aggregation.
+
+    A declared column that was not there yet counts as NULL, as the rows of before have it now.
+
+    Raises:
+        PinGoneError: one of them can't be read any more.
+        CorruptTableError: files, or the log, are damaged or gone.
+        UnusableTimeColumnError: the event time can't say which cell a row belongs to.
+    """
+    parts = [
+        _contents(_rows(spark, path, source, at, cells), source, number)
+        for number, at in enumerate(versions)
+    ]
+    with explaining(path):
+        collected = reduce(lambda one, other: one.unionByName(other), parts).collect()
+    found: tuple[dict[Interval, SourceCell], ...] = tuple({} for _ in versions)
+    said = _declared(source)
+    for row in collected:
+        cell, total = _cell(source, row["_cell"]), joined(int(row["high"]), int(row["low"]))
+        found[row["at"]][cell] = SourceCell(cell, row["rows"], f"{said}:{row['rows']}:{total}")
+    return found
+
+
+def _rows(
+    spark: SparkSession, path: str, source: Source, delta_version: int, cells: IntervalSet
+) -> DataFrame:
+    """Read the declared columns of the cells' rows, with the number of each one's cell."""
+    frame = snapshot_df(spark, path, delta_version)
+    known = set(frame.columns)
+    declared = [
+        F.col(f"`{one.name}`") if one.name in known else F.lit(None).cast(one.dtype).alias(one.name)
+        for one in source.schema
+    ]
+    if not is_cut(source):
+        return frame.select(*declared, F.lit(0).cast("bigint").alias("_cell"))
+    time, cadence = str(source.time_column), source.cadence
+    dtype = dict(frame.dtypes).get(time, "missing")
+    number = number_expression(cadence, cell_expression(time, dtype, cadence))
+    inside = frame.where(time_predicate(time, dtype, cadence, cells))
+    return inside.select(*declared, F.expr(number).alias("_cell"))
+
+
+def _contents(rows: DataFrame, source: Source, number: int) -> DataFrame:
+    hashed = rows.withColumn(
+        "_row", F.expr(key_hash([one.name for one in source.schema], rows.schema))
+    )
+    high, low = sums("_row")
+    return (
+        hashed.groupBy("_cell")
+        .agg(F.count(F.lit(1)).alias("rows"), F.expr(high).alias("high"), F.expr(low).alias("low"))
+        .withColumn("at", F.lit(number))
+    )
+
+
+def _cell(source: Source, number: int) -> Interval:
+    return cell_of_number(source.cadence, number) if is_cut(source) else WHOLE_CELL
+
+
+def _declared(source: Source) -> str:
+    """Name what was added up: sums over other columns can't be compared."""
+    text = "|".join(f"{one.name} {one.dtype}" for one in source.schema)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

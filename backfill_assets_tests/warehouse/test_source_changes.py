@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from backfill_assets.intervals.cadence import Daily, Hourly, Monthly, Whole
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.column import Column
+from backfill_assets.models.source import Source, TimeColumns
+from backfill_assets.warehouse.source_changes import life_of, present, table_id, touched
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.warehouse.source_changes import Touched
+
+DAYS = Daily(start="2024-01-01")
+
+
+def raw(cadence: Cadence = DAYS, dtype: str = "date", event: str | None = "at") -> Source:
+    return Source(
+        name="raw.events",
+        path="events",
+        cadence=cadence,
+        times=TimeColumns(event=event),
+        columns=(Column("at", dtype), Column("n", "bigint")),
+    )
+
+
+def land(path: Path, *times: Any, n: int = 1, **how: Any) -> int:  # noqa: ANN401
+    """Append rows as one commit, and give its delta_version."""
+    dtype = how.pop(
+        "dtype", pa.date32() if not isinstance(times[0], datetime) else pa.timestamp("us", "UTC")
+    )
+    rows = pa.table({"at": pa.array(times, dtype), "n": pa.array([n] * len(times), pa.int64())})
+    write_deltalake(str(path), rows, mode="append", **how)
+    return DeltaTable(str(path)).version()
+
+
+def on(day: int) -> date:
+    return date(2024, 1, day)
+
+
+def at(day: int, hour: int = 0, minute: int = 0) -> datetime:
+    return datetime(2024, 1, day, hour, minute, tzinfo=UTC)
+
+
+def changed(found: Touched, source: Source) -> dict[str, int]:
+    return {
+        ranges_text(source.cadence, IntervalSet.of([cell])): rows
+        for cell, rows in sorted(found.changed.items(), key=lambda one: one[0].start)
+    }
+
+
+def test_a_file_inside_one_cell_has_changed_it_by_its_rows(tmp_path: Path):
+    source = raw()
+    land(tmp_path, on(1))
+    head = land(tmp_path, on(3), on(3))
+    found = touched(str(tmp_path), source, 0, head)
+    assert (changed(found, source), found.unsure) == ({"2024-01-03": 2}, IntervalSet.empty())
+
+
+def test_a_file_over_several_cells_leaves_open_which_of_them_changed(tmp_path: Path):
+    land(tmp_path, on(1))
+    head = land(tmp_path, on(2), on(5))
+    found = touched(str(tmp_path), raw(), 0, head)
+    assert not found.changed
+    assert ranges_text(DAYS, found.unsure) == "2024-01-02..2024-01-05 (4)"
+
+
+def test_partitions_say_it_without_statistics(tmp_path: Path):
+    land(tmp_path, on(1), partition_by=["at"])
+    head = land(tmp_path, on(2), on(5), on(5), partition_by=["at"])
+    found = touched(str(tmp_path), raw(), 0, head)
+    assert changed(found, raw()) == {"2024-01-02": 1, "2024-01-05": 2}
+
+
+def test_a_compaction_touches_nothing(tmp_path: Path):
+    land(tmp_path, on(1))
+    since = land(tmp_path, on(4))
+    DeltaTable(str(tmp_path)).optimize.compact()
+    head = DeltaTable(str(tmp_path)).version()
+    assert head > since
+    found = touched(str(tmp_path), raw(), since, head)
+    assert (found.changed, found.unsure) == ({}, IntervalSet.empty())
+
+
+def test_late_rows_that_were_compacted_since_are_found_all_the_same(tmp_path: Path):
+    since = land(tmp_path, on(1))
+    land(tmp_path, on(4))
+    DeltaTable(str(tmp_path)).optimize.compact()
+    found = touched(str(tmp_path), raw(), since, DeltaTable(str(tmp_path)).version())
+    assert changed(found, raw()) == {"2024-01-04": 1}
+
+
+def test_a_delete_of_a_whole_file_takes_its_cells_rows_away(tmp_path: Path):
+    land(tmp_path, on(1))
+    since = land(tmp_path, on(2), on(2))
+    DeltaTable(str(tmp_path)).delete("at = '2024-01-02'")
+    found = touched(str(tmp_path), raw(), since, since + 1)
+    assert changed(found, raw()) == {"2024-01-02": -2}
+
+
+def test_an_update_that_keeps_the_number_of_rows_must_be_looked_at(tmp_path: Path):
+    since = land(tmp_path, on(1))
+    since = land(tmp_path, on(2), on(2))
+    DeltaTable(str(tmp_path)).update({"n": "7"}, predicate="at = '2024-01-02'")
+    found = touched(str(tmp_path), raw(), since, since + 1)
+    assert (changed(found, raw()), ranges_text(DAYS, found.unsure)) == ({}, "2024-01-02")
+
+
+def test_cells_are_cut_on_the_sources_zone(tmp_path: Path):
+    berlin = raw(Daily(start="2024-01-01", tz="Europe/Berlin"), "timestamp")
+    land(tmp_path, at(3, 12))
+    head = land(tmp_path, at(4, 22, 30), at(4, 22, 59))
+    assert changed(touched(str(tmp_path), berlin, 0, head), berlin) == {"2024-01-04": 2}
+    head = land(tmp_path, at(4, 22, 59), at(4, 23, 0))
+    found = touched(str(tmp_path), berlin, head - 1, head)
+    assert ranges_text(berlin.cadence, found.unsure) == "2024-01-04..2024-01-05 (2)"
+
+
+def test_a_date_in_another_zone_is_a_local_day(tmp_path: Path):
+    source = raw(Daily(start="2024-01-01", tz="Pacific/Auckland"))
+    land(tmp_path, on(1))
+    head = land(tmp_path, on(2))
+    assert changed(touched(str(tmp_path), source, 0, head), source) == {"2024-01-02": 1}
+
+
+def test_hours_and_months_are_cut_as_declared(tmp_path: Path):
+    land(tmp_path, at(1))
+    head = land(tmp_path, at(2, 5, 1), at(2, 5, 59))
+    hours, months = (
+        raw(Hourly(start="2024-01-01"), "timestamp"),
+        raw(Monthly(start="2024-01-01"), "timestamp"),
+    )
+    assert list(touched(str(tmp_path), hours, 0, head).changed) == [Interval(at(2, 5), at(2, 6))]
+    assert changed(touched(str(tmp_path), months, 0, head), months) == {"2024-01-01": 2}
+
+
+def test_rows_without_an_event_time_belong_to_no_cell(tmp_path: Path):
+    land(tmp_path, on(1))
+    head = land(tmp_path, None, None, dtype=pa.date32())
+    found = touched(str(tmp_path), raw(), 0, head)
+    assert (found.changed, found.unsure) == ({}, IntervalSet.empty())
+    head = land(tmp_path, on(3), None)
+    assert changed(touched(str(tmp_path), raw(), head - 1, head), raw()) == {"2024-01-03": 1}
+
+
+def test_rows_before_the_sources_life_concern_nobody(tmp_path: Path):
+    land(tmp_path, on(1))
+    head = land(tmp_path, date(1, 1, 1), date(2023, 12, 31))
+    found = touched(str(tmp_path), raw(), 0, head)
+    assert (found.changed, found.unsure) == ({}, IntervalSet.empty())
+    head = land(tmp_path, date(2023, 12, 31), date(9999, 12, 31))
+    assert touched(str(tmp_path), raw(), head - 1, head).unsure == life_of(raw())
+
+
+def test_without_statistics_every_cell_may_have_changed(tmp_path: Path):
+    none = {"delta.dataSkippingNumIndexedCols": "0"}
+    land(tmp_path, on(1), configuration=none)
+    head = land(tmp_path, on(3))
+    found = touched(str(tmp_path), raw(), 0, head)
+    assert (found.changed, found.unsure) == ({}, life_of(raw()))
+    assert present(str(tmp_path), raw(), head).unsure == life_of(raw())
+
+
+def test_commits_that_are_cleaned_away_leave_everything_open(tmp_path: Path):
+    land(tmp_path, on(1))
+    land(tmp_path, on(2))
+    head = land(tmp_path, on(3))
+    DeltaTable(str(tmp_path)).create_checkpoint()
+    for number in (0, 1):
+        (tmp_path / "_delta_log" / f"{number:020d}.json").unlink()
+    assert touched(str(tmp_path), raw(), 0, head).unsure == life_of(raw())
+    assert changed(touched(str(tmp_path), raw(), 1, head), raw()) == {"2024-01-03": 1}
+    assert table_id(str(tmp_path)) == ""
+
+
+def test_a_source_that_is_not_cut_has_one_cell(tmp_path: Path):
+    for source in (raw(Whole()), raw(event=None)):
+        path = tmp_path / source.cadence.unit.name
+        since = land(path, on(1))
+        head = land(path, on(5), on(9))
+        assert list(touched(str(path), source, since, head).changed.values()) == [2]
+        assert list(present(str(path), source, head).changed.values()) == [3]
+        write_deltalake(
+            str(path), DeltaTable(str(path)).to_pyarrow_table(), mode="overwrite"
+        )  # the same rows again
+        assert touched(str(path), source, head, head + 1).unsure == life_of(source)
+
+
+def test_what_is_there_is_counted_from_the_log(tmp_path: Path):
+    land(tmp_path, on(1), on(1))
+    land(tmp_path, on(2))
+    head = land(tmp_path, on(4), on(6))
+    found = present(str(tmp_path), raw(), head)
+    assert changed(found, raw()) == {"2024-01-01": 2, "2024-01-02": 1}
+    assert ranges_text(DAYS, found.unsure) == "2024-01-04..2024-01-06 (3)"
+
+
+@pytest.mark.parametrize("dtype", ["timestamp", "timestamp_ntz"])
+def test_what_is_there_and_what_came_are_cut_alike(tmp_path: Path, dtype: str):
+    zone = Daily(start="2024-01-01", tz="Europe/Berlin")
+    source = raw(zone, dtype)
+    arrow = pa.timestamp("us", "UTC") if dtype == "timestamp" else pa.timestamp("us")
+    time = at(4, 23, 30) if dtype == "timestamp" else datetime(2024, 1, 5, 0, 30)  # noqa: DTZ001
+    head = land(tmp_path, time, dtype=arrow)
+    assert changed(present(str(tmp_path), source, head), source) == {"2024-01-05": 1}
+    assert changed(touched(str(tmp_path), source, -1, head), source) == {"2024-01-05": 1}
+
+
+def test_a_table_that_is_made_anew_has_another_id(tmp_path: Path):
+    land(tmp_path, on(1))
+    before = table_id(str(tmp_path))
+    land(tmp_path, on(2))
+    assert table_id(str(tmp_path)) == before != ""
+    shutil.rmtree(tmp_path)
+    land(tmp_path, on(1))
+    assert table_id(str(tmp_path)) != before
+
+
+def test_a_declared_column_of_another_type_leaves_everything_open(tmp_path: Path):
+    since = land(tmp_path, on(1))
+    rows = pa.table({"at": pa.array([on(1)], pa.date32()), "n": pa.array(["1"])})
+    write_deltalake(str(tmp_path), rows, mode="overwrite", schema_mode="overwrite")
+    assert touched(str(tmp_path), raw(), since, since + 1).unsure == life_of(raw())
+
+
+def test_a_new_column_that_nobody_declares_changes_nothing(tmp_path: Path):
+    since = land(tmp_path, on(1))
+    rows = pa.table({"at": pa.array([on(2)], pa.date32()), "n": [1], "more": ["x"]})
+    write_deltalake(str(tmp_path), rows, mode="append", schema_mode="merge")
+    assert changed(touched(str(tmp_path), raw(), since, since + 1), raw()) == {"2024-01-02": 1}
