@@ -1,0 +1,106 @@
+"""Off-peak: a stretch of every day, on the clocks of a zone, in which a plan may take the machines.
+
+What counts is what clocks on the wall show. Where they skip an hour the window is shorter that day,
+where they repeat one it is longer.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval import epoch_of, in_utc, instant_of
+from backfill_assets.intervals.zones import DAY, offset_at, zone_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_TEXT = re.compile(r"(\d\d):([0-5]\d)-(\d\d):([0-5]\d) (\S+)", re.ASCII)
+_HOUR, _MINUTE = 3600, 60
+
+
+class InvalidOffPeakError(BackfillAssetsError):
+    """A text names no stretch of a day."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__(
+            f"off-peak window '{text}' can't be read; expected two different times of the day and a "
+            "time zone, such as '22:00-06:00 Europe/Berlin'"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OffPeak:
+    """A stretch of every day; one that closes before it opens lies over midnight.
+
+    Attributes:
+        opens: seconds since midnight on the zone's clocks, included.
+        closes: the same, not included.
+        zone: a name of the tz database.
+    """
+
+    opens: int
+    closes: int
+    zone: str
+
+    def covers(self, instant: datetime) -> bool:
+        """Whether the window is open at an instant."""
+        return self._covers(epoch_of(in_utc(instant)))
+
+    def next_opening(self, instant: datetime) -> datetime:
+        """Give the first instant from this one on at which the window is open."""
+        at = epoch_of(in_utc(instant))
+        if self._covers(at):
+            return instant
+        then = at + (self.opens - self._clock(at)) % DAY
+        if offset_at(self.zone, then) != offset_at(self.zone, at):
+            then = self._scanned(at)
+        return instant_of(then)
+
+    def __str__(self) -> str:
+        return f"{_shown(self.opens)}-{_shown(self.closes)} {self.zone}"
+
+    def _covers(self, epoch: int) -> bool:
+        clock = self._clock(epoch)
+        if self.opens < self.closes:
+            return self.opens <= clock < self.closes
+        return clock >= self.opens or clock < self.closes
+
+    def _clock(self, epoch: int) -> int:
+        return (epoch + offset_at(self.zone, epoch)) % DAY
+
+    def _scanned(self, epoch: int) -> int:
+        """Look at every minute: clocks move between now and the opening."""
+        minute = epoch - epoch % _MINUTE
+        while not self._covers(minute) or minute < epoch:
+            minute += _MINUTE
+        return minute
+
+
+def read_off_peak(text: str) -> OffPeak:
+    """Read a window such as ``22:00-06:00 Europe/Berlin``.
+
+    Raises:
+        InvalidOffPeakError: it names no stretch of a day.
+        UnknownZoneError: there is no such time zone.
+    """
+    found = _TEXT.fullmatch(" ".join(text.split()))
+    if found is None:
+        raise InvalidOffPeakError(text)
+    hour, minute, until_hour, until_minute = map(int, found.groups()[:4])
+    opens, closes = _seconds(hour, minute), _seconds(until_hour, until_minute)
+    if opens >= DAY or closes > DAY or opens == closes % DAY:
+        raise InvalidOffPeakError(text)
+    return OffPeak(opens, closes % DAY, zone_of(found[5]).key)
+
+
+def _seconds(hour: int, minute: int) -> int:
+    return int(timedelta(hours=hour, minutes=minute).total_seconds())
+
+
+def _shown(seconds: int) -> str:
+    return f"{seconds // _HOUR:02d}:{seconds % _HOUR // _MINUTE:02d}"
