@@ -85,14 +85,10 @@ def apply_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) 
 
 def applied(op: Operation) -> Applied:
     """Apply a plan for somebody; see `apply_plan`."""
-    refuse(op)
+    begin(op)
     watch, plan = Stopwatch(), op.plan
-    if op.store.plan(plan.plan_id).status is PlanStatus.PROPOSED:
-        _owe_everywhere(op)  # before: whoever resumes a plan that is applied doesn't ask for it
-        op.store.set_plan_status(plan.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
-        op.tell("applying")
     events = _fill_gaps(op)
-    if _publishes_nothing(plan):
+    if publishes_nothing(plan):
         return _filled(op, events)
     open_workspace(op, op.environment())
     run = replace(op.workspace(), until=plan.until, fills=_fills(plan))
@@ -112,6 +108,24 @@ def applied(op: Operation) -> Applied:
         return Applied(plan.plan_id, PlanStatus.BUILT, events, audited=audited)
     refuse_failing(op, audited)
     return Applied(plan.plan_id, PlanStatus.PROMOTED, events, promoted=promote(op), audited=audited)
+
+
+def begin(op: Operation) -> None:
+    """Refuse what can't be applied, and say that the plan is at work; again changes nothing.
+
+    Raises:
+        BackfillAssetsError: as `apply_plan` says.
+    """
+    refuse(op)
+    if op.store.plan(op.plan_id).status is PlanStatus.PROPOSED:
+        _owe_everywhere(op)  # before: whoever resumes a plan that is applied doesn't ask for it
+        op.store.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
+        op.tell("applying")
+
+
+def publishes_nothing(plan: Plan) -> bool:
+    """Whether a plan only fills gaps: it needs no workspace."""
+    return not scope(plan.models) and not plan.removed
 
 
 def _owe_everywhere(op: Operation) -> None:
@@ -142,10 +156,6 @@ def _run(
     op: Operation, run: RunContext, cells: Mapping[str, IntervalSet]
 ) -> dict[str, tuple[Event, ...]]:
     return run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
-
-
-def _publishes_nothing(plan: Plan) -> bool:
-    return not scope(plan.models) and not plan.removed
 
 
 def _filled(op: Operation, events: dict[str, tuple[Event, ...]]) -> Applied:
