@@ -59,7 +59,8 @@ def lacking(op: Operation) -> dict[str, IntervalSet]:
             continue
         model = run.graph.model(one.model)
         since = model.cadence.snap_out(_published(published, one, op.plan.seen))
-        cells = (todo(work_of(run, view, one.model)) & since) - one.cells
+        left = todo(view, work_of(run, view, one.model), one.model)
+        cells = (left & since) - one.cells
         found |= {one.model: cells} if cells else {}
     return found
 

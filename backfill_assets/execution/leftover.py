@@ -47,9 +47,9 @@ def work_of(run: RunContext, view: StateView, name: str) -> Work:
     return needs_work(run.graph, view, model, now=run.until, reads=reads)
 
 
-def todo(work: Work) -> IntervalSet:
+def todo(view: StateView, work: Work, name: str) -> IntervalSet:
     """Every gap and every stale or owed cell, those that wait included."""
-    return work.gaps | work.stale_cells | work.owed
+    return work.left(view.own(name))
 
 
 def as_text(graph: Graph, cells: Mapping[str, IntervalSet]) -> dict[str, str]:

@@ -27,6 +27,9 @@ def left_to_do(
 ) -> Mapping[str, IntervalSet]:
     """Give the plan's cells that still need work, by model; nothing once it can be promoted.
 
+    A cell that the plan has built stays built when its source gets late rows: what was audited is
+    promoted, and these rows are the next late data.
+
     Args:
         plan: the plan.
         graph: the models that its workspace runs.
@@ -42,7 +45,7 @@ def left_to_do(
         known = (reads or {}).get(one.model)
         columns = known if known is not None else lineage_of(graph, model).reads
         work = needs_work(graph, workspace, model, now=now, reads=columns)
-        left = (work.gaps | work.stale_cells | work.owed) & one.cells
+        left = work.left(workspace.own(one.model)) & one.cells
         if left:
             found[one.model] = left
     return found

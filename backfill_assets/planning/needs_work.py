@@ -84,6 +84,13 @@ class Work:
         """The stale cells that read a model whose content changed since."""
         return IntervalSet.union_all(one.cells for one in self.stale if not one.late)
 
+    def left(self, built: IntervalSet) -> IntervalSet:
+        """Give what a plan still has to do, of whose cells its workspace has built these.
+
+        Late data that arrived since is no reason to build one of them again.
+        """
+        return self.gaps | self.overtaken_cells | self.owed | (self.late_cells - built)
+
     @property
     def runnable(self) -> IntervalSet:
         """The gaps whose inputs are all ready."""

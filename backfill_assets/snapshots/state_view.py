@@ -111,3 +111,8 @@ class StateView:
         """The ready intervals of a model; empty for one that has no pointer yet."""
         state = self.models.get(model)
         return IntervalSet.empty() if state is None else state.ready
+
+    def own(self, model: str) -> IntervalSet:
+        """The ready intervals that the environment's own table holds."""
+        state = self.models.get(model)
+        return IntervalSet.empty() if state is None else state.own

@@ -118,6 +118,22 @@ def source_cells(
     return {one.cell: one for one in found if one.cell in within}
 
 
+def held(
+    connection: sa.Connection, source: str, path: str, within: IntervalSet
+) -> IntervalSet | None:
+    """Read which of these cells hold rows at a source's observed head; None for one without."""
+    known = find_observed(connection, source)
+    if known is None or known.path != path:
+        return None
+    if not within:
+        return within
+    wanted = sa.select(_CELLS.starts, _CELLS.ends).where(
+        _CELLS.source == source, _CELLS.row_count > 0, reached(SOURCE_CELLS, within)
+    )
+    rows = connection.execute(wanted).all()
+    return IntervalSet.of_pairs((row.starts, row.ends) for row in rows) & within
+
+
 def pins_of(connection: sa.Connection, source: str, path: str) -> tuple[SourcePin, ...]:
     """Read at which delta_versions the cells that are ready now have read a source, in order."""
     records = READY_RECORDS.c
@@ -192,7 +208,7 @@ def _remember(connection: sa.Connection, source: str, cells: Iterable[SourceCell
         connection.execute(told.values(row_count=rows, content=content), known)
 
 
-def _runs() -> sa.Select[Any]:
+def _runs() -> sa.Select[*tuple[Any, ...]]:
     """Join touching cells that share a stamp, in the database: ten years are one row."""
     holds = sa.case((_CELLS.row_count > 0, 1), else_=0)
 

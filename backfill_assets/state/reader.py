@@ -145,6 +145,10 @@ class StateReader(PlanReader):
         """Read what is known of a source's cells."""
         return self._database.read(lambda found: observing.source_cells(found, source, within))
 
+    def source_rows(self, source: str, path: str, within: IntervalSet) -> IntervalSet | None:
+        """Read which of these cells hold rows where batches read a source; None: never looked at."""
+        return self._database.read(lambda found: observing.held(found, source, path, within))
+
     def source_pins(self, source: str, path: str) -> tuple[SourcePin, ...]:
         """Read at which delta_versions the cells that are ready now have read a source."""
         return self._database.read(lambda found: observing.pins_of(found, source, path))

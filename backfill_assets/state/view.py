@@ -132,7 +132,7 @@ def _plain_runs(
     return {model: tuple(each) for model, each in runs.items()}
 
 
-def _runs(plain: Iterable[Pointer]) -> sa.Select[Any]:
+def _runs(plain: Iterable[Pointer]) -> sa.Select[*tuple[Any, ...]]:
     """Join touching cells that share batch and stamps, in the database: ten years are one row."""
     columns = (
         POINTERS.c.model, _RECORDS.starts, _RECORDS.ends, _RECORDS.batch_id,
