@@ -1,0 +1,71 @@
+"""What `pause`, `resume` and `stop` share: say it to the state, to the plan's history and to people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.cli.operating import who_asks
+from backfill_assets.cli.output import counted, print_json, say
+from backfill_assets.cli.project import open_store
+from backfill_assets.settings import read_settings
+
+if TYPE_CHECKING:
+    from backfill_assets.snapshots.queued_plan import Control, QueuedPlan
+    from backfill_assets.snapshots.slots import InFlightBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Controlled:
+    """What became of a plan, and which of its batches are at work."""
+
+    plan: QueuedPlan
+    at_work: tuple[InFlightBatch, ...]
+
+    def tell(self, said: str, *, then: str, as_json: bool) -> None:
+        """Write it: for a program, or for a person with the next command."""
+        if as_json:
+            print_json(self._plain())
+            return
+        say(f"Next: backfill {then}")
+        queue = "" if self.plan.queued_at is None else "; it is in the queue"
+        say(f"{self.plan.plan_id}: {said}{queue}.")
+
+    @property
+    def going_on(self) -> str:
+        """Say what is at work."""
+        return f"{counted(len(self.at_work), 'batch', 'batches')} at work"
+
+    def _plain(self) -> dict[str, Any]:
+        return {
+            "plan_id": self.plan.plan_id,
+            "control": self.plan.control.value,
+            "queued_at": self.plan.queued_at,
+            "off_peak": self.plan.off_peak,
+            "at_work": [{**asdict(one), "interval": str(one.interval)} for one in self.at_work],
+        }
+
+
+def controlled(plan: str, control: Control, event: str, why: str) -> Controlled:
+    """Hold a plan, or let it go on.
+
+    Args:
+        plan: its id, or the beginning of it.
+        control: what is asked.
+        event: the word for it in the plan's history.
+        why: in words.
+
+    Raises:
+        UnknownPlanError: no plan's id begins so.
+        AmbiguousPlanError: several do.
+        PlanStatusError: its life is over.
+        PlanHeldAlreadyError: it is paused or stopped already.
+        PlanNotHeldError: it is neither, and shall go on.
+    """
+    settings = read_settings()
+    who = who_asks(settings)
+    with open_store(settings) as store:
+        found = store.control_plan(plan, control, who)
+        store.tell(found.plan_id, event, who=who, why=why)
+        at_work = tuple(one for one in store.in_flight() if one.plan_id == found.plan_id)
+    return Controlled(found, at_work)

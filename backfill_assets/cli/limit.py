@@ -1,0 +1,156 @@
+"""`backfill limit`: how many batches may be at work at once, changed while they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backfill_assets.cli.operating import who_asks
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import Heading, counted, print_json, print_table, say
+from backfill_assets.cli.project import load_graph, open_store
+from backfill_assets.cli.selecting import model_named
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.settings import read_settings
+from backfill_assets.snapshots.slots import ALL, model_scope, plan_scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.settings import Settings
+    from backfill_assets.snapshots.slots import InFlightBatch
+    from backfill_assets.state.store import Store
+
+
+class UnclearLimitError(BackfillAssetsError):
+    """What is asked of a limit is too little, or two things at once."""
+
+    def __init__(self, of: str | None, batches: int | None, *, default: bool) -> None:
+        said = [of, None if batches is None else str(batches), "--default" if default else None]
+        super().__init__(
+            f"`backfill limit {' '.join(one for one in said if one)}` can't be told; expected a plan, "
+            "a model or `all`, and either a number or --default. Nothing was changed; `backfill limit` "
+            "alone shows all limits"
+        )
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+# Else a number below zero would be taken for an option, and nobody told why it can't be.
+@app.command(context_settings={"ignore_unknown_options": True})
+def limit(
+    of: Annotated[
+        str | None, typer.Argument(metavar="PLAN|MODEL|all", help="Of what; nothing shows them.")
+    ] = None,
+    batches: Annotated[
+        int | None, typer.Argument(metavar="N", help="How many batches at once, 1 or more.")
+    ] = None,
+    default: Annotated[
+        bool, typer.Option("--default", help="Take away what was set: the default counts again.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show, or set, how many batches may be at work at once: of a plan, of a model, of all.
+
+    It counts over every run, process and machine that shares the state: queue, UI, command line. Batches at work go on; whoever opens
+    the next one finds the new limit. By default a model has its `batch_concurrency`, all together BACKFILL_MAX_BATCHES, a plan none.
+    A run makes room for more batches of a model when it next begins one.
+
+    Exit code: 0 when it is set or shown, 1 when there is no such plan or model, or the number is below 1.
+
+    Example: backfill limit
+
+    Example: backfill limit all 4
+
+    Example: backfill limit p1a2b3c4d5 1
+
+    Example: backfill limit marketing.ad_spend --default
+    """
+    settings = read_settings()
+    graph = load_graph(settings)
+    with open_store(settings) as store:
+        if of is not None and (batches is None) == default:
+            store.set_limit(_scope(store, graph, of), batches, who_asks(settings))
+        elif of is not None or batches is not None or default:
+            raise UnclearLimitError(of, batches, default=default)
+        rows = list(_rows(store, graph, settings))
+    if as_json:
+        print_json(rows)
+    else:
+        _show(rows)
+
+
+def _scope(store: Store, graph: Graph, name: str) -> str:
+    """Tell a plan from a model: names of models have two parts.
+
+    Raises:
+        UnknownModelError: there is no such model.
+        NotAModelError: it is a source.
+        UnknownPlanError: there is no such plan.
+        AmbiguousPlanError: several plans' ids begin so.
+    """
+    if name == ALL:
+        return ALL
+    if "." in name or name in graph.models:
+        return model_scope(model_named(graph, name).name)
+    return plan_scope(store.plan(name).plan_id)
+
+
+def _rows(store: Store, graph: Graph, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Give every limit that is set, and those of what is at work."""
+    known, at_work = store.limits(), store.in_flight()
+    scopes = {ALL: settings.max_batches}
+    for one in at_work:
+        scopes |= _scopes_of(graph, one)
+    scopes |= {scope: _default(graph, settings, scope) for scope in known}
+    for scope in sorted(scopes, key=lambda scope: (scope != ALL, scope)):
+        yield {
+            "scope": scope,
+            "limit": known.get(scope, scopes[scope]),
+            "set": scope in known,
+            "default": scopes[scope],
+            "at_work": [one.batch_id for one in at_work if scope in {ALL, *_scopes_of(graph, one)}],
+        }
+
+
+def _scopes_of(graph: Graph, one: InFlightBatch) -> dict[str, int | None]:
+    known = graph.models.get(one.model)
+    scopes: dict[str, int | None] = {
+        model_scope(one.model): known.batch_concurrency if known else None
+    }
+    return scopes if one.plan_id is None else {**scopes, plan_scope(one.plan_id): None}
+
+
+def _default(graph: Graph, settings: Settings, scope: str) -> int | None:
+    if scope == ALL:
+        return settings.max_batches
+    known = graph.models.get(scope.removeprefix("model:"))
+    return known.batch_concurrency if known else None
+
+
+_HEADINGS = (
+    Heading("of"),
+    Heading("limit", number=True),
+    Heading("at work", number=True),
+    Heading("set", spare=1),
+)
+
+
+def _show(rows: list[dict[str, Any]]) -> None:
+    print_table(
+        _HEADINGS,
+        [
+            (
+                row["scope"].partition(":")[2] or row["scope"],
+                str(row["limit"] or "any"),
+                str(len(row["at_work"])),
+                "by hand" if row["set"] else "default",
+            )
+            for row in rows
+        ],
+    )
+    work = len(rows[0]["at_work"])
+    say(f"{counted(work, 'batch', 'batches')} at work; at most {rows[0]['limit']} altogether.")

@@ -1,0 +1,29 @@
+"""`backfill pause`: no further batch of a plan begins."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.controlling import controlled
+from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.snapshots.queued_plan import Control
+
+
+def pause(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let no further batch of a plan begin until it is resumed; those at work come to their end.
+
+    It counts for the queue and for every `backfill apply`, which ends and says so. A plan in the queue keeps its place.
+
+    Exit code: 0 when it is paused, 1 when it was already, or is stopped, promoted or given up.
+
+    Example: backfill pause p1a2b3c4d5 --reason "the month's close needs the cluster"
+    """
+    found = controlled(plan, Control.PAUSED, "paused", reason)
+    name = found.plan.plan_id
+    found.tell(f"paused, {found.going_on}", then=f"resume {name}", as_json=as_json)

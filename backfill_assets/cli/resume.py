@@ -1,0 +1,31 @@
+"""`backfill resume`: a plan that was paused or stopped goes on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.controlling import controlled
+from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.snapshots.queued_plan import Control
+
+
+def resume(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let a plan that was paused or stopped go on, with exactly what is left of it.
+
+    A paused plan in the queue goes on by itself. One that was stopped has left the queue: `backfill apply`, also with `--queue`, takes
+    it up again.
+
+    Exit code: 0 when it goes on, 1 when it was neither paused nor stopped, or its life is over.
+
+    Example: backfill resume p1a2b3c4d5
+    """
+    found = controlled(plan, Control.RUNNING, "resumed", reason)
+    name = found.plan.plan_id
+    queued = found.plan.queued_at is not None
+    found.tell("goes on", then=f"{'show' if queued else 'apply'} {name}", as_json=as_json)

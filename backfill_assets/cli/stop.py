@@ -1,0 +1,38 @@
+"""`backfill stop`: a plan is taken out of the queue; what is done stays done."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.controlling import controlled
+from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
+from backfill_assets.snapshots.queued_plan import Control
+
+
+def stop(
+    plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
+    now: Annotated[
+        bool, typer.Option("--now", help="Cancel the Spark jobs of batches at work, too.")
+    ] = False,
+    reason: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """Stop a plan and take it out of the queue; what it has built stays built.
+
+    Batches at work come to their end; with `--now` their Spark jobs are cancelled and they count as not done. A plan that was stopped
+    may still be stopped `--now`. Afterwards it can be resumed, or given up with `backfill abandon`.
+
+    Exit code: 0 when it is stopped, 1 when it was already, or is promoted or given up.
+
+    Example: backfill stop p1a2b3c4d5
+
+    Example: backfill stop p1a2b3c4d5 --now --reason "wrong currency"
+    """
+    asked = Control.CANCELLED if now else Control.STOPPED
+    found = controlled(plan, asked, "stopped now" if now else "stopped", reason)
+    name = found.plan.plan_id
+    work = f"{found.going_on} {'being cancelled' if now else 'to their end'}"
+    said = f"stopped, {work if found.at_work else found.going_on}; what is built stays"
+    found.tell(said, then=f"resume {name}, or backfill abandon {name}", as_json=as_json)
