@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _SPREAD = 2
 """How many times as many cells a release may span as it builds: what lies between is skipped."""
+_STRETCHES = 20
+"""How many separate stretches one release may have: they are named one by one in its tags."""
 _AHEAD, _AFTER = 10, 0
 
 
@@ -214,7 +216,7 @@ def _first_cells(model: Model, cells: IntervalSet, most: int) -> IntervalSet:
             break
         taken.append(stretch)
         most -= count
-        if not most:
+        if not most or len(taken) == _STRETCHES:
             break
     return IntervalSet.of(taken)
 

@@ -1,0 +1,264 @@
+"""Look what is ready to be released: in prod, and in every plan that the queue has.
+
+From recorded state alone: no Spark, no table is read. It decides nothing: the one rule is asked on
+each picture, and what it finds is offered, but for cells that are somebody else's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.frozen_code import FrozenCode
+from backfill_assets.execution.leftover import BUILT_APART
+from backfill_assets.execution.opening import look, open_run
+from backfill_assets.execution.scenes import Scene
+from backfill_assets.execution.settled import Settled, marked
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.automation import Automation
+from backfill_assets.planning.plan import Build
+from backfill_assets.planning.plan_json import read_plan
+from backfill_assets.planning.releasing import Offer, ReleaseKind
+from backfill_assets.snapshots.environment import PROD, workspace_name
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from backfill_assets.execution.scenes import Looked
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.loaded import Loaded
+    from backfill_assets.snapshots.queued_plan import QueuedPlan
+    from backfill_assets.snapshots.stored_plan import StoredPlan
+    from backfill_assets.state.store import Store
+
+MOST = 40_000
+"""About how many cells one look reads per environment, so that none takes long; the rest is next."""
+
+
+class NoSparkHereError(BackfillAssetsError):
+    """A look at recorded state came to need Spark."""
+
+    def __init__(self) -> None:
+        super().__init__("looking for work needs no Spark, and something asked for it; report it")
+
+
+@dataclass(frozen=True, slots=True)
+class Looker:
+    """Who looks, and with what.
+
+    Attributes:
+        store: the state.
+        loaded: the declarations of this process.
+        data_root: folder or URI under which tables lie.
+        now: the instant (UTC).
+        most: about how many cells are read per environment or plan; one model at least is asked about.
+    """
+
+    store: Store
+    loaded: Loaded
+    data_root: str
+    now: datetime
+    most: int = MOST
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyWork:
+    """What a look found.
+
+    Attributes:
+        settled: what needs no second look.
+        offers: what could be released.
+        reported: cells that are ready to be built, of models that are only reported.
+        notes: what keeps plans from going on, in words.
+        asked: how many models were asked about.
+    """
+
+    settled: Settled
+    offers: tuple[Offer, ...]
+    reported: Mapping[str, IntervalSet]
+    notes: tuple[str, ...]
+    asked: int
+
+
+def ready_work(looker: Looker, settled: Settled) -> ReadyWork:
+    """Look at prod and at every plan in the queue.
+
+    Args:
+        looker: who looks.
+        settled: what earlier looks found to need nothing.
+    """
+    found = _Look(looker, settled)
+    plans = looker.store.plans(statuses=OPEN)
+    found.at(_prod(looker, plans))
+    stored = {one.plan_id: one for one in plans}
+    for queued in looker.store.queued_plans():
+        if queued.plan_id in stored:
+            found.at_plan(stored[queued.plan_id], queued)
+    return ReadyWork(
+        Settled(found.keys, found.next),
+        tuple(found.offers),
+        found.reported,
+        tuple(found.notes),
+        found.asked,
+    )
+
+
+def _prod(looker: Looker, plans: Sequence[StoredPlan]) -> Scene:
+    run = open_run(
+        looker.store,
+        looker.loaded.graph,
+        environment=PROD,
+        spark=_no_spark,
+        data_root=looker.data_root,
+        clock=lambda: looker.now,
+        run_id="sensor",
+        worked_out=looker.loaded,
+    )
+    there = looker.store.pointers(PROD)
+    names = [
+        name
+        for name in run.graph.order
+        if name in looker.loaded.graph.models
+        and name in there
+        and looker.loaded.graph.models[name].automated is not Automation.OFF
+    ]
+    others: dict[str, IntervalSet] = {}
+    for plan in plans:
+        for name, cells in plan.cells.items():
+            if plan.environment == PROD:
+                others[name] = others.get(name, IntervalSet.empty()) | cells
+    return Scene(run, there, looker.loaded, names, looker.now, looker.now, others=others)
+
+
+def _scenes(looker: Looker, plan: Plan) -> Iterator[Scene]:
+    """Give the environment whose gaps a plan fills, and the workspace where it builds the rest."""
+    where = {(Build.GAP_FILL,): plan.environment, BUILT_APART: workspace_name(plan.plan_id)}
+    for builds, environment in where.items():
+        within = {one.model: one.cells for one in plan.models if one.build in builds and one.cells}
+        if not within:
+            continue
+        run = look(
+            looker.store,
+            looker.loaded.graph,
+            environment=environment,
+            spark=_no_spark,
+            data_root=looker.data_root,
+            clock=lambda: looker.now,
+            run_id="sensor",
+            snapshots=looker.loaded.snapshots,
+        )
+        names = [name for name in run.graph.order if name in within]
+        yield Scene(
+            run,
+            looker.store.pointers(environment),
+            looker.loaded,
+            names,
+            plan.until,
+            looker.now,
+            plan_id=plan.plan_id,
+            within=within,
+        )
+
+
+@dataclass
+class _Look:
+    """One look, while it lasts."""
+
+    looker: Looker
+    settled: Settled
+    keys: dict[str, str] = field(default_factory=dict[str, str])
+    next: dict[str, int] = field(default_factory=dict[str, int])
+    offers: list[Offer] = field(default_factory=list[Offer])
+    reported: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    notes: list[str] = field(default_factory=list[str])
+    asked: int = 0
+
+    def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:
+        """Look at a plan; one that can't go on keeps nothing else from going on."""
+        if stored.status is not PlanStatus.APPLYING or queued.queued_at is None:
+            return
+        if queued.control.holds:
+            self.notes.append(f"plan {stored.plan_id} is {queued.control.words}")
+            return
+        try:
+            plan = _parsed(stored.content)
+            FrozenCode.of(plan, lambda: self.looker.loaded.fingerprints).check()
+            scenes = list(_scenes(self.looker, plan))
+        except BackfillAssetsError as error:
+            self.notes.append(str(error))
+            return
+        before = len(self.offers)
+        for scene in scenes:
+            self.at(scene)
+        if len(self.offers) == before and all(map(self._is_done, scenes)):
+            self.offers.append(Offer(plan.environment, ReleaseKind.FINISH, plan_id=plan.plan_id))
+
+    def at(self, scene: Scene) -> None:
+        """Ask about the models of a scene that are not settled, as many as one look may."""
+        now = {name: scene.key(name) for name in scene.names}
+        todo: list[str] = []
+        for name, key in now.items():
+            if self.settled.knows(_name(scene, name), key):
+                self.keys[_name(scene, name)] = self.settled.keys[_name(scene, name)]
+            else:
+                todo.append(name)
+        start = self.settled.next.get(scene.title, 0)
+        asked = _in_turn(scene, todo, start, self.looker.most)
+        self.asked += len(asked)
+        for one in scene.looks(asked) if asked else ():
+            self._found(scene, one)
+            if one.settled:
+                name = one.model.name
+                self.keys[_name(scene, name)] = marked(now[name], left=one.left)
+        if len(asked) < len(todo):
+            self.next[scene.title] = scene.names.index(asked[-1]) + 1
+
+    def _found(self, scene: Scene, one: Looked) -> None:
+        name = one.model.name
+        if not one.offers:
+            return
+        if (
+            scene.plan_id is None
+            and self.looker.loaded.graph.models[name].automated is Automation.REPORT
+        ):
+            self.reported[name] = IntervalSet.union_all(offer.cells for offer in one.offers)
+            return
+        owner = scene.run.store.owner(scene.pointers[name].version)
+        if owner in (None, scene.run.environment.name):
+            self.offers += one.offers
+        else:
+            self.notes.append(f"{name}: its table is filled by {owner}, which alone writes it")
+
+    def _is_done(self, scene: Scene) -> bool:
+        known = Settled(self.keys)
+        return all(known.is_done(_name(scene, name)) for name in scene.names)
+
+
+def _in_turn(scene: Scene, todo: list[str], start: int, most: int) -> list[str]:
+    """Take as many models as one look may ask about, going on where the last one ended."""
+    place = {name: number for number, name in enumerate(scene.names)}
+    taken: list[str] = []
+    read: set[str] = set()
+    for name in sorted(todo, key=lambda name: (place[name] < start, place[name])):
+        read |= scene.read(name)
+        if taken and sum(map(scene.cells, read)) > most:
+            break
+        taken.append(name)
+    return taken
+
+
+def _name(scene: Scene, model: str) -> str:
+    return f"{scene.title}:{model}"
+
+
+@lru_cache(maxsize=16)
+def _parsed(content: str) -> Plan:
+    return read_plan(content)
+
+
+def _no_spark() -> Any:  # noqa: ANN401 - there is none
+    raise NoSparkHereError

@@ -1,0 +1,179 @@
+"""A scene: one environment that is looked at for work, alone or for a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from backfill_assets.execution.settled import Pins
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.source import WhenEmpty
+from backfill_assets.planning.failed_cells import failed_cells
+from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.releasing import offers
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.needs_work import Work
+    from backfill_assets.planning.releasing import Offer
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.failed_batch import FailedBatch
+    from backfill_assets.snapshots.loaded import Loaded
+    from backfill_assets.snapshots.state_view import StateView
+
+_NONE = IntervalSet.empty()
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at one model found.
+
+    Attributes:
+        model: the model.
+        work: what the rule found.
+        offers: what could be released now.
+        left: whether anything is left, released or not.
+        settled: whether the answer stays the same while no pin moves.
+    """
+
+    model: Model
+    work: Work
+    offers: tuple[Offer, ...]
+    left: bool
+    settled: bool
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One environment, looked at for its own work or for a plan's.
+
+    Attributes:
+        run: the environment; only read.
+        pointers: where it reads each model, as the state has it.
+        loaded: the declarations of this process.
+        names: the models concerned, upstream first.
+        now: the instant that history ends at for what is looked at.
+        clock: the instant of the look.
+        plan_id: the plan; None for an environment's own work.
+        within: the plan's cells, by model; None outside of a plan.
+        others: cells that belong to open plans, by model.
+    """
+
+    run: RunContext
+    pointers: Mapping[str, Pointer]
+    loaded: Loaded
+    names: Sequence[str]
+    now: datetime
+    clock: datetime
+    plan_id: str | None = None
+    within: Mapping[str, IntervalSet] | None = None
+    others: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+
+    @property
+    def title(self) -> str:
+        """What the memory of looks calls it."""
+        return f"{self.run.environment.name}:{self.plan_id or ''}"
+
+    @property
+    def graph(self) -> Graph:
+        """The models that the environment runs."""
+        return self.run.graph
+
+    @cached_property
+    def pins(self) -> Pins:
+        """Where everything stands that decides."""
+        store, environment = self.run.store, self.run.environment
+        published = store.pointers(environment.follows) if environment.follows else {}
+        heads = {name: one.head for name, one in store.observed().items()}
+        return Pins(self.pointers, published, heads, self.now)
+
+    def key(self, name: str) -> str:
+        """Hash what decides about a model."""
+        within = None if self.within is None else self.within.get(name, _NONE)
+        return self.pins.key(self.graph.models[name], within, self.others.get(name))
+
+    def read(self, name: str) -> set[str]:
+        """Name the models that a look at one reads: itself, and those that it reads."""
+        return {
+            one for one in self._and_upstreams(self.graph.models[name]) if one in self.graph.models
+        }
+
+    def cells(self, name: str) -> int:
+        """Count the cells that a model may hold by now."""
+        cadence = self.graph.models[name].cadence
+        if cadence.start is None or cadence.start >= self.now:
+            return 1
+        return cadence.count(Interval(cadence.start, self.now))
+
+    def looks(self, names: Collection[str]) -> Iterator[Looked]:
+        """Ask the one rule about some models, upstream first."""
+        models = [self.graph.models[name] for name in names]
+        read = {name for model in models for name in self._and_upstreams(model)}
+        view = self.run.store.view(self.run.environment.name, only=read)
+        versions = {at.version for name in names if (at := self.pointers.get(name))}
+        failed: dict[str, list[FailedBatch]] = {}
+        for one in self.run.store.failed_batches(versions):
+            failed.setdefault(one.model, []).append(one)
+        for model in models:
+            yield self._looked(view, model, failed.get(model.name, ()))
+
+    def _looked(self, view: StateView, model: Model, failed: Iterable[FailedBatch]) -> Looked:
+        columns = self._columns(model.name)
+        work = needs_work(self.graph, view, model, now=self.now, reads=columns)
+        broken = failed_cells(self.graph, view, model, failed, now=self.clock, reads=columns)
+        claimed = view.claimed.get(model.name, _NONE)
+        elsewhere = self.others.get(model.name, _NONE)
+        todo = work.gaps | work.refresh
+        waiting = lacking_in_sources(self.graph, view, model, todo, self.now)
+        within = None if self.within is None else self.within.get(model.name, _NONE)
+        found = tuple(
+            offers(
+                self.run.environment.name,
+                model,
+                work,
+                held=claimed | elsewhere | broken.cells | waiting,
+                within=within,
+                plan_id=self.plan_id,
+            )
+        )
+        left = todo if within is None else self._left(work, view) & within
+        passing = (broken.for_now | claimed) & todo
+        return Looked(model, work, found, bool(left), not found and not passing)
+
+    def _left(self, work: Work, view: StateView) -> IntervalSet:
+        if view.environment.is_workspace:
+            return work.gaps | work.stale_cells | work.owed
+        return work.gaps
+
+    def _and_upstreams(self, model: Model) -> tuple[str, ...]:
+        return (model.name, *(upstream.name for upstream in model.reads))
+
+    def _columns(self, name: str) -> Mapping[str, frozenset[str]] | None:
+        """What a model reads by column; traced only where it is not as it was loaded."""
+        theirs, ours = self.graph.models, self.loaded.graph.models
+        if all(theirs.get(one) == ours.get(one) for one in self._and_upstreams(theirs[name])):
+            return self.loaded.reads.get(name)
+        return self.run.reads.get(name)
+
+
+def lacking_in_sources(
+    graph: Graph, view: StateView, model: Model, cells: IntervalSet, now: datetime
+) -> IntervalSet:
+    """Give the cells that wait for rows of an observed source which declares that they must."""
+    held = _NONE
+    for upstream in model.reads:
+        source, seen = graph.sources.get(upstream.name), view.sources.get(upstream.name)
+        if source is None or seen is None or source.when_empty is not WhenEmpty.WAIT:
+            continue
+        read = cells_read(model.cadence, upstream, source.cadence, cells, until=now)
+        lacking = read - seen.ready
+        held |= cells_reading(model.cadence, upstream, source.cadence, lacking) & cells
+    return held

@@ -1,0 +1,98 @@
+"""Serve a plan: the part of it that one run of the queue carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.frozen_code import FrozenCode
+from backfill_assets.execution.leftover import todo as left_by_rule, work_of
+from backfill_assets.execution.range_run import run_range
+from backfill_assets.execution.refusals import PlanEndedError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan import Build
+from backfill_assets.snapshots.batch import EMPTY, GAP
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.execution.events import Event
+    from backfill_assets.execution.operation import Operation
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.planning.plan import ModelPlan
+
+
+class NotInPlanError(BackfillAssetsError):
+    """A run was asked to serve a plan with a model that is not in it."""
+
+    def __init__(self, plan_id: str, model: str) -> None:
+        self.plan_id, self.model = plan_id, model
+        super().__init__(
+            f"plan {plan_id} has no cells of {model} to build, nothing was done; look at "
+            f"`backfill show {plan_id}`, and launch this without the tag 'backfill/plan'"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a run did for a plan.
+
+    Attributes:
+        events: in order.
+        cells: the plan's own among the cells that were asked for.
+        built: those of them that hold what the plan wants by now.
+        published: whether they are read already: gaps are, as soon as they are filled.
+    """
+
+    events: tuple[Event, ...]
+    cells: IntervalSet = field(default_factory=IntervalSet.empty)
+    built: IntervalSet = field(default_factory=IntervalSet.empty)
+    published: bool = False
+
+
+def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
+    """Build cells of one model of a plan, where the plan builds them.
+
+    Args:
+        op: the plan, and who works on it. Its code is that of this process.
+        name: the model.
+        cells: those that this run carries; others than the plan's are left alone.
+
+    Raises:
+        PlanEndedError: the plan is not being applied.
+        CodeChangedError: a model of it was edited since it was made.
+        NotInPlanError: it does not build this model.
+    """
+    one = _asked(op, name)
+    run = _run_for(op, one)
+    todo = cells & one.cells
+    events = run_range(run, name, todo, op.listener, batches_at_once=op.batches_at_once)
+    work, fills = work_of(run, run.view(), name), one.build is Build.GAP_FILL
+    left = work.gaps if fills else left_by_rule(work)
+    return Served(events, todo, todo - left, published=fills)
+
+
+def _asked(op: Operation, name: str) -> ModelPlan:
+    status = op.store.plan(op.plan_id).status
+    if status is not PlanStatus.APPLYING:
+        raise PlanEndedError(op.plan_id, status)
+    FrozenCode.of(op.plan, lambda: _fingerprints(op)).check()
+    one = op.plan.model(name)
+    if one is None or one.build is Build.POINTER or not one.cells:
+        raise NotInPlanError(op.plan_id, name)
+    return one
+
+
+def _run_for(op: Operation, one: ModelPlan) -> RunContext:
+    """Open the environment in which a model of a plan is built."""
+    run = op.environment() if one.build is Build.GAP_FILL else op.workspace()
+    fills = EMPTY if op.plan.request.empty else GAP
+    frozen = FrozenCode.of(op.plan, lambda: _fingerprints(op))
+    return replace(run, until=op.plan.until, fills=fills, frozen=frozen)
+
+
+def _fingerprints(op: Operation) -> Mapping[str, str]:
+    """Give the fingerprints of the declarations that this process has loaded."""
+    return {name: one.fingerprint.id for name, one in op.snapshots.items()}

@@ -1,0 +1,108 @@
+"""What was looked at and had nothing to release, by the pins at which that was so.
+
+A look at a model costs reading its ready records. As long as nothing that decides about it has
+moved, the answer is the same, so it is remembered by a hash of all that decides. Whoever loses the
+memory looks once more; nothing else is lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.intervals.grid import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.model import Model
+    from backfill_assets.snapshots.environment import Pointer
+
+_LENGTH = 12
+_LEFT = "+"
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The memory of earlier looks.
+
+    Attributes:
+        keys: per environment and model, at what it had nothing to release; marked where something
+            is left all the same, because it waits or failed.
+        next: where the next look begins, by environment: no model is asked more often than others.
+    """
+
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    next: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @classmethod
+    def read(cls, text: str | None) -> Settled:
+        """Read a memory back; one that can't be read is empty."""
+        try:
+            found: Any = json.loads(text or "{}")
+            keys, after = dict(found["keys"]), dict(found["next"])
+        except (ValueError, KeyError, TypeError):
+            return cls()
+        return cls(keys, after)
+
+    def text(self) -> str:
+        """Write it down."""
+        return json.dumps({"keys": dict(self.keys), "next": dict(self.next)}, sort_keys=True)
+
+    def knows(self, name: str, key: str) -> bool:
+        """Whether nothing that decides has moved since the last look."""
+        return self.keys.get(name, "").removesuffix(_LEFT) == key
+
+    def is_done(self, name: str) -> bool:
+        """Whether nothing at all was left at the last look."""
+        return name in self.keys and not self.keys[name].endswith(_LEFT)
+
+
+def marked(key: str, *, left: bool) -> str:
+    """Note whether something was left."""
+    return f"{key}{_LEFT}" if left else key
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """All that decides about a look, but for the model.
+
+    Attributes:
+        pointers: where the environment reads each model.
+        published: where the environment that a workspace follows does.
+        heads: up to where each source is observed.
+        now: the instant.
+    """
+
+    pointers: Mapping[str, Pointer]
+    published: Mapping[str, Pointer]
+    heads: Mapping[str, int]
+    now: datetime
+
+    def key(self, model: Model, *others: IntervalSet | None) -> str:
+        """Hash what decides about a model.
+
+        Args:
+            model: which.
+            others: cells that belong to somebody else, or that alone count.
+        """
+        names = (model.name, *(upstream.name for upstream in model.reads))
+        said = [
+            [_at(self.pointers.get(name)), _at(self.published.get(name)), self.heads.get(name)]
+            for name in names
+        ]
+        due = "" if model.cadence.unit is Unit.WHOLE else str(model.cadence.due(self.now))
+        cells = [list(one.boundaries) if one is not None else None for one in others]
+        words = json.dumps([said, due, model.automated.value, cells])
+        return hashlib.sha256(words.encode()).hexdigest()[:_LENGTH]
+
+
+def _at(pointer: Pointer | None) -> list[Any] | None:
+    if pointer is None:
+        return None
+    under = [[one.version, one.delta_version] for one in pointer.under]
+    return [pointer.fingerprint, pointer.version, pointer.delta_version, under]
