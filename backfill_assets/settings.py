@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AliasChoices, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backfill_assets.errors import BackfillAssetsError
@@ -19,6 +19,10 @@ class InvalidSettingError(BackfillAssetsError):
         super().__init__(f"{setting} is {found!r}: {expected}; correct it in the environment")
 
 
+def _also_by_spark(name: str) -> AliasChoices:
+    return AliasChoices(f"BACKFILL_SPARK_{name}", f"SPARK_{name}")
+
+
 class Settings(BaseSettings):
     """What a person may set, each as ``BACKFILL_<NAME>`` in the environment.
 
@@ -28,10 +32,22 @@ class Settings(BaseSettings):
             the process starts in.
         state_url: SQLAlchemy URL of the state; empty means SQLite in the data folder.
         jars_dir: folder with Spark's Delta jars, filled once by ``make env``.
-        spark_master: Spark's master; ``local[*]`` runs inside the process.
+        spark_master: Spark's master; ``local[*]`` runs inside the process. Spark's own name,
+            ``SPARK_MASTER``, counts where ours is not set.
+        spark_remote: URL of a Spark Connect server, ``sc://host:port``, which wins over a master;
+            empty means a session of our own. Spark's own name is ``SPARK_REMOTE``.
+        spark_patience: how many seconds to wait for a Connect server that does not answer.
         spark_memory: memory of an embedded Spark driver, in Spark's notation.
         lease_seconds: after how long without a heartbeat a claim or lock may be taken over.
-        max_batches: how many batches at once in one process, over all models.
+        max_batches: how many batches at once, over all models, runs and processes; `backfill limit`
+            changes it while they run.
+        cells_per_run: how many batches' worth of cells one released run carries, so that a run is
+            worth its start.
+        backfill_share: how many released runs backfills and plans get at least while daily work
+            waits.
+        attempts: how often a batch is tried when Spark, the network or a database fails it.
+        batch_timeout: how many seconds a batch may take until its commit, where its model does not
+            say; none, any number.
         cache_dir: folder for what can be made again at any time, such as the manifest; empty means
             ``.cache`` in the data folder.
         user: who plans and promotes, for the history; empty means the name of the OS's user.
@@ -51,10 +67,16 @@ class Settings(BaseSettings):
     data_dir: str = "data"
     state_url: str = ""
     jars_dir: Path = Path(".spark-jars")
-    spark_master: str = "local[*]"
+    spark_master: str = Field("local[*]", validation_alias=_also_by_spark("MASTER"))
+    spark_remote: str = Field("", validation_alias=_also_by_spark("REMOTE"), pattern="^(sc://.+)?$")
+    spark_patience: float = Field(default=60.0, gt=0)
     spark_memory: str = "4g"
     lease_seconds: float = Field(default=60.0, gt=0)
     max_batches: int = Field(default=2, ge=1)
+    cells_per_run: int = Field(default=10, ge=1)
+    backfill_share: int = Field(default=1, ge=0)
+    attempts: int = Field(default=3, ge=1)
+    batch_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     cache_dir: str = ""
     user: str = ""
     operators: Annotated[tuple[str, ...], NoDecode] = ()
@@ -108,5 +130,6 @@ def read_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         first = error.errors()[0]
-        name = f"BACKFILL_{'_'.join(str(part) for part in first['loc']).upper()}"
+        name = "_".join(str(part) for part in first["loc"]).upper()
+        name = name if name.startswith(("BACKFILL_", "SPARK_REMOTE")) else f"BACKFILL_{name}"
         raise InvalidSettingError(name, first["input"], first["msg"]) from error
