@@ -22,8 +22,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark session with Delta for the whole test run."""
-    from backfill_assets_tests.spark import start_test_session  # noqa: PLC0415 - Spark is heavy
+    from backfill_assets_tests.spark import chosen_session  # noqa: PLC0415 - Spark is heavy
 
-    session = start_test_session(tmp_path_factory.mktemp("spark"))
-    yield session
-    session.stop()
+    with chosen_session(tmp_path_factory.mktemp("spark")) as session:
+        yield session

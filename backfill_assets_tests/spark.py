@@ -1,14 +1,25 @@
-"""One small Spark session for all tests that need one."""
+"""One small Spark for all tests that need one: in this process, or as BACKFILL_TEST_SPARK says.
+
+``connect`` starts a Connect server of ours, ``cluster`` a master with two workers. A process has
+one kind of Spark: pyspark itself changes when it connects.
+"""
 
 from __future__ import annotations
 
 import os
+import socket
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.warehouse.connect_server import ConnectServer
 from backfill_assets.warehouse.session import SparkSettings, start_session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
     from pyspark.sql import SparkSession
 
 _CHECKOUT = Path(__file__).parent.parent
@@ -19,9 +30,9 @@ def jars_dir() -> Path:
     return Path(os.environ.get("BACKFILL_JARS_DIR") or _CHECKOUT / ".spark-jars")
 
 
-def start_test_session(warehouse: Path) -> SparkSession:
-    """Start it; the first test that needs it waits some seconds."""
-    settings = SparkSettings(
+def small_settings(warehouse: Path) -> SparkSettings:
+    """Small, and quick to start."""
+    return SparkSettings(
         jars_dir=jars_dir(),
         warehouse=str(warehouse),
         master="local[2]",
@@ -36,4 +47,50 @@ def start_test_session(warehouse: Path) -> SparkSession:
             ),
         },
     )
-    return start_session(settings)
+
+
+def start_test_session(warehouse: Path) -> SparkSession:
+    """Start it in this process; the first test that needs it waits some seconds."""
+    return start_session(small_settings(warehouse))
+
+
+@contextmanager
+def chosen_session(folder: Path) -> Iterator[SparkSession]:
+    """Give the session that the whole test run shares."""
+    with ENGINES[os.environ.get("BACKFILL_TEST_SPARK", "local")](folder) as settings:
+        session = start_session(settings)
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+@contextmanager
+def embedded(folder: Path) -> Iterator[SparkSettings]:
+    """Spark in this process."""
+    yield small_settings(folder)
+
+
+@contextmanager
+def connect_server(folder: Path) -> Iterator[SparkSettings]:
+    """A Connect server for as long as the context is open."""
+    settings = small_settings(folder)
+    server = ConnectServer(folder / "server", free_port())
+    server.start(settings, os.environ)
+    try:
+        yield replace(settings, remote=server.url)
+    finally:
+        server.stop()
+
+
+def free_port() -> int:
+    """A port on which nothing listens at this moment."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+ENGINES: dict[str, Callable[[Path], AbstractContextManager[SparkSettings]]] = {
+    "local": embedded,
+    "connect": connect_server,
+}

@@ -6,14 +6,15 @@ import uuid
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backfill_assets.cli.manifest import load
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.session import spark_settings, start_session
+from backfill_assets.warehouse.session import spark_settings
+from backfill_assets.warehouse.shared_session import SharedSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,23 +37,11 @@ class DataFolderError(BackfillAssetsError):
         )
 
 
-class LazySpark:
+class LazySpark(SharedSession):
     """A Spark session that is started on first use, for commands that may not need one."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._session: Any = None
-
-    def __call__(self) -> Any:  # noqa: ANN401 - only warehouse names Spark's types
-        """Give the session."""
-        if self._session is None:
-            self._session = start_session(spark_settings(self._settings, _quiet()))
-        return self._session
-
-    def stop(self) -> None:
-        """Stop it, if it was started."""
-        if self._session is not None:
-            self._session.stop()
+        super().__init__(spark_settings(settings, _quiet()))
 
 
 def _quiet() -> dict[str, str]:

@@ -10,9 +10,10 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pydantic import PrivateAttr
 
-from backfill_assets.settings import Settings
+from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.session import spark_settings, start_session
+from backfill_assets.warehouse.session import spark_settings
+from backfill_assets.warehouse.shared_session import SharedSession
 
 
 def now() -> datetime:
@@ -26,15 +27,16 @@ class SparkResource(LazyPySparkResource):
     `spark_config` adds to those settings and wins over them.
     """
 
-    _starting: Lock = PrivateAttr(default_factory=Lock)
+    _shared: SharedSession | None = PrivateAttr(default=None)
+    _making: Lock = PrivateAttr(default_factory=Lock)
 
     @property
     def spark_session(self):  # noqa: ANN201 - only warehouse names Spark's types
         """The session, started on first use; batches ask for it from several threads at once."""
-        with self._starting:
-            if self._spark_session is None:
-                self._spark_session = start_session(spark_settings(Settings(), self.spark_config))
-            return self._spark_session
+        with self._making:
+            if self._shared is None:
+                self._shared = SharedSession(spark_settings(read_settings(), self.spark_config))
+        return self._shared()
 
     @contextmanager
     def yield_for_execution(
@@ -45,9 +47,9 @@ class SparkResource(LazyPySparkResource):
         try:
             yield self
         finally:
-            if self._spark_session is not None:
-                self._spark_session.stop()
-                self._spark_session = None
+            if self._shared is not None:
+                self._shared.stop()
+                self._shared = None
 
 
 class StateResource(dg.ConfigurableResource):

@@ -11,6 +11,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.warehouse.commit import commit_cells, merge_cells
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
+from backfill_assets.warehouse.connect import release
 from backfill_assets.warehouse.inputs import compute
 from backfill_assets.warehouse.moves import cells_moved_from
 from backfill_assets.warehouse.profile import Subject, profile
@@ -125,6 +126,7 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
     request = opened.request
     stamp = RowStamp(request.plan_id, request.batch_id, request.fingerprint, now)
     with explaining(target.path), ExitStack() as cached:
+        cached.callback(release, session)
 
         def kept(rows: DataFrame) -> DataFrame:
             cached.callback(rows.unpersist)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.warehouse.connect import cloned, connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,6 +53,7 @@ class SparkSettings:
         warehouse: the folder or URI below which tables lie.
         master: a Spark master; ``local[*]`` is this process.
         remote: the URL of a Spark Connect server; None for a session of our own.
+        patience: how many seconds to wait for a server that does not answer.
         driver_memory: of the embedded JVM.
         shuffle_partitions: few, since batches are small.
         extra: settings that win over ours.
@@ -61,6 +63,7 @@ class SparkSettings:
     warehouse: str
     master: str = "local[*]"
     remote: str | None = None
+    patience: float = 60.0
     driver_memory: str = "4g"
     shuffle_partitions: int = _SHUFFLE_PARTITIONS
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -72,6 +75,8 @@ def spark_settings(settings: Settings, extra: Mapping[str, str] | None = None) -
         jars_dir=settings.jars_dir,
         warehouse=f"{settings.data_root}/spark-warehouse",
         master=settings.spark_master,
+        remote=settings.spark_remote or None,
+        patience=settings.spark_patience,
         driver_memory=settings.spark_memory,
         extra=extra or {},
     )
@@ -98,9 +103,16 @@ def spark_config(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         LOG_STORE_KEY: _ATOMIC_LOG_STORE,
+        **(_LOOPBACK if settings.master.startswith("local") else {}),
         **session_config(settings.shuffle_partitions),
         **settings.extra,
     }
+
+
+# A driver that is its own cluster talks to itself alone; else it listens on every interface.
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+# Over Connect, the rest is for whoever starts the server to say.
+_AT_RUN_TIME = ("spark.sql.", "spark.databricks.")
 
 
 def session_config(shuffle_partitions: int) -> dict[str, str]:
@@ -132,20 +144,28 @@ def start_session(settings: SparkSettings) -> SparkSession:
     Raises:
         MissingJarsError: the jars have not been fetched.
         UnsafeLogStoreError: local tables would be committed unsafely.
+        SparkUnreachableError: the server does not answer.
+        SparkVersionError: it is another Spark than ours.
+        SparkWithoutDeltaError: it does not know Delta.
     """
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that planning must not pay
-
-    if settings.remote:
-        builder = SparkSession.builder.remote(settings.remote)
-        config = {**session_config(settings.shuffle_partitions), **settings.extra}
-    else:
-        builder = SparkSession.builder.master(settings.master).appName("backfill_assets")
-        config = spark_config(settings)
-    for key, value in config.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = _connected(settings) if settings.remote else _embedded(settings)
     refuse_local_log_store(spark)
     return spark
+
+
+def _connected(settings: SparkSettings) -> SparkSession:
+    extra = {key: value for key, value in settings.extra.items() if key.startswith(_AT_RUN_TIME)}
+    config = session_config(settings.shuffle_partitions) | extra
+    return connect(str(settings.remote), config, patience=settings.patience)
+
+
+def _embedded(settings: SparkSettings) -> SparkSession:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that planning must not pay
+
+    builder = SparkSession.builder.master(settings.master).appName("backfill_assets")
+    for key, value in spark_config(settings).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 def refuse_local_log_store(spark: SparkSession) -> None:
@@ -163,9 +183,8 @@ def refuse_local_log_store(spark: SparkSession) -> None:
 
 def batch_session(spark: SparkSession) -> SparkSession:
     """Open a session of its own for one batch: own views and own commit settings, same engine."""
-    clone = getattr(spark, "cloneSession", None)  # only a Connect session has it
-    if clone is not None:
-        return clone()
+    if hasattr(spark, "cloneSession"):  # a Connect session alone has it
+        return cloned(spark)
     session = spark.newSession()
     for key, ours in session_config(_SHUFFLE_PARTITIONS).items():
         session.conf.set(key, spark.conf.get(key, None) or ours)

@@ -1,0 +1,205 @@
+"""A Spark Connect server of our own: from the installed Spark, for this machine alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.warehouse.connect import DEFAULT_PORT
+from backfill_assets.warehouse.session import spark_config
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.warehouse.session import SparkSettings
+
+_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_HERE = "127.0.0.1"
+_SUBMIT_OPTIONS = {"spark.driver.memory": "--driver-memory", "spark.master": "--master"}
+
+
+class ServerDiedError(BackfillAssetsError):
+    """The server ended before it answered."""
+
+    def __init__(self, log: Path, said: str) -> None:
+        self.log = log
+        super().__init__(
+            f"the Spark Connect server ended before it answered; the end of {log}:\n{said}"
+        )
+
+
+class PortTakenError(BackfillAssetsError):
+    """Something else answers where the server would."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        super().__init__(
+            f"something answers on port {port} already; stop it (`make spark-server-stop` stops one "
+            "of ours), or name another port"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectServer:
+    """Where a server of ours runs, and in which folder it keeps its log and process id.
+
+    Attributes:
+        folder: holds ``spark-server.log`` and ``spark-server.pid``.
+        port: on 127.0.0.1; other machines can't reach it.
+    """
+
+    folder: Path
+    port: int = DEFAULT_PORT
+
+    @property
+    def url(self) -> str:
+        """What SPARK_REMOTE has to be."""
+        return f"sc://localhost:{self.port}"  # by this name alone Spark's client sends a token
+
+    @property
+    def log(self) -> Path:
+        """What the server says."""
+        return self.folder / "spark-server.log"
+
+    def process(self) -> int | None:
+        """Give the id of the running server's process; None when none of ours runs."""
+        try:
+            pid = int(self._pid_file.read_text())
+        except (OSError, ValueError):
+            return None
+        return pid if _is_server(pid) else None
+
+    def start(self, settings: SparkSettings, environment: Mapping[str, str]) -> int:
+        """Start it, and wait until it answers.
+
+        Args:
+            settings: as for a session of our own; the server has all of them.
+            environment: of the process that starts it; credentials belong there.
+
+        Returns:
+            The id of its process; that of the one that runs already, if one does.
+
+        Raises:
+            PortTakenError: another program answers there.
+            ServerDiedError: it ended instead.
+            MissingJarsError: the jars have not been fetched.
+        """
+        running = self.process()
+        if running is not None:
+            return running
+        if _answers(self.port):
+            raise PortTakenError(self.port)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with _private(self.log) as log:
+            started = subprocess.Popen(  # noqa: S603 - our own arguments
+                server_command(settings, self.port),
+                env=server_environment(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C in the terminal is not meant for it
+            )
+        with _private(self._pid_file) as file:
+            file.write(str(started.pid).encode())
+        while not _answers(self.port):
+            if started.poll() is not None:
+                self._pid_file.unlink()
+                raise ServerDiedError(self.log, _end_of(self.log))
+            time.sleep(0.2)
+        return started.pid
+
+    def stop(self) -> bool:
+        """Stop it; say whether there was one.
+
+        Batches that compute on it fail, and are done again by the next run.
+        """
+        pid = self.process()
+        if pid is None:
+            self._pid_file.unlink(missing_ok=True)
+            return False
+        for number, tries in ((signal.SIGTERM, 100), (signal.SIGKILL, 50)):
+            os.kill(pid, number)
+            for _ in range(tries):
+                if not _is_server(pid):
+                    self._pid_file.unlink(missing_ok=True)
+                    return True
+                time.sleep(0.1)
+        return True
+
+    @property
+    def _pid_file(self) -> Path:
+        return self.folder / "spark-server.pid"
+
+
+def server_command(settings: SparkSettings, port: int) -> list[str]:
+    """Give the command that runs a server with exactly the settings of a session of our own."""
+    config = spark_config(settings) | {
+        "spark.master": settings.master,
+        "spark.app.name": "backfill_assets spark-server",
+        "spark.connect.grpc.binding.address": _HERE,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.log.level": settings.extra.get("spark.log.level", "WARN"),
+    }
+    words = [str(spark_home() / "bin" / "spark-submit"), "--class", _CLASS]
+    for key, value in config.items():
+        option = _SUBMIT_OPTIONS.get(key)
+        words += [option, value] if option else ["--conf", f"{key}={value}"]
+    return [*words, "spark-internal"]
+
+
+def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Give the environment of Spark's own processes: ours, but for what is no business of theirs.
+
+    The URL of our state may hold a password, and a server is no client of another one.
+    """
+    withheld = ("BACKFILL_", "SPARK_REMOTE", "SPARK_CONNECT_MODE", "SPARK_LOCAL_REMOTE")
+    kept = {name: text for name, text in environment.items() if not name.startswith(withheld)}
+    return kept | {"SPARK_HOME": str(spark_home())}
+
+
+def spark_home() -> Path:
+    """Give the folder of the installed Spark."""
+    package = find_spec("pyspark")
+    if package is None or package.origin is None:  # pragma: no cover - it is a dependency
+        raise ModuleNotFoundError("pyspark")
+    return Path(package.origin).parent
+
+
+def _private(path: Path) -> IO[bytes]:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection((_HERE, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _is_server(pid: int) -> bool:
+    """Say whether a process is a Connect server: ids are given out again."""
+    return _CLASS in _command_of(pid)
+
+
+def _command_of(pid: int) -> str:
+    """Give a live process's command; nothing for one that has ended."""
+    if Path("/proc/self/cmdline").exists():
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
+        except OSError:
+            return ""
+    asked = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout  # noqa: S603
+
+
+def _end_of(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-20:])

@@ -1,0 +1,48 @@
+"""The session that a process shares: started on first use, anew once its server has lost it."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from backfill_assets.warehouse.connect import is_lost
+from backfill_assets.warehouse.session import start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from backfill_assets.warehouse.session import SparkSettings
+
+
+class SharedSession:
+    """Call it for the session; batches do so from several threads at once."""
+
+    def __init__(self, settings: SparkSettings) -> None:
+        self._settings = settings
+        self._session: SparkSession | None = None
+        self._starting = Lock()
+
+    @property
+    def started(self) -> bool:
+        """Whether anybody has asked for it."""
+        return self._session is not None
+
+    def __call__(self) -> SparkSession:
+        """Give the session.
+
+        Raises:
+            SparkUnreachableError: the server does not answer.
+        """
+        with self._starting:
+            if self._session is not None and self._settings.remote and is_lost(self._session):
+                self._session = None
+            if self._session is None:
+                self._session = start_session(self._settings)
+            return self._session
+
+    def stop(self) -> None:
+        """Stop it, if it was started."""
+        with self._starting:
+            if self._session is not None:
+                self._session.stop()
+                self._session = None
