@@ -115,6 +115,9 @@ class _Sweeps:
         if name not in self.intended.chosen:
             return
         found.notes += window.notes
+        if self.request.late:  # that and nothing else
+            self._late_again(name, found, model)
+            return
         if change.new_version:
             self._new_version(name, found)
         rule = self._rule(name, model)
@@ -124,6 +127,16 @@ class _Sweeps:
             self._overtaken(name, found, rule)
         why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
         found.add(why, self._gaps(name, found), because)
+
+    def _late_again(self, name: str, found: ModelCells, model: Model) -> None:
+        """Plan the named cells, as far as they are stale still."""
+        asked = IntervalSet.union_all(cells for one, cells in self.request.late if one == name)
+        if not asked:
+            return
+        for stale in self._rule(name, model).stale:
+            what = "got, lost or changed rows" if stale.late else "changed"
+            cells = asked & stale.cells & found.ready
+            found.add(Why.LATE_DATA, cells, f"{stale.upstream} {what}")
 
     def _overtaken(self, name: str, found: ModelCells, rule: Work) -> None:
         """Plan what is owed, and what was built before something that it reads changed."""

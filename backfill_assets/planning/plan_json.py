@@ -28,6 +28,7 @@ from backfill_assets.planning.plan_batches import PlannedBatches, columns
 FORMAT = "backfill_assets.plan"
 _DIGITS = 9
 _NOT_CONTENT = ("plan_id", "estimate")
+_LATER = ("late",)
 _WHY = "it was edited, or another release of backfill_assets wrote it"
 
 
@@ -115,9 +116,14 @@ def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of
     if isinstance(value, (Enum, datetime)):
         return to_plain(value)
     if is_dataclass(value):
-        names = (one.name for one in fields(value) if one.name not in _NOT_CONTENT)
-        return {name: _content(getattr(value, name)) for name in names}
+        said = {one.name: getattr(value, one.name) for one in fields(value)}
+        return {name: _content(one) for name, one in said.items() if _counts(name, one)}
     return value
+
+
+def _counts(name: str, value: object) -> bool:
+    """Whether a value is content: what came later and says nothing is not, for older plans' sake."""
+    return name not in _NOT_CONTENT and (bool(value) or name not in _LATER)
 
 
 def _checksum(numbers: Sequence[int]) -> str:

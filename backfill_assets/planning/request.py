@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from backfill_assets.intervals.interval_set import IntervalSet
 
 
 class Category(StrEnum):
@@ -64,6 +68,8 @@ class PlanRequest:
         categories: (model, category) where a person decided.
         strategies: (model, strategy) where a person decided.
         launch: of runs that were launched by hand over published cells, the id that they share.
+        late: (model, cells) of an automatic plan: stale cells inside of late windows, and nothing
+            else, are built again.
     """
 
     environment: str
@@ -86,3 +92,4 @@ class PlanRequest:
     categories: tuple[tuple[str, Category], ...] = ()
     strategies: tuple[tuple[str, Strategy], ...] = ()
     launch: str = ""
+    late: tuple[tuple[str, IntervalSet], ...] = ()

@@ -1,0 +1,189 @@
+"""Late work: which stale cells are built again by themselves, and which need a plan of a person.
+
+A stale cell may be built again without anybody being asked when it, and every ready cell that its
+change may reach, lies in the late window of its model. Where one lies outside of a window the change
+would rewrite published history further back than its model declares: then it is left, and counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.upstream import Reopens
+from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.overtaken import last_cells
+from backfill_assets.planning.restating import onward
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.upstream import Upstream
+    from backfill_assets.planning.needs_work import Work
+    from backfill_assets.snapshots.state_view import StateView
+
+_NOTHING = IntervalSet.empty()
+
+
+@dataclass(frozen=True, slots=True)
+class LateWork:
+    """Stale cells of an environment, by model; a model without any is not named.
+
+    Attributes:
+        automatic: they are built again by an automatic plan.
+        in_place: they are built again in the model's own table by its next run: nobody else moves.
+        waiting: they need a plan: something that they reach lies outside of its model's late window.
+        held: they wait for an open plan, or for whatever else is at work where they reach.
+        because: what changed, in words, by model.
+    """
+
+    automatic: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    in_place: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    waiting: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    held: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    because: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def late_work(
+    graph: Graph,
+    view: StateView,
+    *,
+    now: datetime,
+    reads: Mapping[str, Mapping[str, frozenset[str]]],
+    held: Mapping[str, IntervalSet] | None = None,
+) -> LateWork:
+    """Split the stale cells of an environment.
+
+    Args:
+        graph: the models that the environment runs, and the sources.
+        view: its state.
+        now: the instant that history ends at (UTC).
+        reads: per model, what it reads by column (lineage).
+        held: per model, cells that others are at work on: whatever reaches them is left for now.
+    """
+    works = {
+        name: needs_work(graph, view, graph.models[name], now=now, reads=reads.get(name))
+        for name in graph.order
+        if name in view.models
+    }
+    stale = {name: work.stale_cells for name, work in works.items() if work.stale}
+    if not stale:
+        return LateWork()
+    free = _Windows(graph, view, now, {}).open()
+    left = _reached(graph, view, {name: cells - free[name] for name, cells in stale.items()})
+    allowed = free
+    if held:
+        allowed = _Windows(graph, view, now, held).open()
+    in_place = {name: works[name].refresh & allowed[name] for name in stale}
+    wanted = {name: cells - left.get(name, _NOTHING) for name, cells in stale.items()}
+    automatic = {name: (wanted[name] & allowed[name]) - in_place[name] for name in stale}
+    return LateWork(
+        automatic=_some(automatic),
+        in_place=_some(in_place),
+        waiting=_some({name: stale[name] - wanted[name] - in_place[name] for name in stale}),
+        held=_some({name: wanted[name] - allowed[name] for name in stale}),
+        because={name: _because(works[name]) for name in stale},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """Finds the cells that may be built again, with all that this may reach: readers first."""
+
+    graph: Graph
+    view: StateView
+    now: datetime
+    held: Mapping[str, IntervalSet]
+    found: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+
+    def open(self) -> dict[str, IntervalSet]:
+        """Give them by model."""
+        for name in reversed(self.graph.order):
+            self.found[name] = self._open(self.graph.models[name])
+        return self.found
+
+    def _open(self, model: Model) -> IntervalSet:
+        state = self.view.models.get(model.name)
+        if state is None or state.pointer.environment != self.view.environment.name:
+            return _NOTHING
+        cells = last_cells(model, state.ready, model.late_window)
+        cells -= self.held.get(model.name, _NOTHING) | self.view.owed.get(model.name, _NOTHING)
+        for reader in self.graph.readers(model.name):
+            cells -= self._closed_by(model, self.graph.models[reader])
+        if model.in_order:  # whatever changes here goes on to the last cell
+            closed = state.ready - cells
+            last = closed.boundaries[-1] if closed else 0
+            cells = cells.within(last, cells.boundaries[-1]) if cells else cells
+        return cells
+
+    def _closed_by(self, model: Model, reader: Model) -> IntervalSet:
+        """Give the cells whose change would reach a cell of the reader that must stay."""
+        ready = self.view.ready(reader.name)
+        closed = ready - self.found.get(reader.name, _NOTHING)
+        found = _NOTHING
+        for upstream in reader.reads:
+            if upstream.name != model.name:
+                continue
+            if _is_dimension(model, reader):
+                reached = _reopened(reader, upstream, ready)
+                found |= self.view.ready(model.name) if reached & closed else _NOTHING
+            elif closed:
+                found |= cells_read(reader.cadence, upstream, model.cadence, closed, until=self.now)
+        return found
+
+
+def _reached(
+    graph: Graph, view: StateView, cells: Mapping[str, IntervalSet]
+) -> dict[str, IntervalSet]:
+    """Give these cells, and every ready one that reads them, directly or through others."""
+    found: dict[str, IntervalSet] = {}
+    for name in graph.order:
+        model, ready = graph.models[name], view.ready(name)
+        own = cells.get(name, _NOTHING)
+        for upstream in model.reads:
+            changed = found.get(upstream.name)
+            if not changed or upstream.name == name:
+                continue
+            theirs = graph.models[upstream.name]
+            if _is_dimension(theirs, model):
+                own |= _reopened(model, upstream, ready)
+            else:
+                own |= cells_reading(model.cadence, upstream, theirs.cadence, changed) & ready
+        if own and model.in_order:
+            own = onward(own, ready) & ready
+        if own:
+            found[name] = own
+    return found
+
+
+def _is_dimension(model: Model, reader: Model) -> bool:
+    """Whether a model is read as a whole, by one that lives on a grid."""
+    return model.cadence.unit is Unit.WHOLE and reader.cadence.unit is not Unit.WHOLE
+
+
+def _reopened(reader: Model, upstream: Upstream, ready: IntervalSet) -> IntervalSet:
+    match upstream.reopens:
+        case Reopens.NEVER:
+            return _NOTHING
+        case Reopens.ALL:
+            return ready
+        case Reopens.LATE_WINDOW:
+            return last_cells(reader, ready, reader.late_window)
+
+
+def _because(work: Work) -> str:
+    said = (
+        f"{one.upstream} {'got, lost or changed rows' if one.late else 'changed'}"
+        for one in work.stale
+    )
+    return "; ".join(dict.fromkeys(said))
+
+
+def _some(cells: Mapping[str, IntervalSet]) -> dict[str, IntervalSet]:
+    return {name: found for name, found in cells.items() if found}
