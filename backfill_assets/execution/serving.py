@@ -69,8 +69,9 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
     run = _run_for(op, one)
     todo = cells & one.cells
     events = run_range(run, name, todo, op.listener, batches_at_once=op.batches_at_once)
-    work, fills = work_of(run, run.view(), name), one.build is Build.GAP_FILL
-    left = work.gaps if fills else left_by_rule(work)
+    view, fills = run.view(), one.build is Build.GAP_FILL
+    work = work_of(run, view, name)
+    left = work.gaps if fills else left_by_rule(view, work, name)
     return Served(events, todo, todo - left, published=fills)
 
 
