@@ -18,6 +18,7 @@ from pathlib import Path
 PINNED_UV = "uv==0.13.8"
 LOCK = "requirements.lock"
 GROUPS = ("test", "lint", "build")
+EXTRAS = ("postgres",)
 NO_NETWORK = """\
 If the lines above speak of connecting, a name lookup, a certificate or a time-out, then this
 machine can't reach its Python package index. Connect it, or name a mirror or a proxy
@@ -80,6 +81,7 @@ def write_lock(root: Path, arguments: list[str]) -> None:
     options = ["--universal", "--python-version", "3.11", "--generate-hashes"]
     hostless = ["--no-emit-index-url", "--no-emit-find-links", "--no-header", "--quiet"]
     groups = [option for group in GROUPS for option in ("--group", group)]
+    groups += [option for extra in EXTRAS for option in ("--extra", extra)]
     compile_ = [find_uv(root), "pip", "compile", "pyproject.toml", "--output-file", LOCK]
     run([*compile_, *options, *hostless, *groups, *arguments], "write the lock", cwd=root)
 
