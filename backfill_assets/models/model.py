@@ -30,6 +30,7 @@ from backfill_assets.models.model_rules import (
 from backfill_assets.models.names import check_name
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import TimeColumns
+from backfill_assets.models.spark_tuning import spark_tuning
 from backfill_assets.models.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -68,10 +69,14 @@ class Model:
             `SoftDelete` or `Tombstone`.
         batch_size: cells per batch; None means all consecutive ones together.
         batch_concurrency: how many batches of the model at once.
+        batch_timeout: how many seconds a batch may take until its commit; None for what the settings
+            say.
         audit_columns: whether rows carry who wrote them and when (`AUDIT_COLUMNS`).
         volatile: the query may give another answer tomorrow on the same input.
         automation: whether the sensor fills its missing cells (``"on"``), only reports them
             (``"report"``), or neither (``"off"``).
+        spark: Spark settings of its batches, by name; see `TUNABLE`.
+        spark_off_peak: the same for off-peak hours, over those.
     """
 
     name: str
@@ -89,9 +94,14 @@ class Model:
     deletes: Deletes | str = field(default_factory=AbsentMeansDeleted)
     batch_size: int | None = None
     batch_concurrency: int = 1
+    batch_timeout: float | None = None
     audit_columns: bool = False
     volatile: bool = False
     automation: Automation | str = Automation.ON
+    spark: Mapping[str, str | int | float] = field(default_factory=dict[str, "str | int | float"])
+    spark_off_peak: Mapping[str, str | int | float] = field(
+        default_factory=dict[str, "str | int | float"]
+    )
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     description: str = ""
 
@@ -130,6 +140,16 @@ class Model:
     def automated(self) -> Automation:
         """What the sensor does about its missing cells."""
         return cast("Automation", self.automation)
+
+    @property
+    def spark_settings(self) -> Mapping[str, str]:
+        """The Spark settings of its batches."""
+        return cast("Mapping[str, str]", self.spark)
+
+    @property
+    def off_peak_settings(self) -> Mapping[str, str]:
+        """Those that win over them in off-peak hours."""
+        return cast("Mapping[str, str]", self.spark_off_peak)
 
     @property
     def time_column(self) -> str | None:
@@ -173,6 +193,8 @@ def _settle(model: Model) -> None:
         "audits": tuple(model.audits),
         "deletes": deletes_of(model.deletes),
         "automation": automation_of(model.name, model.automation),
+        "spark": spark_tuning(f"model '{model.name}'", model.spark),
+        "spark_off_peak": spark_tuning(f"model '{model.name}'", model.spark_off_peak),
     }
     for name, value in settled.items():
         object.__setattr__(model, name, value)

@@ -52,9 +52,12 @@ def described_changes(old: Model, new: Model) -> tuple[str, ...]:
         "late window": (old.late_window, new.late_window),
         "batch size": (old.batch_size, new.batch_size),
         "batch concurrency": (old.batch_concurrency, new.batch_concurrency),
+        "batch timeout": (old.batch_timeout, new.batch_timeout),
         "times": (old.times, new.times),
         "volatile": (old.volatile, new.volatile),
         "automation": (old.automation, new.automation),
+        "Spark settings": (dict(old.spark), dict(new.spark)),
+        "Spark settings off-peak": (dict(old.spark_off_peak), dict(new.spark_off_peak)),
         "start": (old.cadence.start, new.cadence.start),
         "end": (old.cadence.end, new.cadence.end),
         "cron": (

@@ -1,0 +1,94 @@
+"""Spark settings that a batch may have of its own: those that change its pace, never its rows.
+
+They are set on the batch's session while it runs. What Spark reads at its start alone (memory, cores,
+executors) can't be, and what changes the meaning of a query is part of no declaration: it is the same
+for all batches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.models.model import Model
+
+TUNABLE = (
+    "spark.databricks.delta.merge.repartitionBeforeWrite.enabled",
+    "spark.databricks.delta.optimizeWrite.binSize",
+    "spark.databricks.delta.optimizeWrite.enabled",
+    "spark.databricks.delta.optimizeWrite.maxShufflePartitions",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold",
+    "spark.sql.adaptive.coalescePartitions.enabled",
+    "spark.sql.adaptive.coalescePartitions.initialPartitionNum",
+    "spark.sql.adaptive.coalescePartitions.minPartitionSize",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst",
+    "spark.sql.adaptive.enabled",
+    "spark.sql.adaptive.localShuffleReader.enabled",
+    "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold",
+    "spark.sql.adaptive.skewJoin.enabled",
+    "spark.sql.adaptive.skewJoin.skewedPartitionFactor",
+    "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes",
+    "spark.sql.autoBroadcastJoinThreshold",
+    "spark.sql.broadcastTimeout",
+    "spark.sql.files.maxPartitionBytes",
+    "spark.sql.files.maxRecordsPerFile",
+    "spark.sql.files.minPartitionNum",
+    "spark.sql.files.openCostInBytes",
+    "spark.sql.inMemoryColumnarStorage.batchSize",
+    "spark.sql.inMemoryColumnarStorage.compressed",
+    "spark.sql.join.preferSortMergeJoin",
+    "spark.sql.parquet.compression.codec",
+    "spark.sql.shuffle.partitions",
+)
+"""Every setting that a batch may have of its own."""
+
+
+class SparkSettingError(BackfillAssetsError):
+    """A Spark setting is none that a batch may have of its own."""
+
+    def __init__(self, of: str, key: str, value: object, why: str) -> None:
+        self.of, self.key = of, key
+        super().__init__(
+            f"{of} sets Spark's '{key}' to {value!r}, which a batch can't have of its own: {why}. "
+            f"Expected one of {', '.join(TUNABLE)}"
+        )
+
+
+def spark_tuning(of: str, written: Mapping[str, object]) -> dict[str, str]:
+    """Read Spark settings as somebody wrote them.
+
+    Args:
+        of: who, for the message: ``model 'a.b'``.
+        written: by name; texts, numbers or booleans.
+
+    Raises:
+        SparkSettingError: one of them is not for a batch, or has no value.
+    """
+    return {key: _value(of, key, written[key]) for key in sorted(written)}
+
+
+def tuned(model: Model, plan: Mapping[str, str], *, off_peak: bool) -> dict[str, str]:
+    """Give the settings of a batch: its model's, then those for off-peak hours, then its plan's."""
+    return {**model.spark_settings, **(model.off_peak_settings if off_peak else {}), **plan}
+
+
+def _value(of: str, key: str, value: object) -> str:
+    if key not in TUNABLE:
+        raise SparkSettingError(of, key, value, _why_not(key))
+    text = str(value).lower() if isinstance(value, bool) else str(value).strip()
+    if not isinstance(value, str | int | float) or not text:
+        raise SparkSettingError(of, key, value, "that is no text, number or boolean")
+    return text
+
+
+def _why_not(key: str) -> str:
+    if key.startswith(("spark.sql.", "spark.databricks.")):
+        return "it is no setting of pace, or it counts for all batches alike"
+    if key.startswith("spark."):
+        return "Spark reads it once, when it starts; set it where Spark is started"
+    return "it is no setting of Spark's"

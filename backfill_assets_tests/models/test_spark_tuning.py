@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from backfill_assets.models.fingerprint import fingerprints
+from backfill_assets.models.spark_tuning import TUNABLE, SparkSettingError, spark_tuning, tuned
+from backfill_assets.snapshots.snapshot import Snapshot, stored_model
+from backfill_assets_tests.builders import a_graph, a_model
+
+SHUFFLE, BROADCAST = "spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold"
+
+
+def test_settings_are_kept_as_spark_takes_them():
+    written = {SHUFFLE: 64, "spark.sql.adaptive.enabled": False, BROADCAST: " 10m "}
+
+    assert spark_tuning("model 'a.b'", written) == {
+        SHUFFLE: "64", "spark.sql.adaptive.enabled": "false", BROADCAST: "10m",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("spark.executor.memory", "set it where Spark is started"),
+        ("spark.driver.memory", "set it where Spark is started"),
+        ("spark.sql.session.timeZone", "it is no setting of pace"),
+        ("spark.sql.ansi.enabled", "it is no setting of pace"),
+        ("spark.sql.files.ignoreCorruptFiles", "it is no setting of pace"),
+        ("spark.sql.warehouse.dir", "it is no setting of pace"),
+        ("spark.databricks.delta.commitInfo.userMetadata", "it is no setting of pace"),
+        ("spark.databricks.delta.autoCompact.enabled", "it is no setting of pace"),
+        ("shuffle.partitions", "it is no setting of Spark's"),
+        ("", "it is no setting of Spark's"),
+    ],
+)
+@pytest.mark.parametrize("profile", ["spark", "spark_off_peak"])
+def test_a_model_with_a_setting_that_is_not_for_a_batch_does_not_load(
+    key: str, why: str, profile: str
+):
+    with pytest.raises(SparkSettingError, match=why) as refused:
+        a_model("web.a", **{profile: {key: "1"}})
+    assert str(refused.value).startswith("model 'web.a' sets")
+    assert SHUFFLE in str(refused.value)
+
+
+@pytest.mark.parametrize("value", ["", "  ", None, ["64"]])
+def test_a_setting_without_a_value_is_refused(value: object):
+    with pytest.raises(SparkSettingError):
+        spark_tuning("model 'a.b'", {SHUFFLE: value})
+
+
+def test_off_peak_wins_over_the_model_and_the_plan_over_both():
+    model = a_model(
+        "web.a",
+        spark={SHUFFLE: 8, BROADCAST: "10m"},
+        spark_off_peak={SHUFFLE: 64, "spark.sql.adaptive.enabled": True},
+    )
+
+    assert tuned(model, {}, off_peak=False) == {SHUFFLE: "8", BROADCAST: "10m"}
+    assert tuned(model, {BROADCAST: "-1"}, off_peak=True) == {
+        SHUFFLE: "64", BROADCAST: "-1", "spark.sql.adaptive.enabled": "true",
+    }  # fmt: skip
+
+
+def test_settings_are_part_of_the_description_alone_and_of_the_stored_snapshot():
+    plain, fast = a_model("web.a"), a_model("web.a", spark={SHUFFLE: 64})
+    before, after = (fingerprints(a_graph(one))["web.a"] for one in (plain, fast))
+
+    assert (before.logic, before.upstream) == (after.logic, after.upstream)
+    assert before.metadata != after.metadata
+    assert stored_model(Snapshot(fast, after).definition()) == fast
+
+
+def test_the_list_is_in_order_and_names_each_once():
+    assert list(TUNABLE) == sorted(set(TUNABLE))
