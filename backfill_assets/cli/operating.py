@@ -13,6 +13,7 @@ from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import LazySpark, loaded_fingerprints, now, open_store
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.opening import look
+from backfill_assets.execution.patience import patience_of
 from backfill_assets.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class Operating:
             "who": self.who,
             "batches_at_once": self.settings.max_batches,
             "code": lambda: loaded_fingerprints(self.settings),
+            "patience": patience_of(self.settings),
             "why": why,
         }
         if listener is not None:

@@ -19,6 +19,7 @@ from backfill_assets.execution.events import (
     NeedsPlan,
     Skipped,
     Started,
+    TryingAgain,
     Waiting,
 )
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -164,37 +165,48 @@ def _interrupts_announced() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-_STYLES: dict[type, str] = {Failed: "red", NeedsPlan: "yellow", Waiting: "yellow"}
+_STYLES: dict[type, str] = {
+    Failed: "red",
+    NeedsPlan: "yellow",
+    TryingAgain: "yellow",
+    Waiting: "yellow",
+}
 
 
 def event_line(graph: Graph, event: Event) -> str | None:
     """Say what happened in one line; None for what need not be said."""
+    if isinstance(event, Started | Skipped):
+        return None
+    word, cells, said = _told(event)
     known = graph.models.get(event.model)  # an environment may run one that is not declared now
+    named = ranges_text(known.cadence, cells) if known else str(cells)
+    return f"{word:<8}{event.model} {named}: {said}"
 
-    def named(cells: IntervalSet) -> str:
-        return ranges_text(known.cadence, cells) if known else str(cells)
 
-    if isinstance(event, Delayed):
-        event = Waiting(event.model, IntervalSet.of([event.interval]), event.why)
+def _told(
+    event: Delayed | TryingAgain | Committed | Failed | Waiting | NeedsPlan,
+) -> tuple[str, IntervalSet, str]:
+    """Give a word for what happened, the cells that it happened to, and the rest of the line."""
+    if isinstance(event, Waiting | NeedsPlan):
+        cells = event.cells
+    else:
+        cells = IntervalSet.of([event.interval])
     match event:
-        case Started() | Skipped():
-            return None
+        case Delayed():
+            told = "waits", f"for {event.why}"
+        case TryingAgain():
+            told = "again", event.words
         case Committed():
-            cells = named(IntervalSet.of([event.interval]))
             passed = sum(result.passed for result in event.audits)
-            return (
-                f"done    {event.model} {cells}: {event.rows:,} rows, audits {passed}/"
-                f"{len(event.audits)}, {event.timing.total:.1f} s"
-            )
+            audits = f"audits {passed}/{len(event.audits)}"
+            told = "done", f"{event.rows:,} rows, {audits}, {event.timing.total:.1f} s"
         case Failed():
-            cells = named(IntervalSet.of([event.interval]))
-            return f"FAILED  {event.model} {cells}: {event.error}"
+            told = "FAILED", event.error
         case Waiting():
-            return f"waits   {event.model} {named(event.cells)}: for {event.upstream}"
+            told = "waits", f"for {event.upstream}"
         case NeedsPlan():
-            return (
-                f"stale   {event.model} {named(event.cells)}: {event.upstream} changed since; "
-                "published history changes by a plan only"
-            )
+            why = "published history changes by a plan only"
+            told = "stale", f"{event.upstream} changed since; {why}"
         case _:
             assert_never(event)
+    return told[0], cells, told[1]

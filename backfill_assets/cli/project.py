@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.cli.manifest import load
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.opening import look, open_run
+from backfill_assets.execution.patience import patience_of
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import spark_settings
@@ -105,6 +106,7 @@ def opened_run(environment: str, *, run_id: str | None = None) -> Iterator[RunCo
             data_root=settings.data_root,
             clock=now,
             run_id=run_id or _run_id(),
+            patience=patience_of(settings),
         )
 
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.batch_run import run_batch
-from backfill_assets.execution.events import Failed, Skipped, Waiting
+from backfill_assets.execution.cancelling import RunCancelledError
+from backfill_assets.execution.events import Delayed, Failed, Skipped, Started, Waiting
+from backfill_assets.execution.failures import kind_of, sentence
 from backfill_assets.execution.requests import batch_request
+from backfill_assets.execution.retrying import attempted
+from backfill_assets.execution.watching import giving_up
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.batching import batches
+from backfill_assets.warehouse.spark_errors import explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,12 +43,13 @@ def run_pieces(
     """Run batches, `at_once` of them side by side; in order where a cell reads earlier ones.
 
     What ends a thread for good (an interrupt) is raised here, after the batches beside it ended; one
-    that waits for its turn gives up. Where the plan is held, what has not begun waits with it.
+    that waits for its turn gives up. Ctrl-C lets those in flight come to their end, a second one, or
+    another interrupt, cancels them. Where the plan is held, what has not begun waits with it.
     """
     waiting = list(reversed(pieces))
     events: SimpleQueue[Event | Future[None]] = SimpleQueue()
     running = 0
-    with ThreadPoolExecutor(at_once, thread_name_prefix=f"batch-{model.name}") as pool, _ends(run):
+    with _threads(run, model, at_once) as pool:
         while waiting or running:
             while waiting and running < at_once:
                 future = pool.submit(_run_piece, run, model, waiting.pop(), events.put)
@@ -62,13 +69,19 @@ def run_pieces(
 
 
 @contextmanager
-def _ends(run: RunContext) -> Iterator[None]:
-    """Let those who wait for their turn give up when the run ends before its batches."""
+def _threads(run: RunContext, model: Model, at_once: int) -> Iterator[ThreadPoolExecutor]:
+    """Lend threads, and wait for what runs in them; the impatient may interrupt that too."""
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix=f"batch-{model.name}")
     try:
-        yield
-    except BaseException:
-        run.interrupted.set()
-        raise
+        with giving_up(run):
+            yield pool
+    finally:
+        try:
+            pool.shutdown()
+        except BaseException:
+            run.flights.cancel(RunCancelledError(run.run_id))
+            pool.shutdown()
+            raise
 
 
 def _holds_back(model: Model, event: Event) -> str | None:
@@ -82,13 +95,23 @@ def _run_piece(run: RunContext, model: Model, piece: Piece, put: Callable[[Event
     """Run one batch in its thread; where others filled some of its cells, the rest once more."""
     todo = [piece.interval]
     while todo:
-        interval = todo.pop()
-        try:
-            request = batch_request(run, model, interval, reason=piece.reason)
-            for event in run_batch(run, request):
-                put(event)
-                if isinstance(event, Skipped):
-                    left = IntervalSet.of([interval]) - IntervalSet.of(event.built_by)
-                    todo += batches(model.cadence, left)
-        except Exception as error:  # noqa: BLE001 - a thread's error must reach the run
-            put(Failed(model.name, "", interval, f"{type(error).__name__}: {error}"))
+        one = replace(piece, interval=todo.pop())
+        ending = attempted(run, partial(_attempt, run, model, one, put), put)
+        put(ending)
+        if isinstance(ending, Skipped):
+            left = IntervalSet.of([one.interval]) - IntervalSet.of(ending.built_by)
+            todo += batches(model.cadence, left)
+
+
+def _attempt(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> Event:
+    """Run one batch once, tell what happens meanwhile, and give how it ended."""
+    try:
+        request = batch_request(run, model, piece.interval, reason=piece.reason)
+        for event in run_batch(run, request):
+            if not isinstance(event, Started | Delayed):
+                return event
+            put(event)
+    except Exception as error:  # noqa: BLE001 - a thread's error must reach the run
+        found = explained(error, run.table(model))
+        return Failed(model.name, "", piece.interval, sentence(found), kind=kind_of(found))
+    raise AssertionError  # every batch ends

@@ -9,25 +9,31 @@ leaves a commit that says all about itself, and whoever takes the table next rec
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.audited import AuditsFailedError, audited
 from backfill_assets.execution.batch_inputs import batch_inputs, target_table
+from backfill_assets.execution.cancelling import RunCancelledError
 from backfill_assets.execution.commit_turn import commit_turn, record
 from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started, Waiting
+from backfill_assets.execution.failures import kind_of, sentence
 from backfill_assets.execution.opening_batch import open_when_free
 from backfill_assets.execution.stopwatch import Stopwatch
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
+from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.queued import PlanHeldError
 from backfill_assets.warehouse.commit import Ticket
 from backfill_assets.warehouse.computed import computed_batch
+from backfill_assets.warehouse.driver import interrupt
 from backfill_assets.warehouse.inputs import compute, no_rows
 from backfill_assets.warehouse.session import batch_session
+from backfill_assets.warehouse.spark_errors import explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +59,8 @@ def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
         cells = IntervalSet.of([request.interval])
         yield Waiting(request.model, cells, error.words)
     except BackfillAssetsError as error:
-        yield Failed(request.model, request.batch_id, request.interval, str(error))
+        kind = kind_of(error)
+        yield Failed(request.model, request.batch_id, request.interval, str(error), kind=kind)
     else:
         yield Started(request.model, request.batch_id, request.interval, len(request.cells))
         yield _ended(run, opened)
@@ -65,14 +72,14 @@ def _ended(run: RunContext, opened: OpenBatch) -> Committed | Skipped | Failed:
     try:
         return _write(run, opened)
     except AuditsFailedError as error:
-        return _failed(run, request, str(error), error.results)
+        return _failed(run, request, error, error.results)
     except CellsReadyError as error:
-        _failed(run, request, str(error), ())
+        _failed(run, request, error)
         return Skipped(request.model, error.built_by)
     except Exception as error:  # noqa: BLE001 - whatever a query raises, the batch must be closed
-        return _failed(run, request, _sentence(run, request, error), ())
+        return _failed(run, request, explained(error, run.store.version_path(request.version)))
     except BaseException:
-        _failed(run, request, "the run was interrupted", ())
+        _failed(run, request, RunCancelledError(run.run_id))
         raise
 
 
@@ -87,15 +94,20 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     # Cells that are recorded without computing have no rows that an audit could be about.
     empty = request.reason == EMPTY
     rows_from = no_rows if empty else run.rows_from or compute
-    with computed_batch(
-        session, model, opened, inputs, target=target, now=started_at, rows_from=rows_from
-    ) as batch:
+    with (
+        run.flights.begun(model.name, partial(interrupt, session), run.allowed(model)) as flight,
+        computed_batch(
+            session, model, opened, inputs, target=target, now=started_at, rows_from=rows_from
+        ) as batch,
+    ):
         watch.lap("compute")
+        flight.check()
         if batch.moved:
             run.store.claim_more(request.batch_id, batch.moved)
         profiles, results = audited(run, batch, () if empty else audits_of(model))
         watch.lap("audit")
         with commit_turn(run, opened) as lock:
+            flight.commits()
             commit = _commit(opened, lock.token, started_at, (profiles, results))
             ticket = Ticket(batch.target.path, request.version, lock.token, commit.to_json())
             done = batch.commit(ticket, target_table(run, model, run.pointer(model)))
@@ -143,21 +155,26 @@ def _commit(
 
 
 def _failed(
-    run: RunContext, request: BatchRequest, error: str, audits: tuple[AuditResult, ...]
+    run: RunContext, request: BatchRequest, error: Exception, audits: tuple[AuditResult, ...] = ()
 ) -> Failed:
-    run.store.fail_batch(request.batch_id, error=error, audits=audits, finished_at=run.clock())
-    return Failed(request.model, request.batch_id, request.interval, error, audits)
+    """Keep why a batch failed and give its cells back; whoever can't be told is told of later."""
+    said, kind = _sentence(run, request, error), kind_of(error)
+    try:
+        run.store.fail_batch(
+            request.batch_id, error=said, audits=audits, finished_at=run.clock(), failure=kind
+        )
+    except (StateBusyError, StateUnavailableError) as unheard:
+        said = f"{said} (and that could not be recorded: {unheard})"
+    return Failed(request.model, request.batch_id, request.interval, said, audits, kind)
 
 
 def _sentence(run: RunContext, request: BatchRequest, error: Exception) -> str:
     """Our own errors explain themselves; of an engine's, the first line names the cause."""
     if isinstance(error, BackfillAssetsError):
         return str(error)
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    found = f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:_LONGEST]
     cadence = run.graph.model(request.model).cadence
     cells = ranges_text(cadence, IntervalSet.of([request.interval]))
-    return f"the batch of '{request.model}' over {cells} failed: {found}. What is published is as it was"
-
-
-_LONGEST = 600
+    return (
+        f"the batch of '{request.model}' over {cells} failed: {sentence(error)}. What is published "
+        "is as it was"
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.snapshots.failure import FailureKind
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -72,11 +74,12 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A batch committed nothing.
+    """A batch committed nothing, and is not tried again in this run.
 
     Attributes:
         error: one sentence: what, where, found, allowed.
         audits: the results, where it came so far.
+        kind: whether the same batch may succeed later.
     """
 
     model: str
@@ -84,6 +87,33 @@ class Failed:
     interval: Interval
     error: str
     audits: tuple[AuditResult, ...] = ()
+    kind: FailureKind = FailureKind.CODE
+
+
+@dataclass(frozen=True, slots=True)
+class TryingAgain:
+    """A batch committed nothing for a reason that may pass, and is tried again in this run.
+
+    Attributes:
+        attempt: the number of the attempt to come.
+        limit: how many there may be.
+        seconds: until it begins.
+        error: what failed the attempt before.
+    """
+
+    model: str
+    interval: Interval
+    attempt: int
+    limit: int
+    seconds: float
+    error: str
+
+    @property
+    def words(self) -> str:
+        """Say it in one sentence."""
+        return (
+            f"attempt {self.attempt} of {self.limit} in {self.seconds:.0f} s, because {self.error}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +146,6 @@ class NeedsPlan:
     upstream: str
 
 
-Event = Started | Delayed | Committed | Failed | Skipped | Waiting | NeedsPlan
+Event = Started | Delayed | TryingAgain | Committed | Failed | Skipped | Waiting | NeedsPlan
 if TYPE_CHECKING:
     Listener = Callable[[Event], None]

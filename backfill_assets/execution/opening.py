@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.execution.environment_graph import environment_graph
+from backfill_assets.execution.patience import PATIENT, Patience
 from backfill_assets.execution.run_context import Published, RunContext, table_path
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.state.versions import UnknownVersionError
@@ -35,6 +36,7 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
     published: Published = Published.KEPT,
     plan_id: str | None = None,
     worked_out: Loaded | None = None,
+    patience: Patience = PATIENT,
 ) -> RunContext:
     """Bring the store, an environment and the loaded models together for one run.
 
@@ -53,6 +55,7 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
             environment keeps them whatever this says.
         plan_id: the plan that is served; None for a gap fill.
         worked_out: what is known of the loaded models already: their fingerprints and reads.
+        patience: how often a batch is tried, and how long it may take.
 
     Raises:
         UnknownEnvironmentError: there is no environment of that name.
@@ -78,6 +81,7 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
         plan_id=plan_id,
         changed=own.changed,
         published=published,
+        patience=patience,
     )
 
 

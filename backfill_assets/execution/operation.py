@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from backfill_assets.execution.frozen_code import FrozenCode
 from backfill_assets.execution.opening import look
+from backfill_assets.execution.patience import PATIENT, Patience
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.snapshot import snapshots_of
 
@@ -35,6 +36,7 @@ class Means(TypedDict):
         listener: called with each thing that happens to cells, from one thread only.
         batches_at_once: how many batches may be in flight, over all runs and processes.
         code: gives the fingerprints of the declarations as they are on disk at this moment.
+        patience: how often a batch is tried, and how long it may take.
         why: the reason, in words.
     """
 
@@ -46,6 +48,7 @@ class Means(TypedDict):
     listener: NotRequired[Listener]
     batches_at_once: NotRequired[int]
     code: NotRequired[Callable[[], Mapping[str, str]] | None]
+    patience: NotRequired[Patience]
     why: NotRequired[str]
 
 
@@ -64,6 +67,7 @@ class Operation:
     listener: Listener = lambda _: None
     batches_at_once: int = 1
     code: Callable[[], Mapping[str, str]] | None = None
+    patience: Patience = PATIENT
     why: str = ""
 
     @property
@@ -102,4 +106,5 @@ class Operation:
             run_id=self.run_id,
             snapshots=self.snapshots,
         )
-        return replace(run, plan_id=self.plan_id, root_id=self.plan.request.launch or self.run_id)
+        root_id = self.plan.request.launch or self.run_id
+        return replace(run, plan_id=self.plan_id, root_id=root_id, patience=self.patience)

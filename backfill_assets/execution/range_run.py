@@ -13,9 +13,11 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.batch_pool import Piece, run_pieces
 from backfill_assets.execution.commit_turn import settle
 from backfill_assets.execution.events import Failed, NeedsPlan, Skipped, Waiting
+from backfill_assets.execution.failures import kind_of
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.requests import REFRESH, RERUN
 from backfill_assets.execution.sources import cells_held
+from backfill_assets.execution.watching import giving_up, watching
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.batching import batches
@@ -58,7 +60,9 @@ def run_range(
     # Closed before the heart stops beating: a batch in flight needs its claims to the end.
     with (
         beating(run.store, run.run_id),
+        watching(run),
         closing(_filled(run, model, target)) as all_,
+        giving_up(run),
     ):
         for event in all_:
             told.append(event)
@@ -77,7 +81,8 @@ def _filled(run: RunContext, model: Model, target: IntervalSet) -> Generator[Eve
     try:
         settle(run, model)
     except BackfillAssetsError as error:
-        yield from (Failed(model.name, "", interval, str(error)) for interval in target)
+        kind = kind_of(error)
+        yield from (Failed(model.name, "", one, str(error), kind=kind) for one in target)
         return
     view = run.view()
     reads = run.reads.get(model.name)
@@ -135,7 +140,8 @@ def _held_up(
             continue
         todo -= held.cells
         for interval in held.cells:
-            yield Failed(model.name, "", interval, str(held.error)), held.cells
+            kind = kind_of(held.error)
+            yield Failed(model.name, "", interval, str(held.error), kind=kind), held.cells
     if model.in_order and (behind := _behind_a_gap(work, todo)):
         yield Waiting(model.name, behind, model.name), behind
 

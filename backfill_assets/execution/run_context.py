@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.execution.cancelling import Flights
+from backfill_assets.execution.patience import Patience
 from backfill_assets.snapshots.batch import GAP
 
 if TYPE_CHECKING:
@@ -53,7 +55,10 @@ class RunContext:
             where no plan is served.
         overall: how many batches may be in flight over all runs and processes; None for any number.
         rows_from: where a batch's rows come from; None: from the model's own query.
-        interrupted: set when the run is to end: what waits for a slot gives up.
+        patience: how often a batch is tried, and how long it may take.
+        interrupted: set when the run is to end: what waits for a slot, or for its next attempt, gives
+            up.
+        flights: its batches in flight, so that they can be given up before their commit.
     """
 
     store: Store
@@ -74,12 +79,18 @@ class RunContext:
     frozen: FrozenCode | None = None
     overall: int | None = None
     rows_from: RowsFrom | None = None
+    patience: Patience = field(default_factory=Patience)
     interrupted: threading.Event = field(default_factory=threading.Event)
+    flights: Flights = field(default_factory=Flights)
 
     @property
     def rebuilds(self) -> bool:
         """Whether published cells are built again: never where history is protected."""
         return self.published is Published.REBUILT and not self.environment.protected
+
+    def allowed(self, model: Model) -> float | None:
+        """How many seconds a batch of a model may take until its commit turn; None for any number."""
+        return self.patience.timeout if model.batch_timeout is None else model.batch_timeout
 
     def pointer(self, model: Model) -> Pointer:
         """Where the environment keeps a model."""

@@ -161,6 +161,8 @@ def _out_of_range(model: Model) -> Iterator[tuple[str, str]]:
     ):
         if number < least:
             yield f"{what}={number}", f"at least {least}"
+    if model.batch_timeout is not None and not 0 < model.batch_timeout < float("inf"):
+        yield f"batch_timeout={model.batch_timeout}", "a number of seconds above 0, or None"
     for audit in model.audits:
         if not 0 <= _slack(audit) <= 1:
             yield f"audit '{audit.name}' with {_slack(audit)}", "a fraction from 0 to 1"

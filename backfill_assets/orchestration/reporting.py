@@ -20,6 +20,7 @@ from backfill_assets.execution.events import (
     NeedsPlan,
     Skipped,
     Started,
+    TryingAgain,
     Waiting,
 )
 from backfill_assets.intervals.interval import Interval
@@ -65,8 +66,8 @@ class Reporter:
             case Started():
                 cells = self._named(event.interval)
                 self.context.log.info("batch %s: %s started", event.batch_id, cells)
-            case Delayed():
-                self.context.log.info("%s waits for %s", self._named(event.interval), event.why)
+            case Delayed() | TryingAgain():
+                self._later(event)
             case Committed():
                 self._committed(event)
             case Skipped():
@@ -80,6 +81,13 @@ class Reporter:
                 why = f"{event.upstream} changed since; published history changes by a plan only"
                 said = {"stale": True, "changed_upstream": event.upstream}
                 self._observed(event.cells - self.told, why, said)
+
+    def _later(self, event: Delayed | TryingAgain) -> None:
+        cells = self._named(event.interval)
+        if isinstance(event, Delayed):
+            self.context.log.info("%s waits for %s", cells, event.why)
+        else:
+            self.context.log.warning("%s: %s", cells, event.words)
 
     def rebuilding(self, event: Event) -> None:
         """Report one event of a plan's workspace: nothing of it is published yet."""

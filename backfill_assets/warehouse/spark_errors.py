@@ -50,6 +50,36 @@ _DAMAGED = (
     "JsonEOFException",
 )
 _GONE = ("DELTA_VERSION_NOT_FOUND", "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION")
+# Java's and Python's own names of what happens to a connection, to a driver and to its executors.
+_LOST = (
+    "Py4JNetworkError",
+    "Answer from Java side is empty",
+    "Error while sending or receiving",
+    "Target Object ID does not exist",
+    "JAVA_GATEWAY_EXITED",
+    "SparkContext was shut down",
+    "SparkContext has been shutdown",
+    "stopped SparkContext",
+    "INVALID_HANDLE.SESSION_",
+    "INVALID_HANDLE.OPERATION_",
+    "StatusCode.UNAVAILABLE",
+    "on closed channel",
+    "RETRIES_EXCEEDED",
+    "ExecutorLostFailure",
+    "FetchFailed",
+    "OutOfMemoryError",
+    "ConnectionRefusedError",
+    "ConnectionResetError",
+    "BrokenPipeError",
+    "ConnectException",
+    "Connection refused",
+    "Connection reset",
+    "SocketTimeoutException",
+    "UnknownHostException",
+    "NoRouteToHostException",
+    "Read timed out",
+)
+_CANCELLED = ("SPARK_JOB_CANCELLED", "OPERATION_CANCELED")
 
 
 class WarehouseUnwritableError(BackfillAssetsError):
@@ -85,11 +115,37 @@ class PinGoneError(BackfillAssetsError):
         )
 
 
+class SparkLostError(BackfillAssetsError):
+    """Spark, a part of it, or the way to it or to the data is gone."""
+
+    def __init__(self, *, path: str, found: str) -> None:
+        self.path, self.found = path, found
+        super().__init__(
+            f"Spark was lost while it worked on {path}: {found}. What was published is unchanged; "
+            "run again, Spark is started anew"
+        )
+
+
+class JobsCancelledError(BackfillAssetsError):
+    """Somebody cancelled a batch's Spark jobs."""
+
+    def __init__(self, *, path: str, found: str) -> None:
+        self.path, self.found = path, found
+        super().__init__(
+            f"the Spark jobs for {path} were cancelled: {found}. What was published is unchanged; "
+            "run again"
+        )
+
+
 def explained(error: Exception, path: str) -> Exception:
     """Give the error of ours that an engine's error means for a table, or the error itself."""
+    if isinstance(error, BackfillAssetsError):
+        return error
     text = _whole_text(error)
     for marks, kind in (
+        (_CANCELLED, JobsCancelledError),
         (_UNWRITABLE, WarehouseUnwritableError),
+        (_LOST, SparkLostError),
         (_GONE, PinGoneError),
         (_CONFLICTS, CommitConflictError),
         (_DAMAGED, CorruptTableError),
@@ -118,9 +174,17 @@ def _whole_text(error: BaseException | None) -> str:
     parts: list[str] = []
     while error is not None:
         java = getattr(error, "java_exception", None)  # classic py4j errors keep causes to Java
-        parts += [str(error), "" if java is None else str(java)]
+        parts += [f"{type(error).__name__}: {_text(error)}", "" if java is None else _text(java)]
         error = error.__cause__
     return "\n".join(parts)
+
+
+def _text(error: object) -> str:
+    """Write an error; one of Java's is asked for its words, and Java may be dead."""
+    try:
+        return str(error)
+    except Exception as dead:  # noqa: BLE001 - whatever py4j raises for a driver that is gone
+        return type(dead).__name__
 
 
 def _line_with(text: str, mark: str) -> str:

@@ -17,6 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 from backfill_assets.execution.events import Committed, Event, Failed, NeedsPlan, Skipped, Waiting
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.opening import open_run
+from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.run_context import Published
 from backfill_assets.intervals import Interval, IntervalSet
 from backfill_assets.intervals.required import required
@@ -71,6 +72,7 @@ class World:
     runs: int = 0
     environment: str = PROD
     heard: list[Event] = field(default_factory=list)
+    patience: Patience = field(default_factory=lambda: Patience(pause=0))
 
     def land(self, source: Source, *rows: tuple[Any, ...]) -> None:
         """Let a source hold these rows, as somebody else would."""
@@ -93,6 +95,7 @@ class World:
             run_id=f"run-{self.runs}",
             root_id=root_id,
             published=published,
+            patience=self.patience,
         )
 
     def fill(

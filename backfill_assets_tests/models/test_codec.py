@@ -73,6 +73,7 @@ models = st.builds(
     times=st.sampled_from([TimeColumns(), TimeColumns(event="ds", updated="id")]),
     deletes=st.sampled_from([KeepsDeleted(), SoftDelete("id"), Tombstone("id")]),
     batch_size=st.none() | st.integers(1, 9),
+    batch_timeout=st.none() | st.floats(1, 9),
     tags=st.dictionaries(words | st.sampled_from(["@", "v"]), words, max_size=3),
     description=words,
     volatile=st.booleans(),

@@ -53,6 +53,7 @@ def test_formatting_and_comments_change_nothing_at_all(edit: dict[str, Any]):
         {"audits": [not_null("id")]},
         {"batch_size": 7},
         {"batch_concurrency": 2},
+        {"batch_timeout": 60.0},
         {"late_window": 3},
         {"cadence": Daily(start="2023-01-01")},
         {"columns": [*COLUMNS[:-1], replace(COLUMNS[-1], description="in dollars")]},

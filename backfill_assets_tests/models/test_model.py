@@ -95,6 +95,8 @@ def test_a_declaration_that_names_no_column_is_told_the_columns(
         ({"batch_size": 0}, "batch_size=0"),
         ({"batch_size": -1}, "batch_size=-1"),
         ({"batch_concurrency": 0}, "batch_concurrency=0"),
+        ({"batch_timeout": 0}, "batch_timeout=0"),
+        ({"batch_timeout": float("nan")}, "batch_timeout=nan"),
         ({"late_window": -1}, "late_window=-1"),
         ({"owner": "somebody"}, "owner 'somebody'"),
         ({"unique_key": "ds"}, "a single text as unique_key"),

@@ -1,0 +1,90 @@
+"""Which kind of failure an error is: the one place that decides what is tried again by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.audited import AuditsFailedError
+from backfill_assets.execution.cancelling import (
+    BatchTimeoutError,
+    PlanCancelledError,
+    RunCancelledError,
+)
+from backfill_assets.execution.sources import EmptySourceError
+from backfill_assets.execution.table_turn import ForeignTableError, OvertakenError
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.state.claims import CellsClaimedError, LostClaimError
+from backfill_assets.state.database import StateBusyError, StateUnavailableError
+from backfill_assets.state.limits import NoSlotError
+from backfill_assets.state.locks import LostLeaseError, TableLockedError
+from backfill_assets.state.opening import (
+    CellsReadyError,
+    UpstreamNotReadyError,
+    VersionMovedError,
+)
+from backfill_assets.state.overtaking import InputsMovedError
+from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.warehouse.computed import MovedMeanwhileError
+from backfill_assets.warehouse.connect import (
+    SparkUnreachableError,
+    SparkVersionError,
+    SparkWithoutDeltaError,
+)
+from backfill_assets.warehouse.inputs import SchemaDriftError
+from backfill_assets.warehouse.session import MissingJarsError, UnsafeLogStoreError
+from backfill_assets.warehouse.spark_errors import (
+    CommitConflictError,
+    JobsCancelledError,
+    PinGoneError,
+    SparkLostError,
+    WarehouseUnwritableError,
+)
+from backfill_assets.warehouse.tables import CorruptTableError, MissingTableError
+from backfill_assets.warehouse.ticket import CommitLostError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
+    FailureKind.TRANSIENT: (
+        # Spark, the network, a disk, the database
+        SparkLostError, SparkUnreachableError, SparkVersionError, SparkWithoutDeltaError,
+        MissingJarsError, UnsafeLogStoreError, WarehouseUnwritableError,
+        StateBusyError, StateUnavailableError,
+        # other writers
+        CommitConflictError, CommitLostError, OvertakenError, MovedMeanwhileError,
+        TableLockedError, LostLeaseError, LostClaimError, CellsClaimedError, NoSlotError,
+        InputsMovedError, VersionMovedError, CellsReadyError,
+    ),
+    FailureKind.AUDIT: (AuditsFailedError,),
+    FailureKind.INPUT: (
+        UpstreamNotReadyError, MissingTableError, EmptySourceError, SchemaDriftError,
+        CorruptTableError, PinGoneError, ForeignTableError,
+    ),
+    FailureKind.TIMEOUT: (BatchTimeoutError,),
+    FailureKind.CANCELLED: (
+        RunCancelledError, PlanCancelledError, PlanHeldError, JobsCancelledError,
+    ),
+}  # fmt: skip
+
+
+def sentence(error: BaseException) -> str:
+    """Say an error in one line: our own explain themselves; of others, the first line does."""
+    if isinstance(error, BackfillAssetsError):
+        return str(error)
+    lines = [line.strip(": ") for line in str(error).splitlines()]
+    telling = [line for line in lines if line and not line.startswith(_SAYS_NOTHING)]
+    return f"{type(error).__name__}: {telling[0] if telling else 'no message'}"[:_LONGEST]
+
+
+_LONGEST = 600
+_SAYS_NOTHING = "An error occurred while calling"
+
+
+def kind_of(error: BaseException) -> FailureKind:
+    """Tell which kind of failure an error of ours is; what nobody has classified is the code's."""
+    for kind, causes in _KINDS.items():
+        if isinstance(error, causes):
+            return kind
+    return FailureKind.CODE if isinstance(error, Exception) else FailureKind.CANCELLED
