@@ -1,0 +1,42 @@
+"""`python -m backfill_assets_tests.faults [--kills N]`: what `make faults` runs; see docs/faults.md."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from backfill_assets_tests.faults.bases import Bases
+from backfill_assets_tests.faults.campaign import Campaign, live
+from backfill_assets_tests.faults.engine import start_engine
+from backfill_assets_tests.faults.trials import Bench
+
+
+def main() -> int:
+    """Run the short form, or the long one until so many processes were killed."""
+    asked = _arguments().parse_args()
+    scratch = asked.results or Path(tempfile.mkdtemp(prefix="faults-"))
+    scratch.mkdir(parents=True, exist_ok=True)
+    spark, engine = start_engine(scratch / "spark")
+    campaign = Campaign(scratch / "results.jsonl")
+    bench = Bench(Bases(scratch / "bases", engine), spark, scratch / "trials")
+    live(bench, campaign, kills=asked.kills, seed=asked.seed)
+    code = campaign.close()
+    spark.stop()
+    if not asked.results and code == 0:
+        shutil.rmtree(scratch)
+    return code
+
+
+def _arguments() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(prog="faults", description=__doc__)
+    found.add_argument("--kills", type=int, default=0, help="The long form: until so many.")
+    found.add_argument("--seed", type=int, default=1)
+    found.add_argument("--results", type=Path, help="A folder; a run that was stopped goes on.")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""What must hold once everything has started again by itself: each check says what it found wrong."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from deltalake import DeltaTable
+
+from backfill_assets import resolve
+from backfill_assets.execution.collecting import collect
+from backfill_assets.execution.opening import look
+from backfill_assets.execution.state_rebuild import rebuild_state
+from backfill_assets.state.store import Store
+from backfill_assets.warehouse.ticket import FENCED
+from backfill_assets_tests.faults.ledger import LEASE, cells_at
+from backfill_assets_tests.faults.oracle import MODELS
+from backfill_assets_tests.faults.readers import differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from backfill_assets_tests.faults.ledger import Ledger
+    from backfill_assets_tests.faults.oracle import World
+
+Rows = list[dict[str, Any]]
+
+
+def ask(url: str, query: str) -> Rows:
+    """Ask a state, past the product."""
+    engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    try:
+        with closing(engine.connect()) as found:
+            return [dict(row) for row in found.execute(sa.text(query)).mappings()]
+    finally:
+        engine.dispose()
+
+
+def whole(ledger: Ledger, expected: World) -> Iterator[str]:
+    """Nothing is lost, nothing doubled, nothing left open."""
+    yield from published(ledger, expected)
+    yield from recorded(ledger, expected)
+    yield from logged(ledger)
+
+
+def published(ledger: Ledger, expected: World) -> Iterator[str]:
+    """Prod's tables hold what the oracle says."""
+    found: World = {}
+    for name in MODELS:
+        at = resolve(name, settings=ledger.settings)
+        found[name] = cells_at(name, at.path, at.delta_version)
+    if found != expected:
+        yield f"published tables are not the oracle's: {differences(found, expected)}"
+
+
+def recorded(ledger: Ledger, expected: World) -> Iterator[str]:
+    """Each cell has exactly one valid record at its pin; nothing is open, claimed or unknown."""
+    url = ledger.settings.state
+    for name, cells in expected.items():
+        records = ask(url, _AT_PIN.format(model=name))
+        times = Counter(row["starts"] for row in records)
+        twice = [start for start, count in times.items() if count > 1]
+        if twice:
+            yield f"{name}: {len(twice)} cells are recorded twice, first {twice[0]}"
+        if len(times) != len(cells):
+            yield f"{name}: {len(times)} cells are recorded instead of {len(cells)}"
+    for what, query in _NOTHING_OF.items():
+        rows = ask(url, query)
+        if rows:
+            yield f"{len(rows)} {what} stay: {rows[0]}"
+
+
+def logged(ledger: Ledger) -> Iterator[str]:
+    """The state knows each table up to its head; no batch is committed twice, or unrecorded."""
+    url = ledger.settings.state
+    committed = {
+        row["batch_id"]
+        for row in ask(url, "SELECT batch_id FROM batches WHERE status = 'committed'")
+    }
+    for row in ask(url, "SELECT version, path, known_head FROM versions"):
+        if not Path(row["path"], "_delta_log").exists():
+            continue
+        history = list(DeltaTable(row["path"]).history())
+        # A fence holds nothing: whoever takes the table next accounts for it.
+        unknown = [
+            one["version"]
+            for one in history
+            if one["version"] > row["known_head"] and one.get("userMetadata") != FENCED
+        ]
+        if unknown:
+            yield f"{row['version']}: commits {unknown} are not known, only {row['known_head']}"
+        ids = [one for one in map(_batch_id, history) if one is not None]
+        for batch, times in Counter(ids).items():
+            if times > 1:
+                yield f"{row['version']}: batch {batch} was committed {times} times"
+            if batch not in committed:
+                yield f"{row['version']}: batch {batch} is in the log, but not recorded"
+
+
+def _batch_id(commit: dict[str, Any]) -> str | None:
+    try:
+        said = json.loads(commit.get("userMetadata") or "{}")
+    except json.JSONDecodeError:
+        return None
+    return said.get("batch_id") if isinstance(said, dict) else None
+
+
+def collected(ledger: Ledger, spark: SparkSession) -> Iterator[str]:
+    """After `gc` there is no file that nobody needs."""
+    later = datetime.now(UTC) + timedelta(days=30)
+    with Store.open(ledger.settings.state, clock=lambda: later, lease_seconds=LEASE) as store:
+        for number in range(2):  # tables of what has just expired go with the second one
+            run = look(
+                store,
+                ledger.graph(),
+                environment="prod",
+                spark=lambda: spark,
+                data_root=str(ledger.data),
+                clock=lambda: later,
+                run_id=f"gc-{number}",
+            )
+            collect(run, timedelta(0))
+    known = {row["path"] for row in ask(ledger.settings.state, "SELECT path FROM versions")}
+    for folder in sorted((ledger.data / "tables").glob("*/*")):
+        if str(folder) not in known:
+            yield f"the table {folder.name} is there, but nobody knows it"
+            continue
+        yield from _orphans(ledger, folder)
+
+
+def _orphans(ledger: Ledger, folder: Path) -> Iterator[str]:
+    if not (folder / "_delta_log").exists():
+        yield f"{folder.name} is a folder without a log"
+        return
+    pins = ask(
+        ledger.settings.state,
+        f"SELECT p.delta_version FROM pointers p WHERE p.version = '{folder.name}'",  # noqa: S608 - a test's
+    )
+    head = DeltaTable(str(folder)).version()
+    first = min((row["delta_version"] for row in pins), default=head)
+    needed = {
+        uri.removeprefix(f"{folder}/")
+        for version in range(max(first, 0), head + 1)
+        for uri in DeltaTable(str(folder), version=version).file_uris()
+    }
+    there = {str(file.relative_to(folder)) for file in folder.glob("_cell=*/*.parquet")}
+    if there - needed:
+        yield f"{folder.name}: {len(there - needed)} orphan files after gc, {min(there - needed)}"
+    if needed - there:
+        yield f"{folder.name}: {len(needed - there)} files that are read are gone"
+    strays = [file.name for file in folder.rglob("*.tmp") if file.is_file()]
+    if strays:
+        yield f"{folder.name}: {len(strays)} half-written files after gc, {strays[0]}"
+
+
+def rebuilt(ledger: Ledger) -> Iterator[str]:
+    """A state made from the tables' own commits holds the same ready records."""
+    again = ledger.folder / "again.db"
+    again.unlink(missing_ok=True)
+    url = f"sqlite:///{again}"
+    with Store.open(url, clock=lambda: datetime.now(UTC), lease_seconds=LEASE) as store:
+        rebuild_state(store, ledger.graph(), data_root=str(ledger.data))
+    was, now = (_ready(of) for of in (ledger.settings.state, url))
+    if was != now:
+        lost, new = sorted(set(was) - set(now)), sorted(set(now) - set(was))
+        other = [key for key in set(was) & set(now) if was[key] != now[key]]
+        yield (
+            f"rebuilt state: {len(lost)} records lost, {len(new)} new, {len(other)} other; "
+            + str((lost or new or other)[:2])
+        )
+
+
+def _ready(url: str) -> dict[tuple[str, int], str]:
+    """What is ready in each table, and what it holds."""
+    return {(row["version"], row["starts"]): str(row["content"]) for row in ask(url, _VALID)}
+
+
+_AT_PIN = (
+    "SELECT r.starts FROM ready_records r JOIN pointers p ON p.version = r.version "
+    "WHERE p.environment = 'prod' AND p.model = '{model}' AND r.valid_from <= p.delta_version "
+    "AND (r.valid_to IS NULL OR r.valid_to > p.delta_version)"
+)
+_VALID = "SELECT version, starts, content FROM ready_records WHERE valid_to IS NULL"
+_NOTHING_OF = {
+    "claims": "SELECT batch_id, starts FROM claims",
+    "held commit locks": "SELECT version, holder FROM commit_locks WHERE holder IS NOT NULL",
+    "open promotions": "SELECT number, plan_id FROM promotions WHERE status = 'open'",
+    "running batches": "SELECT batch_id, model FROM batches "
+    "WHERE status NOT IN ('committed', 'failed', 'abandoned')",
+}

@@ -1,0 +1,97 @@
+"""Every effect that a command has on the state and on the tables, found rather than listed.
+
+A write of the state is known by the method of the store that asks for it, and each may be met before
+it, after it, or within: all said, but not committed. Of the tables, whatever function of `warehouse`
+commits, creates or deletes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+import threading
+from collections import Counter
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets import execution, warehouse
+from backfill_assets.state.database import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TABLES = {
+    "housekeeping": ("create_table", "evolve_table", "fence", "restore"),
+    "commit": ("commit_cells", "merge_cells"),
+    "copies": ("copy_cells", "restore_cells"),
+    "collection": ("delete_table",),
+    "table_files": ("delete_files",),
+}
+BEFORE, WITHIN, AFTER = "before", "within", "after"
+_BY_THE_CLOCK = ("heartbeat",)
+"""Come when they come: no step of theirs has a number."""
+
+
+class Effects:
+    """Counts a process's effects, and tells of each moment: its name, its number, and when."""
+
+    def __init__(self, met: Callable[[str, int, str], None]) -> None:
+        self._met, self._counted, self._lock = met, Counter[str](), threading.Lock()
+
+    def watch(self) -> None:
+        """Stand between the product and its effects from now on."""
+        for package in (execution, warehouse):
+            for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+                importlib.import_module(found.name)
+        self._watch_state()
+        for module, names in TABLES.items():
+            place = importlib.import_module(f"{warehouse.__name__}.{module}")
+            for name in names:
+                _put_everywhere(getattr(place, name), self._around(getattr(place, name), name))
+
+    def _number(self, name: str) -> int:
+        with self._lock:
+            self._counted[name] += 1
+            return self._counted[name]
+
+    def _around(self, real: Callable[..., Any], name: str) -> Callable[..., Any]:
+        @wraps(real)
+        def stepped(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - passed on
+            number = self._number(name)
+            self._met(name, number, BEFORE)
+            done = real(*given, **named)
+            self._met(name, number, AFTER)
+            return done
+
+        return stepped
+
+    def _watch_state(self) -> None:
+        write = Database.write
+
+        def stepped(database: Database, work: Callable[..., Any]) -> Any:  # noqa: ANN401
+            name = sys._getframe(1).f_code.co_name
+            if name in _BY_THE_CLOCK:
+                return write(database, work)
+            number = self._number(name)
+
+            def within(*given: Any) -> Any:  # noqa: ANN401
+                done = work(*given)
+                self._met(name, number, WITHIN)
+                return done
+
+            self._met(name, number, BEFORE)
+            done = write(database, within)
+            self._met(name, number, AFTER)
+            return done
+
+        Database.write = stepped  # type: ignore[method-assign]
+
+
+def _put_everywhere(old: object, new: object) -> None:
+    """Put a function in another's place wherever a module of ours holds it."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith("backfill_assets."):
+            for name, held in list(vars(module).items()):
+                if held is old:
+                    setattr(module, name, new)
