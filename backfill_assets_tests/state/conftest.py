@@ -1,4 +1,7 @@
-"""Every contract of the state holds on SQLite, and on PostgreSQL where one is given."""
+"""Every contract of the state holds on SQLite and on PostgreSQL.
+
+The tests start a PostgreSQL of their own; BACKFILL_TEST_PG_URL names another one, which they empty.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,13 @@ if TYPE_CHECKING:
 POSTGRES = os.environ.get("BACKFILL_TEST_PG_URL")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"] if POSTGRES else ["sqlite"])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/state/state.db"
-    empty_postgres(str(POSTGRES))
-    return str(POSTGRES)
+    found = POSTGRES or request.getfixturevalue("postgres").url()
+    empty_postgres(found)
+    return found
 
 
 def empty_postgres(found: str) -> None:
