@@ -59,7 +59,7 @@ def batches(
 ) -> None:
     """List batches, or show one with its audits and failing rows.
 
-    The newest come first. JSON has every field: cells, rows, bytes, start, finish, attempt, error, code version, plan, run.
+    The newest come first. JSON has every field: cells, rows, bytes, start, finish, attempt, error and its kind, Spark settings of its own, code version, plan, run.
 
     Example: backfill batches --failed
 
@@ -106,6 +106,8 @@ def _row(graph: Graph, row: BatchRow) -> dict[str, Any]:
         "seconds": (finished - row.started_at).total_seconds() if finished else None,
         "attempt": row.attempt,
         "error": row.error,
+        "failure": row.failure.value if row.failure else None,
+        "resources": row.resources,
         "code_version": row.fingerprint,
         "plan_id": row.plan_id,
         "run_id": row.run_id,
@@ -178,15 +180,20 @@ def _audit(row: AuditRow) -> dict[str, Any]:
     return {"attempt": row.audited.attempt, **asdict(row.result)}
 
 
+_LISTED = ("inputs", "audits", "resources")
+
+
 def _show(found: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    plain = {name: value for name, value in found.items() if name not in {"inputs", "audits"}}
+    plain = {name: value for name, value in found.items() if name not in _LISTED}
     width = max(map(len, plain))
     for name, value in plain.items():
         if value is not None:
             say(f"{name:<{width}}  {value}", indent=width + 2)
+    for key, setting in (found["resources"] or {}).items():
+        say(f"{'spark':<{width}}  {key} = {setting}", indent=width + 2)
     for pin in found["inputs"]:
         say(f"{'read':<{width}}  {pin['upstream']} at delta_version {pin['delta_version']}")
     for one in found["audits"]:

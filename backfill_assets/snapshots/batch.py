@@ -46,6 +46,7 @@ class BatchRequest:
         reason: why it runs (``gap``, ``refresh``, ...).
         attempt: 1 for the first.
         slots: how many batches may be in flight beside it.
+        resources: the Spark settings that it runs with, beside those of all batches.
     """
 
     batch_id: str
@@ -63,6 +64,7 @@ class BatchRequest:
     reason: str
     attempt: int
     slots: Slots = field(default_factory=Slots)
+    resources: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)

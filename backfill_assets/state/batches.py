@@ -13,6 +13,7 @@ from backfill_assets.state.cells import bounds, cell_of
 from backfill_assets.state.tables import BATCHES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -61,6 +62,8 @@ class BatchRow:
         bytes_written: by its commit, if Delta said.
         error: why it failed.
         failure: which kind of failure that was; None for none.
+        resources: the Spark settings that were its own; None for none, or where only the table's log
+            was left to tell.
     """
 
     batch_id: str
@@ -84,6 +87,7 @@ class BatchRow:
     bytes_written: int | None
     error: str | None
     failure: FailureKind | None = None
+    resources: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +150,14 @@ def begin_batch(connection: sa.Connection, opened: OpenBatch, now: datetime) -> 
         "built_at": opened.built_at,
         "inputs": opened.inputs,
         "started_at": now,
+        "resources": dict(opened.request.resources) or None,
     }
     _put(connection, values)
 
 
 def commit_batch(connection: sa.Connection, commit: BatchCommit, ending: Ending) -> None:
     """Write that a batch is committed, also when its row was lost."""
+    opened = find_batch(connection, commit.batch_id)
     own = [each for each in commit.cells if commit.interval.contains(each.cell)]
     values = {
         **_description(commit),
@@ -163,6 +169,7 @@ def commit_batch(connection: sa.Connection, commit: BatchCommit, ending: Ending)
         "delta_version": ending.delta_version,
         "row_count": sum(each.content.rows for each in own),
         "bytes_written": ending.bytes_written,
+        "resources": opened.resources if opened else None,
     }
     _put(connection, values)
 
@@ -207,4 +214,5 @@ def _batch(row: sa.Row[Any]) -> BatchRow:
         bytes_written=row.bytes_written,
         error=row.error,
         failure=None if row.failure is None else FailureKind(row.failure),
+        resources=row.resources,
     )

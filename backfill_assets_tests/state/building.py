@@ -73,6 +73,7 @@ class Asked:
     table: str | None = None
     plan: str | None = None
     slots: Slots = field(default_factory=Slots)
+    resources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def request(self) -> BatchRequest:
@@ -93,6 +94,7 @@ class Asked:
             reason=self.reason,
             attempt=self.attempt,
             slots=self.slots,
+            resources=self.resources,
         )
 
 

@@ -189,6 +189,18 @@ def test_a_committed_batch_stays_committed_whatever_fails_afterwards(store: Stor
     assert store.batch(commit.batch_id).status == "committed"
 
 
+def test_a_batch_keeps_the_spark_settings_it_ran_with_however_it_ended(store: Store):
+    tuned = {"spark.sql.shuffle.partitions": "64"}
+    done = fill(store, Asked(start=0, end=1, resources=tuned))
+    failed = store.open_batch(Asked(start=1, end=2, resources=tuned).request).request.batch_id
+    store.fail_batch(failed, error="boom", audits=(), finished_at=NOON)
+    plain = fill(store, Asked(start=2, end=3))
+
+    assert store.batch(done.batch_id).resources == tuned
+    assert store.batch(failed).resources == tuned
+    assert store.batch(plain.batch_id).resources is None
+
+
 def test_the_results_of_each_attempt_are_kept(store: Store):
     for attempt in (1, 2):
         opened = store.open_batch(Asked(attempt=attempt).request)
