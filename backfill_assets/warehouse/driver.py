@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,34 +22,35 @@ if TYPE_CHECKING:
 def is_dead(session: SparkSession) -> bool:
     """Whether the driver of an embedded session is gone, or its context was shut down."""
     context: Any = session.sparkContext
-    process = getattr(context._gateway, "proc", None)  # noqa: SLF001 - PySpark tells it nowhere else
-    if process is not None and process.poll() is not None:
-        return True
     try:
-        return bool(context._jsc.sc().isStopped())  # noqa: SLF001
+        return bool(context._jsc.sc().isStopped())  # noqa: SLF001 - PySpark tells it nowhere else
     except Exception:  # noqa: BLE001 - what doesn't answer is dead, however it says so
         return True
 
 
 def forget(session: SparkSession) -> None:
-    """Let the next session of this process start a driver of its own."""
+    """Let the next session of this process start anew: with another driver, where this one is gone."""
     from pyspark import SparkContext  # noqa: PLC0415 - half a second that planning must not pay
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     context: Any = session.sparkContext
     gateway: Any = context._gateway  # noqa: SLF001
-    with contextlib.suppress(Exception):
-        context.stop()
+    with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
+        session.stop()
+        return
+    ours: Any = SparkContext
+    if ours._gateway is not gateway:  # noqa: SLF001 - another one has been started since
+        return
     with contextlib.suppress(Exception):
         gateway.shutdown()
     _kill(getattr(gateway, "proc", None))
-    known: tuple[tuple[Any, tuple[str, ...]], ...] = (
-        (SparkContext, ("_active_spark_context", "_gateway", "_jvm")),
-        (SparkSession, ("_instantiatedSession", "_activeSession")),
-    )
-    for kind, names in known:
+    for kind, names in ((ours, _OF_CONTEXT), (SparkSession, _OF_SESSION)):
         for name in names:
             setattr(kind, name, None)
+
+
+_OF_CONTEXT = ("_active_spark_context", "_gateway", "_jvm")
+_OF_SESSION = ("_instantiatedSession", "_activeSession")
 
 
 def interrupt(session: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""The session that a process shares: started on first use, anew once its server has lost it."""
+"""The session that a process shares: started on first use, anew once its Spark has died."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from backfill_assets.warehouse.connect import is_lost
+from backfill_assets.warehouse.driver import forget, is_dead, keeping_signals
 from backfill_assets.warehouse.session import start_session
 
 if TYPE_CHECKING:
@@ -34,15 +35,25 @@ class SharedSession:
             SparkUnreachableError: the server does not answer.
         """
         with self._starting:
-            if self._session is not None and self._settings.remote and is_lost(self._session):
+            if self._session is not None and self._is_gone(self._session):
                 self._session = None
             if self._session is None:
-                self._session = start_session(self._settings)
+                with keeping_signals():
+                    self._session = start_session(self._settings)
             return self._session
 
     def stop(self) -> None:
         """Stop it, if it was started."""
         with self._starting:
-            if self._session is not None:
+            if self._session is not None and not self._is_gone(self._session):
                 self._session.stop()
-                self._session = None
+            self._session = None
+
+    def _is_gone(self, session: SparkSession) -> bool:
+        """Whether Spark has died under a session; then nothing of it is left in this process."""
+        if self._settings.remote:
+            return is_lost(session)
+        if not is_dead(session):
+            return False
+        forget(session)
+        return True
