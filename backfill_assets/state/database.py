@@ -37,6 +37,10 @@ _PRIMARY_CODE = 0xFF
 # lock_not_available, serialization_failure, deadlock_detected
 _POSTGRES_BUSY = {"55P03", "40001", "40P01"}
 # connection, authorization, unknown database, read-only, resources (disk full), shutdown
+# lost or refused connection, shutdown, crash, start-up
+_POSTGRES_AWAY = ("08", "57P01", "57P02", "57P03")
+# At the door psycopg gives no state, only the server's words.
+_NEVER_BACK = ("authentication failed", "does not exist", "not permitted", "no pg_hba.conf entry")
 _POSTGRES_UNAVAILABLE = ("08", "28", "3D", "25006", "53", "57P", "58")
 
 
@@ -63,6 +67,19 @@ class StateUnavailableError(BackfillAssetsError):
         )
 
 
+class StateCommitUnknownError(StateUnavailableError):
+    """The connection broke while a transaction was being committed."""
+
+    def __init__(self, where: str, found: str) -> None:
+        self.where = where
+        BackfillAssetsError.__init__(
+            self,
+            f"the state database {where} was lost while a step was being committed: {found}. "
+            "Whether that step counts is not known here. Run again, which finds out: what it "
+            "claimed lapses, and what it committed to a table is found in the table's log",
+        )
+
+
 class StateUrlError(BackfillAssetsError):
     """The URL names no database that can hold the state."""
 
@@ -73,8 +90,12 @@ class StateUrlError(BackfillAssetsError):
         )
 
 
+class _LostInCommitError(Exception):
+    """Not tried again: the commit may have arrived."""
+
+
 class Database:
-    """Runs work in transactions; retries while others hold the lock."""
+    """Runs work in transactions; tries again while others hold the lock, or the server is away."""
 
     def __init__(self, url: sa.URL, busy_seconds: float) -> None:
         self.where = url.database or "" if _is_sqlite(url) else _shown(url)
@@ -142,18 +163,28 @@ class Database:
         return self._patiently(lambda: self._in_transaction(self._writer, alone))
 
     def _in_transaction(self, engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
-        with engine.connect() as connection, connection.begin():
-            return work(connection)
+        with engine.connect() as connection:
+            with connection.begin() as transaction:
+                done = work(connection)
+                try:
+                    transaction.commit()
+                except DBAPIError as error:
+                    if _is_away(error):
+                        raise _LostInCommitError from error
+                    raise
+            return done
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         retrying = Retrying(
-            retry=retry_if_exception(_is_busy),
+            retry=retry_if_exception(lambda error: _is_busy(error) or _is_away(error)),
             stop=stop_after_delay(self._busy_seconds),
             wait=wait_random_exponential(multiplier=0.05, max=1),
             reraise=True,
         )
         try:
             return retrying(attempt)
+        except _LostInCommitError as error:
+            raise StateCommitUnknownError(self.where, _said(error.__cause__)) from error
         except (DBAPIError, PoolTimeoutError) as error:
             if _is_busy(error):
                 raise StateBusyError(self.where, self._busy_seconds) from error
@@ -217,7 +248,8 @@ def _create_private(path: Path) -> None:
 def _engine(url: sa.URL, busy_seconds: float) -> sa.Engine:
     if not _is_sqlite(url):
         options = f"-c lock_timeout={max(1, int(busy_seconds * 1000))}"
-        return sa.create_engine(url, connect_args={"options": options}, pool_pre_ping=True)
+        how = {"options": options, "connect_timeout": 10}
+        return sa.create_engine(url, connect_args=how, pool_pre_ping=True)
     engine = sa.create_engine(url, connect_args={"timeout": min(5.0, busy_seconds)})
     event.listen(engine, "connect", _let_us_begin)
     event.listen(engine, "begin", _begin)
@@ -252,14 +284,34 @@ def _is_busy(error: BaseException) -> bool:
     return getattr(error.orig, "sqlstate", None) in _POSTGRES_BUSY
 
 
+def _is_away(error: BaseException) -> bool:
+    """Say whether a server does not answer or is shutting down, so that it may be back soon."""
+    orig = getattr(error, "orig", None)
+    if not isinstance(error, DBAPIError) or hasattr(orig, "sqlite_errorcode"):
+        return False
+    state = getattr(orig, "sqlstate", None)
+    if state is None:
+        refused = any(mark in str(orig) for mark in _NEVER_BACK)
+        return type(orig).__name__ == "OperationalError" and not refused
+    return state.startswith(_POSTGRES_AWAY)
+
+
 def _unavailable(error: Exception) -> str | None:
     """Say what is wrong with the database, or None for a fault of our own."""
     orig = getattr(error, "orig", None)
     code = getattr(orig, "sqlite_errorcode", None)
     if code is not None:
         return _SQLITE_UNAVAILABLE.get(code & _PRIMARY_CODE)
-    state = getattr(orig, "sqlstate", None)
-    lost = state is None and type(orig).__name__ == "OperationalError"
-    if lost or (state or "").startswith(_POSTGRES_UNAVAILABLE):
-        return str(orig).strip()
+    state = getattr(orig, "sqlstate", None) or ""
+    if _is_away(error) or state.startswith(_POSTGRES_UNAVAILABLE) or _refused(orig):
+        return _said(error)
     return None
+
+
+def _refused(orig: object) -> bool:
+    """Refusals at the door come without a state."""
+    return type(orig).__name__ == "OperationalError" and getattr(orig, "sqlstate", None) is None
+
+
+def _said(error: BaseException | None) -> str:
+    return str(getattr(error, "orig", error)).strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import socket
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
 
 DEFAULT_PORT = 15002
 _CATALOG_KEY = "spark.sql.catalog.spark_catalog"
@@ -78,7 +79,7 @@ def connect(url: str, config: Mapping[str, str], *, patience: float) -> SparkSes
 
     server = _wait_for(url, patience)
     session = SparkSession.builder.remote(url).create()
-    _OPEN.add(session)
+    _OPEN.add(_remote(session))
     be_patient(session, patience)
     try:
         _refuse_unfit(session, server)
@@ -107,22 +108,28 @@ def be_patient(session: SparkSession, patience: float) -> None:
 
 def cloned(session: SparkSession) -> SparkSession:
     """Open another session with the settings of this one, as patient as it."""
-    clone = session.cloneSession()
+    clone = _remote(session).cloneSession()
     clone.client.set_retry_policies(session.client.get_retry_policies())
     clone.release_session_on_close = True  # a clone is made without its constructor
     _OPEN.add(clone)
     _CLONES.add(clone)
-    return clone
+    return cast("SparkSession", clone)
 
 
 def release(session: SparkSession) -> None:
     """Let the server forget a session that was cloned for one batch; any other is left alone."""
-    if session in _CLONES and not session.is_stopped:
-        session.stop()
+    remote = _remote(session)
+    if remote in _CLONES and not remote.is_stopped:
+        remote.stop()
 
 
-_OPEN: WeakSet[SparkSession] = WeakSet()
-_CLONES: WeakSet[SparkSession] = WeakSet()
+def _remote(session: SparkSession) -> RemoteSession:
+    """Name the class that a session really has: pyspark declares one for both kinds."""
+    return cast("RemoteSession", session)
+
+
+_OPEN: WeakSet[RemoteSession] = WeakSet()
+_CLONES: WeakSet[RemoteSession] = WeakSet()
 
 
 @atexit.register
@@ -135,7 +142,7 @@ def _close_all() -> None:
 
 def is_lost(session: SparkSession) -> bool:
     """Ask whether a session's server has forgotten it, or is away."""
-    if session.is_stopped:
+    if _remote(session).is_stopped:
         return True
     try:
         session.conf.get("spark.sql.session.timeZone")
