@@ -52,7 +52,7 @@ _FIRST = int(START.timestamp())
 
 def measured(repeats: int = REPEATS) -> dict[str, dict[str, float | int | str]]:
     """Measure every case; seconds are the median, memory is what is left at the end, in MB."""
-    graph, one = _chain(), _hourly()
+    graph, one = chain(), _hourly()
     days = START + timedelta(days=DAYS)
     hours = START + timedelta(hours=HOURS)
     cases: dict[str, Callable[[], tuple[Graph, dict[str, IntervalSet], datetime]]] = {
@@ -147,7 +147,7 @@ def _plan(graph: Graph, ready: dict[str, IntervalSet], now: datetime) -> tuple[i
     return sum(map(len, plan.values())), waits
 
 
-def _chain() -> Graph:
+def chain() -> Graph:
     """500 daily models: each reads the one before with a lookback of three days, and a source."""
     models = [
         _model(f"web.m{number:03d}", [f"web.m{number - 1:03d}"] if number else [], Daily(START))

@@ -1,0 +1,148 @@
+"""The sensor's tick: what is ready to be released, of 500 models over ten years, from SQLite.
+
+The state is a real one of 1.8 million ready records. A tick looks at a bounded number of models and
+goes on where it ended, so the first round takes several; afterwards only what moved is looked at.
+`python -m benchmarks.tick` measures it alone; the benchmark as a whole has it too.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+import typer
+
+from backfill_assets.execution.opening import open_run
+from backfill_assets.execution.ready_work import Looker, ready_work
+from backfill_assets.execution.settled import Settled
+from backfill_assets.models.codec import dumps
+from backfill_assets.models.content import ChangedAt, Content
+from backfill_assets.models.graph import build_graph
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.loaded import loaded
+from backfill_assets.state.store import Store
+from benchmarks.planning import DAYS, MODELS, START, chain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from backfill_assets.models.graph import Graph
+
+RESULTS = Path(__file__).with_name("results")
+GOAL, REPEATS, DAY = 1.0, 5, 86_400
+_BUILT = 1_000
+
+
+def ticks(folder: Path) -> dict[str, float]:
+    """Build the state, then look until nothing is new, then again, and after another day."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    now = START + timedelta(days=DAYS)
+    graph = _unsourced(chain())
+    with Store.open(f"sqlite:///{folder}/state.db", clock=lambda: now) as store:
+        _fill(store, graph, folder, now)
+        looker = Looker(store, loaded(graph), str(folder), now)
+        settled, first = _until_settled(looker)
+        steady = [_timed(looker, settled)[0] for _ in range(REPEATS)]
+        later = replace(looker, now=now + timedelta(days=1))
+        _, daily = _until_settled(later, settled, rounds=1)
+    shutil.rmtree(folder)
+    return {
+        "ticks of the first round": float(len(first)),
+        "slowest tick of the first round": max(first),
+        "nothing moved": median(steady),
+        "a new day in every model": max(daily),
+    }
+
+
+def tick_lines(took: dict[str, float]) -> list[str]:
+    """Write the figures."""
+    lines = [f"sensor: {MODELS} models x {DAYS:,} days on SQLite, seconds a tick (goal < {GOAL})"]
+    return lines + [f"  {name:<34} {value:>7.2f}" for name, value in took.items()]
+
+
+def _until_settled(
+    looker: Looker, settled: Settled | None = None, rounds: int = 10_000
+) -> tuple[Settled, list[float]]:
+    """Tick until nobody is asked any more, or so many times."""
+    known, took = settled or Settled(), list[float]()
+    for _ in range(rounds):
+        seconds, known, asked = _timed(looker, known)
+        if not asked:
+            break
+        took.append(seconds)
+    return known, took
+
+
+def _timed(looker: Looker, settled: Settled) -> tuple[float, Settled, int]:
+    began = perf_counter()
+    # The memory travels through the sensor's cursor, so that is measured with it.
+    found = ready_work(looker, Settled.read(settled.text()))
+    return perf_counter() - began, found.settled, found.asked
+
+
+def _unsourced(graph: Graph) -> Graph:
+    """Take the source as one that nobody can observe: it keeps no cell from being filled."""
+    sources = [replace(one, observed=False) for one in graph.sources.values()]
+    return build_graph(graph.models.values(), sources)
+
+
+def _fill(store: Store, graph: Graph, folder: Path, now: datetime) -> None:
+    """Give every model its pointer, and say that each of its days is ready."""
+    open_run(
+        store,
+        graph,
+        environment=PROD,
+        spark=lambda: None,
+        data_root=str(folder),
+        clock=lambda: now,
+        run_id="benchmark",
+    )
+    versions = {name: one.version for name, one in store.pointers(PROD).items()}
+    engine = sa.create_engine(f"sqlite:///{folder}/state.db")
+    with engine.begin() as database:
+        database.execute(sa.text("UPDATE pointers SET delta_version = 1"))
+        database.execute(sa.text("UPDATE versions SET known_head = 1"))
+        database.execute(sa.text("UPDATE counter SET value = 1000000"))
+        for number, name in enumerate(graph.order):
+            database.execute(_INSERT, list(_records(versions[name], _BUILT + number)))
+    engine.dispose()
+
+
+_INSERT = sa.text(
+    "INSERT INTO ready_records (version, starts, valid_from, ends, built_at, fingerprint, batch_id,"
+    " content, changed_at) VALUES (:version, :starts, 1, :ends, :built_at, :version, 'b',"
+    " :content, :changed_at)"
+)
+
+
+def _records(version: str, built_at: int) -> Iterator[dict[str, object]]:
+    first = int(START.timestamp())
+    content = dumps(Content(100, 12_345, {"ds": 1, "id": 2}))
+    stamps = dumps(ChangedAt(built_at, {"ds": built_at, "id": built_at}))
+    for day in range(DAYS):
+        yield {
+            "version": version,
+            "starts": first + day * DAY,
+            "ends": first + (day + 1) * DAY,
+            "built_at": built_at,
+            "content": content,
+            "changed_at": stamps,
+        }
+
+
+def main() -> None:
+    """Measure it alone."""
+    for line in tick_lines(ticks(RESULTS / "runs" / "tick")):
+        typer.echo(line)
+
+
+if __name__ == "__main__":
+    typer.run(main)
