@@ -15,9 +15,10 @@ from backfill_assets.execution.frozen_code import FrozenCode
 from backfill_assets.execution.leftover import BUILT_APART
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.scenes import Scene
-from backfill_assets.execution.settled import Settled, marked
+from backfill_assets.execution.settled import Settled, hashed, marked
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.automation import Automation
+from backfill_assets.planning.off_peak import read_off_peak
 from backfill_assets.planning.plan import Build
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.planning.releasing import Offer, ReleaseKind
@@ -94,6 +95,7 @@ def ready_work(looker: Looker, settled: Settled) -> ReadyWork:
     found = _Look(looker, settled)
     plans = looker.store.plans(statuses=OPEN)
     found.at(_prod(looker, plans))
+    found.late(plans)
     stored = {one.plan_id: one for one in plans}
     for queued in looker.store.queued_plans():
         if queued.plan_id in stored:
@@ -175,7 +177,18 @@ class _Look:
     offers: list[Offer] = field(default_factory=list[Offer])
     reported: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
     notes: list[str] = field(default_factory=list[str])
+    stale: dict[str, str] = field(default_factory=dict[str, str])
     asked: int = 0
+
+    def late(self, plans: Sequence[StoredPlan]) -> None:
+        """Offer what late data needs, by the name of what is stale and who is at work there.
+
+        Which of it may be built without a person is found out by whoever does it.
+        """
+        stale = {**Settled(self.keys).stale(), **self.stale}
+        if stale:
+            mark = hashed([stale, sorted(one.plan_id for one in plans)])
+            self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark))
 
     def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:
         """Look at a plan; one that can't go on keeps nothing else from going on."""
@@ -183,6 +196,9 @@ class _Look:
             return
         if queued.control.holds:
             self.notes.append(f"plan {stored.plan_id} is {queued.control.words}")
+            return
+        if queued.off_peak and not read_off_peak(queued.off_peak).covers(self.looker.now):
+            self.notes.append(f"plan {stored.plan_id} waits for its hours, {queued.off_peak}")
             return
         try:
             plan = _parsed(stored.content)
@@ -211,9 +227,11 @@ class _Look:
         self.asked += len(asked)
         for one in scene.looks(asked) if asked else ():
             self._found(scene, one)
+            if one.stale:
+                self.stale[_name(scene, one.model.name)] = hashed([*one.stale.boundaries])
             if one.settled:
                 name = one.model.name
-                self.keys[_name(scene, name)] = marked(now[name], left=one.left)
+                self.keys[_name(scene, name)] = marked(now[name], left=one.left, stale=one.stale)
         if len(asked) < len(todo):
             self.next[scene.title] = scene.names.index(asked[-1]) + 1
 

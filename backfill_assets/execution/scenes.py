@@ -41,6 +41,7 @@ class Looked:
         work: what the rule found.
         offers: what could be released now.
         left: whether anything is left, released or not.
+        stale: published cells that only a plan may build again.
         settled: whether the answer stays the same while no pin moves.
     """
 
@@ -48,6 +49,7 @@ class Looked:
     work: Work
     offers: tuple[Offer, ...]
     left: bool
+    stale: IntervalSet
     settled: bool
 
 
@@ -146,7 +148,8 @@ class Scene:
         )
         left = todo if within is None else self._left(work, view) & within
         passing = (broken.for_now | claimed) & todo
-        return Looked(model, work, found, bool(left), not found and not passing)
+        stale = work.stale_cells - work.refresh if self.plan_id is None else _NONE
+        return Looked(model, work, found, bool(left), stale, not found and not passing)
 
     def _left(self, work: Work, view: StateView) -> IntervalSet:
         if view.environment.is_workspace:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.environment import Pointer
 
 _LENGTH = 12
-_LEFT = "+"
+_LEFT = "left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,9 @@ class Settled:
     """The memory of earlier looks.
 
     Attributes:
-        keys: per environment and model, at what it had nothing to release; marked where something
-            is left all the same, because it waits or failed.
+        keys: per environment and model, at what it had nothing to release; with a mark where
+            something is left all the same, because it waits or failed, and with a hash of what is
+            stale.
         next: where the next look begins, by environment: no model is asked more often than others.
     """
 
@@ -55,16 +56,31 @@ class Settled:
 
     def knows(self, name: str, key: str) -> bool:
         """Whether nothing that decides has moved since the last look."""
-        return self.keys.get(name, "").removesuffix(_LEFT) == key
+        return self._parts(name)[0] == key
 
     def is_done(self, name: str) -> bool:
         """Whether nothing at all was left at the last look."""
-        return name in self.keys and not self.keys[name].endswith(_LEFT)
+        return name in self.keys and self._parts(name)[1] != _LEFT
+
+    def stale(self) -> dict[str, str]:
+        """What was stale at the last look, as a hash, by model."""
+        return {name: hashed for name in self.keys if (hashed := self._parts(name)[2])}
+
+    def _parts(self, name: str) -> tuple[str, str, str]:
+        key, _, more = self.keys.get(name, "").partition(" ")
+        left, _, stale = more.partition(" ")
+        return key, left, stale
 
 
-def marked(key: str, *, left: bool) -> str:
-    """Note whether something was left."""
-    return f"{key}{_LEFT}" if left else key
+def marked(key: str, *, left: bool, stale: IntervalSet) -> str:
+    """Note whether something was left, and what is stale."""
+    said = hashed([*stale.boundaries]) if stale else ""
+    return f"{key} {_LEFT if left else '-'} {said}"
+
+
+def hashed(value: object) -> str:
+    """Name plain values by a short hash."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +113,7 @@ class Pins:
         ]
         due = "" if model.cadence.unit is Unit.WHOLE else str(model.cadence.due(self.now))
         cells = [list(one.boundaries) if one is not None else None for one in others]
-        words = json.dumps([said, due, model.automated.value, cells])
-        return hashlib.sha256(words.encode()).hexdigest()[:_LENGTH]
+        return hashed([said, due, model.automated.value, cells])
 
 
 def _at(pointer: Pointer | None) -> list[Any] | None:

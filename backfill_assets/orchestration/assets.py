@@ -1,11 +1,10 @@
 """The asset factory: a model becomes an asset whose step fills the targeted cells."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, cast
 
 import dagster as dg
 
-from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.by_hand import published_before, rebuild_by_hand
 from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.range_run import run_range
@@ -25,14 +24,15 @@ from backfill_assets.orchestration.metadata import (
     subject,
     table_metadata,
 )
-from backfill_assets.orchestration.partitions import cells_of, partitions_of
-from backfill_assets.orchestration.reporting import SILENT, Reporter
+from backfill_assets.orchestration.partitions import partitions_of
+from backfill_assets.orchestration.plan_step import serve_plan
+from backfill_assets.orchestration.pools import pool
+from backfill_assets.orchestration.released_runs import PLAN_TAG, REASON_TAG
+from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.orchestration.steps import ended, plainly, targeted
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.snapshot import Snapshot
-
-Landing = Callable[[Any, str], object]
-"""Lands a source: ``(spark, data_root)``; does nothing when it is landed already."""
 
 
 def model_asset(graph: Graph, snapshot: Snapshot) -> dg.AssetsDefinition:
@@ -83,6 +83,9 @@ def fill(
     Raises:
         dagster.Failure: cells that were asked for are still not ready; it says which and why.
     """
+    if PLAN_TAG in context.run.tags:
+        yield from serve_plan(context, graph, name, spark=spark, state=state)
+        return
     run = open_run(
         state.store,
         graph,
@@ -99,24 +102,20 @@ def fill(
         context.log.warning(
             "%s: the loaded logic is not what %s runs; filled by its own snapshot", name, PROD
         )
-    target = _targeted(context, model)
-    again = published_before(run, name) & target
+    target = targeted(context, model)
+    by_hand = REASON_TAG not in context.run.tags
+    again = published_before(run, name) & target if by_hand else IntervalSet.empty()
     reporter = Reporter(context, model, state.store, PROD)
-    try:
+    with plainly():
         if target - again:
             run_range(
                 run, name, target - again, reporter.listen, batches_at_once=state.batches_at_once
             )
         if again:
             _rebuild(context, run, name, reporter, state.batches_at_once)
-    except BackfillAssetsError as error:
-        raise dg.Failure(description=str(error), allow_retries=False) from error
     due = required(model.cadence, start=None, end=None, now=run.clock())
     reporter.untouched(target, due)
-    yield from reporter.check_results()
-    if reporter.lacking:
-        raise dg.Failure(description="; ".join(reporter.lacking), allow_retries=False)
-    yield dg.Output(None, metadata=SILENT)
+    yield from ended(reporter, {})
 
 
 def _rebuild(
@@ -144,32 +143,6 @@ def _rebuild(
     reporter.rebuilt(done)
 
 
-def source_asset(source: Source, landing: Landing | None) -> dg.AssetsDefinition | dg.AssetSpec:
-    """Show a source: as an asset that lands it where somebody gave a landing, else as external."""
-    shown: dict[str, Any] = {
-        "group_name": subject(source.name),
-        "description": source.description or None,
-        "owners": [source.owner] if source.owner else None,
-        "kinds": {"delta"},
-    }
-    if landing is None:
-        return dg.AssetSpec(asset_key(source.name), **shown)
-
-    @dg.asset(key=asset_key(source.name), pool=pool(source.name), **shown)
-    def landed(
-        context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
-    ) -> None:
-        written = landing(spark.spark_session, state.data_root)
-        context.log.info("landed" if written else "landed already, nothing to do")
-
-    return cast("dg.AssetsDefinition", landed)
-
-
-def pool(name: str) -> str:
-    """Name the pool of a model: one run of it at a time."""
-    return name.replace(".", "__")
-
-
 def _dependencies(graph: Graph, model: Model) -> list[dg.AssetDep]:
     return [
         self_dependency(upstream, asset_key(model.name))
@@ -185,10 +158,3 @@ def _dependency(graph: Graph, model: Model, name: str) -> dg.AssetDep:
     if isinstance(theirs, Source):
         return dg.AssetDep(asset_key(name))  # observed as a whole: it has no partitions
     return dependency(model.cadence, upstream, theirs.cadence, asset_key(name))
-
-
-def _targeted(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
-    """Read the partitions that the run asks for."""
-    if partitions_of(model.cadence) is None:
-        return cells_of(model.cadence, [])
-    return cells_of(model.cadence, list(context.partition_keys))

@@ -8,9 +8,18 @@ import dagster as dg
 from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source
-from backfill_assets.orchestration.assets import Landing, model_asset, source_asset
+from backfill_assets.orchestration.assets import model_asset
 from backfill_assets.orchestration.checks import published_checks
+from backfill_assets.orchestration.jobs import finish_job, plan_jobs
 from backfill_assets.orchestration.resources import SparkResource, StateResource
+from backfill_assets.orchestration.schedules import schedules
+from backfill_assets.orchestration.sensors import gap_fill_sensor, once
+from backfill_assets.orchestration.sources import (
+    Landing,
+    observe_job,
+    source_asset,
+    source_sensor,
+)
 from backfill_assets.snapshots.snapshot import snapshots_of
 
 AUDITS_JOB = "audits"
@@ -41,6 +50,8 @@ def build_definitions(
 def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definitions:
     snapshots = snapshots_of(graph)
     checks = [published_checks(graph, graph.models[name]) for name in graph.order]
+    known = once(graph)
+    asked_for = [finish_job(known)]
     return dg.Definitions(
         assets=[
             *(model_asset(graph, snapshots[name]) for name in graph.order),
@@ -52,8 +63,16 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
                 AUDITS_JOB,
                 selection=dg.AssetSelection.checks(*checks),
                 description="Audit everything that is published, without rebuilding it.",
-            )
+            ),
+            *plan_jobs(known),
+            *asked_for,
+            observe_job(graph),
         ],
+        sensors=[
+            gap_fill_sensor(known, [one.name for one in asked_for]),
+            source_sensor(graph),
+        ],
+        schedules=schedules(graph, known),
         resources={"spark": SparkResource(spark_config={}), "state": StateResource()},
         executor=dg.in_process_executor,
     )

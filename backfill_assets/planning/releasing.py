@@ -7,7 +7,7 @@ Daily work goes first, but backfills and plans keep a share of the room, so neit
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,7 @@ class Release:
         model: whose; empty where it is about a whole plan, or about late data.
         cells: what it builds; consecutive but for cells that need nothing.
         plan_id: the queued plan that it serves.
+        mark: what tells it from others of its kind, where no cells do.
         attempt: 1 for the first.
         priority: in the run queue; the larger goes first.
     """
@@ -70,6 +71,7 @@ class Release:
     model: str = ""
     cells: IntervalSet = field(default_factory=IntervalSet.empty)
     plan_id: str | None = None
+    mark: str = ""
     attempt: int = 1
     priority: int = 0
 
@@ -84,6 +86,7 @@ class Offer:
         model: whose; None where no model is meant.
         cells: all of them.
         plan_id: the queued plan.
+        mark: what tells it from others of its kind, where no cells do.
     """
 
     environment: str
@@ -91,6 +94,7 @@ class Offer:
     model: Model | None = None
     cells: IntervalSet = field(default_factory=IntervalSet.empty)
     plan_id: str | None = None
+    mark: str = ""
 
     @property
     def name(self) -> str:
@@ -250,12 +254,9 @@ def _fairly(
 
 def _release(one: Offer, room: Room, priority: int) -> Release:
     cells = portion(one.model, one.cells, room.batches) if one.model else one.cells
-    return Release(one.environment, one.kind, one.name, cells, one.plan_id, priority=priority)
-
-
-def again(release: Release, attempt: int) -> Release:
-    """Ask for the same once more."""
-    return replace(release, attempt=attempt)
+    return Release(
+        one.environment, one.kind, one.name, cells, one.plan_id, one.mark, priority=priority
+    )
 
 
 def _after(ready: IntervalSet) -> IntervalSet:

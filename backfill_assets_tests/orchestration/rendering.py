@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -20,6 +20,9 @@ def rendered(defs: dg.Definitions) -> str:
     for job in sorted(_jobs(defs), key=lambda one: one.name):
         lines.append(f"job {job.name}: {job.description}")
         lines.append(f"  {len(job.asset_layer.asset_graph.asset_check_keys)} checks")
+        lines += [f"  {line}" for line in _form(job)]
+    lines += [line for one in sorted(defs.sensors or (), key=_title) for line in _sensor(one)]
+    lines += [line for one in sorted(defs.schedules or (), key=_title) for line in _schedule(one)]
     return "\n".join(lines) + "\n"
 
 
@@ -77,3 +80,27 @@ def _mapping(mapping: dg.PartitionMapping | None) -> str:
         return ""
     assert isinstance(mapping, dg.TimeWindowPartitionMapping)
     return f" ({mapping.start_offset}..{mapping.end_offset})"
+
+
+def _title(one: Any) -> str:  # noqa: ANN401 - a sensor or a schedule
+    return one.name
+
+
+def _sensor(one: Any) -> Iterator[str]:  # noqa: ANN401
+    every = one.minimum_interval_seconds
+    yield f"sensor {one.name}: every {every} s, {one.default_status.value}"
+    yield f"  asks for {', '.join(target.job_name for target in one.targets)}"
+
+
+def _schedule(one: Any) -> Iterator[str]:  # noqa: ANN401
+    yield f"schedule {one.name}: {one.cron_schedule}, {one.default_status.value}"
+    yield f"  asks for {one.job_name}"
+
+
+def _form(job: dg.JobDefinition) -> Iterator[str]:
+    """What the launchpad asks for: each field with its default, `!` where one must be given."""
+    for op in job.graph.node_defs:
+        fields = getattr(getattr(op, "config_schema", None), "config_type", None)
+        for name, field in sorted(getattr(fields, "fields", {}).items()):
+            default = repr(field.default_value) if field.default_provided else "!"
+            yield f"{op.name}.{name} = {default}"

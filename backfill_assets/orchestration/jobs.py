@@ -1,0 +1,235 @@
+"""Jobs for the launchpad: the life of a plan, for people who live in the UI."""
+
+from collections.abc import Callable
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from backfill_assets.execution.apply import Applied, applied
+from backfill_assets.execution.going_back import abandon_plan, rollback_plan
+from backfill_assets.execution.plan_state import make_plan
+from backfill_assets.execution.promotion import promote_plan
+from backfill_assets.execution.queueing import queue_plan
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.orchestration.plan_work import NOBODY, Known, PlanWork
+from backfill_assets.orchestration.released_runs import FINISH_JOB, op_name
+from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.orchestration.steps import plainly
+from backfill_assets.planning.plan import Plan
+from backfill_assets.planning.request import PlanRequest, Restatement
+from backfill_assets.settings import read_settings
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.queued_plan import Control
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+_TOLD = {
+    Control.RUNNING: "resumed",
+    Control.PAUSED: "paused",
+    Control.STOPPED: "stopped",
+    Control.CANCELLED: "stopped now",
+}
+_Body = Callable[[PlanWork, Any], None]
+
+
+class Asked(dg.Config):
+    """Who asks, and why."""
+
+    who: str = Field(default=NOBODY, description="Who asks, for the history.")
+    reason: str = Field(default="", description="Why, in words, for the history.")
+
+
+class Wrong(dg.Config):
+    """A model or source that was wrong."""
+
+    name: str = Field(description="The model or source.")
+    first: str = Field(default="", description="The first date that was wrong; empty: all before.")
+    last: str = Field(default="", description="The last one (included); empty: all after.")
+
+
+class PlanConfig(Asked):
+    """What is asked of a plan; nothing asked, it plans for whatever the loaded models change."""
+
+    environment: str = Field(default=PROD, description="Whose history it is about.")
+    restate: list[Wrong] = Field(default=[], description="What was wrong, and over which stretch.")
+    select: list[str] = Field(
+        default=[], description="Names, globs, +model, model+, tag:key=value."
+    )
+    first: str = Field(default="", description="First date; empty: each model's own start.")
+    last: str = Field(default="", description="Last date (included); empty: now.")
+    forward_only: bool = Field(default=False, description="Changes count from now on only.")
+    empty: bool = Field(default=False, description="Record missing cells as ready, uncomputed.")
+
+
+class OfPlan(Asked):
+    """A plan."""
+
+    plan: str = Field(description="Its id, as the job `plan` or the command shows it.")
+
+
+class ApplyConfig(OfPlan):
+    """How a plan is built."""
+
+    queue: bool = Field(
+        default=False,
+        description="Let the sensor release it in runs of its own, instead of building it in this one.",
+    )
+    off_peak: str = Field(
+        default="", description="Only in these hours, as 22:00-06:00 Europe/Berlin; needs queue."
+    )
+
+
+class StopConfig(OfPlan):
+    """How a plan is stopped."""
+
+    now: bool = Field(default=False, description="Cancel the batches in flight, too.")
+
+
+def plan_jobs(known: Known) -> list[dg.JobDefinition]:
+    """Make every job of the launchpad."""
+
+    def job(name: str, says: str, config: type[dg.Config], body: _Body) -> dg.JobDefinition:
+        return _job(known, name, says, config, body)
+
+    return [
+        job(
+            "plan",
+            "Show what would change, cell by cell. Nothing else is written.",
+            PlanConfig,
+            _plan,
+        ),
+        job("apply", "Build what a plan says, where nobody reads.", ApplyConfig, _apply),
+        job("promote", "Publish what a plan has built, all models at once.", OfPlan, _promote),
+        job("abandon", "Give up a plan that is not promoted.", OfPlan, _abandon),
+        job("rollback", "Read again what was read before a plan.", OfPlan, _rollback),
+        job("pause", "Let no further batch of a plan begin.", OfPlan, _control(Control.PAUSED)),
+        job("resume", "Let a paused or stopped plan go on.", OfPlan, _control(Control.RUNNING)),
+        job("stop", "Take a plan out of the queue; what is built stays.", StopConfig, _stop),
+    ]
+
+
+def finish_job(known: Known) -> dg.JobDefinition:
+    """Make the job that ends a queued plan, whose cells are all built."""
+    says = (
+        "Audit what a queued plan keeps, and call it built; publish it where nothing is protected."
+    )
+    return _job(known, FINISH_JOB, says, OfPlan, _finish)
+
+
+def _job(
+    known: Known, name: str, says: str, config: type[dg.Config], body: _Body
+) -> dg.JobDefinition:
+    def done(
+        context: dg.OpExecutionContext,
+        config: Any,  # noqa: ANN401 - replaced below
+        spark: SparkResource,
+        state: StateResource,
+    ) -> None:
+        with plainly():
+            body(PlanWork(context, known(), spark, state, config.who), config)
+
+    done.__annotations__["config"] = config  # Dagster reads the form of the launchpad from it
+    op = dg.op(name=op_name(name), description=says)(done)
+
+    @dg.job(name=name, description=says, executor_def=dg.in_process_executor)
+    def of_plan() -> None:
+        op()
+
+    return of_plan
+
+
+def _plan(work: PlanWork, asked: PlanConfig) -> None:
+    request = PlanRequest(
+        environment=asked.environment,
+        asked_by=work.who,
+        reason=asked.reason,
+        restate=tuple(
+            Restatement(one.name, one.first or None, one.last or None) for one in asked.restate
+        ),
+        select=tuple(asked.select),
+        start=asked.first or None,
+        end=asked.last or None,
+        forward_only=asked.forward_only,
+        empty=asked.empty,
+    )
+    found = make_plan(
+        work.store,
+        work.graph,
+        request,
+        clock=now,
+        data_root=work.state.data_root,
+        known=work.known,
+        plan_days=read_settings().plan_days,
+    )
+    if found.is_empty:
+        work.context.add_output_metadata({"plan": "nothing to do", "notes": "; ".join(found.notes)})
+        return
+    work.tag(found)
+    work.show(found)
+
+
+def _apply(work: PlanWork, asked: ApplyConfig) -> None:
+    plan = work.plan(asked.plan)
+    op = work.operation(plan, asked.reason)
+    if asked.queue:
+        queue_plan(op, asked.off_peak or None)
+        work.show(plan, queued=True)
+        return
+    _ended(work, plan, applied(op))
+
+
+def _finish(work: PlanWork, asked: OfPlan) -> None:
+    plan = work.plan(asked.plan)
+    _ended(work, plan, applied(work.operation(plan, asked.reason)))
+
+
+def _ended(work: PlanWork, plan: Plan, done: Applied) -> None:
+    """Tell what became of a plan; one with something left is a failed run."""
+    if done.status is PlanStatus.PROMOTED:
+        work.tell(plan.environment)
+    left = {
+        name: ranges_text(work.graph.models[name].cadence, cells)
+        for name, cells in done.left.items()
+    }
+    work.show(plan, left=left)
+    if left:
+        listed = "; ".join(f"{name}: {cells}" for name, cells in left.items())
+        raise dg.Failure(
+            description=f"plan {plan.plan_id} is not built to the end; left are {listed}",
+            allow_retries=False,
+        )
+
+
+def _promote(work: PlanWork, asked: OfPlan) -> None:
+    plan = work.plan(asked.plan)
+    work.may_change(plan.environment)
+    promoted = promote_plan(work.store, work.graph, plan, **work.means(asked.reason))
+    told = work.tell(plan.environment)
+    work.show(plan, publication=promoted.number, changed_cells=told)
+
+
+def _abandon(work: PlanWork, asked: OfPlan) -> None:
+    plan = work.plan(asked.plan)
+    abandon_plan(work.store, work.graph, plan, **work.means(asked.reason))
+    work.show(plan)
+
+
+def _rollback(work: PlanWork, asked: OfPlan) -> None:
+    plan = work.plan(asked.plan)
+    work.may_change(plan.environment)
+    rollback_plan(work.store, work.graph, plan, **work.means(asked.reason))
+    work.show(plan, changed_cells=work.tell(plan.environment))
+
+
+def _control(control: Control) -> _Body:
+    def body(work: PlanWork, asked: OfPlan) -> None:
+        plan = work.plan(asked.plan)
+        work.store.control_plan(plan.plan_id, control, work.who)
+        work.store.tell(plan.plan_id, _TOLD[control], who=work.who, why=asked.reason)
+        work.show(plan, control=control.words)
+
+    return body
+
+
+def _stop(work: PlanWork, asked: StopConfig) -> None:
+    _control(Control.CANCELLED if asked.now else Control.STOPPED)(work, asked)

@@ -1,0 +1,102 @@
+"""The step of an asset in a run that serves a plan: built where nobody reads, and told so."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from backfill_assets.execution.events import Event, Skipped, Waiting
+from backfill_assets.execution.operation import Operation
+from backfill_assets.execution.serving import Served, serve
+from backfill_assets.models.graph import Graph
+from backfill_assets.orchestration.released_runs import PLAN_TAG
+from backfill_assets.orchestration.reporting import Reporter
+from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.orchestration.steps import ended, plainly, targeted
+from backfill_assets.planning.plan import Build, Plan
+from backfill_assets.planning.plan_json import read_plan
+from backfill_assets.snapshots.environment import workspace_name
+
+
+@dataclass
+class PlanReporter(Reporter):
+    """Reports what a run did for a plan: nothing of it is published yet.
+
+    Attributes:
+        plan_id: the plan.
+    """
+
+    plan_id: str = ""
+
+    def built(self, event: Event) -> None:
+        """Report one event of the workspace."""
+        match event:
+            case Waiting():
+                self.listen(event)
+            case Skipped():
+                self.context.log.info("%d cells are built already", len(event.built_by))
+            case _:
+                self.rebuilding(event)
+
+    def served(self, done: Served) -> None:
+        """Report what became of the cells that the run carried."""
+        if new := done.built - self.told:
+            why = (
+                f"built, waiting for plan {self.plan_id}: published history changes when somebody "
+                f"runs `backfill promote {self.plan_id}`"
+            )
+            self._observed(new, why, {"plan": self.plan_id})
+        if left := done.cells - done.built - self.told:
+            self._lacks(left, f"left to do in plan {self.plan_id}: `backfill show {self.plan_id}`")
+
+
+def serve_plan(
+    context: dg.AssetExecutionContext,
+    graph: Graph,
+    name: str,
+    *,
+    spark: SparkResource,
+    state: StateResource,
+) -> Iterator[Any]:
+    """Build the cells of a plan that the run carries, and report every one of them.
+
+    Raises:
+        dagster.Failure: the plan can't go on, or cells are still not built; it says why.
+    """
+    with plainly():
+        plan = read_plan(state.store.plan(context.run.tags[PLAN_TAG]).content)
+        reporter = PlanReporter(
+            context, graph.model(name), state.store, plan.environment, plan_id=plan.plan_id
+        )
+        op = Operation(
+            store=state.store,
+            loaded=graph,
+            plan=plan,
+            spark=lambda: spark.spark_session,
+            data_root=state.data_root,
+            clock=now,
+            run_id=context.run.run_id,
+            who=context.run.tags.get("user", "dagster"),
+            listener=reporter.listen if _fills(plan, name) else reporter.built,
+            batches_at_once=state.batches_at_once,
+        )
+        done = serve(op, name, targeted(context, reporter.model))
+        reporter.served(done)
+        said = {"plan": plan.plan_id} if done.published else _cutoff(op, name, done)
+    yield from ended(reporter, said)
+
+
+def _fills(plan: Plan, name: str) -> bool:
+    """Whether what is built is published at once: gaps are filled where everybody reads."""
+    one = plan.model(name)
+    return one is not None and one.build is Build.GAP_FILL
+
+
+def _cutoff(op: Operation, name: str, done: Served) -> dict[str, Any]:
+    """Count how many cells came out as they are published: nothing that reads them is built again."""
+    store, cells = op.store, done.built
+    new = store.content_at_pin(workspace_name(op.plan_id), name, cells)
+    old = store.content_at_pin(op.plan.environment, name, cells)
+    same = sum(old.get(cell) == content for cell, content in new.items())
+    return {"plan": op.plan_id, "cells_built": len(new), "cells_same_content": same}

@@ -1,0 +1,176 @@
+"""What a job of the launchpad works with: the state, the loaded models, and who asks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.evidence.plan_life import next_commands
+from backfill_assets.evidence.plan_markdown import plan_markdown
+from backfill_assets.evidence.plan_words import Naming
+from backfill_assets.execution.events import (
+    Committed,
+    Event,
+    Failed,
+    NeedsPlan,
+    Skipped,
+    Waiting,
+)
+from backfill_assets.execution.opening import look
+from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.models.graph import Graph
+from backfill_assets.orchestration.catching_up import report_ready
+from backfill_assets.orchestration.released_runs import PLAN_TAG
+from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.planning.plan import Plan
+from backfill_assets.planning.plan_json import read_plan
+from backfill_assets.settings import read_settings
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.loaded import Loaded
+from backfill_assets.state.store import Store
+
+if TYPE_CHECKING:
+    from backfill_assets.execution.events import Listener
+
+NOBODY = "dagster"
+
+
+class NotAllowedError(BackfillAssetsError):
+    """Somebody who may not wants to change a protected environment."""
+
+    def __init__(self, who: str, environment: str, operators: tuple[str, ...]) -> None:
+        self.who, self.environment = who, environment
+        super().__init__(
+            f"{who} may not change {environment}, which is protected; BACKFILL_OPERATORS names who "
+            f"may: {', '.join(operators)}. Give one of them as `who`"
+        )
+
+
+@dataclass(frozen=True)
+class PlanWork:
+    """What one op works with.
+
+    Attributes:
+        context: of the op.
+        known: the declarations.
+        spark: started on first use.
+        state: the state database.
+        who: the person who asks.
+    """
+
+    context: dg.OpExecutionContext
+    known: Loaded
+    spark: SparkResource
+    state: StateResource
+    who: str
+
+    @property
+    def store(self) -> Store:
+        """The open store."""
+        return self.state.store
+
+    @property
+    def graph(self) -> Graph:
+        """The loaded models."""
+        return self.known.graph
+
+    def plan(self, plan_id: str) -> Plan:
+        """Read a plan back, and let the run carry its name.
+
+        Raises:
+            UnknownPlanError: there is none.
+        """
+        found = read_plan(self.store.plan(plan_id.strip()).content)
+        self.tag(found)
+        return found
+
+    def tag(self, plan: Plan) -> None:
+        """Let the run carry a plan's name, so that all runs of a plan are found together."""
+        self.context.instance.add_run_tags(self.context.run.run_id, {PLAN_TAG: plan.plan_id})
+
+    def may_change(self, environment: str) -> None:
+        """Refuse those who may not change a protected environment.
+
+        Raises:
+            NotAllowedError: the settings name others.
+        """
+        operators = read_settings().operators
+        protected = self.store.environment(environment).protected
+        if protected and operators and self.who not in operators:
+            raise NotAllowedError(self.who, environment, operators)
+
+    def means(self, why: str = "") -> Means:
+        """Give what an operation on a plan takes."""
+        return {
+            "spark": lambda: self.spark.spark_session,
+            "data_root": self.state.data_root,
+            "clock": now,
+            "run_id": self.context.run.run_id,
+            "who": self.who,
+            "listener": logged(self.context),
+            "batches_at_once": self.state.batches_at_once,
+            "code": lambda: self.known.fingerprints,
+            "why": why,
+        }
+
+    def operation(self, plan: Plan, why: str = "") -> Operation:
+        """Bring all of it together."""
+        return Operation(store=self.store, loaded=self.graph, plan=plan, **self.means(why))
+
+    def show(self, plan: Plan, **said: Any) -> None:  # noqa: ANN401 - any metadata
+        """Show a plan, and where it stands, on the run's page."""
+        cadences = {name: one.cadence for name, one in self.graph.models.items()}
+        sources = {name: one.cadence for name, one in self.graph.sources.items()}
+        naming = Naming({**cadences, **sources})
+        status = self.store.plan(plan.plan_id).status.value
+        self.context.add_output_metadata(
+            {
+                "plan_id": plan.plan_id,
+                "status": status,
+                "plan": dg.MetadataValue.md(plan_markdown(plan, naming)),
+                "next": ", or ".join(next_commands(plan.plan_id, status)) or "nothing",
+                **said,
+            }
+        )
+
+    def tell(self, environment: str) -> int:
+        """Report to Dagster what prod publishes by now; its assets are no other environment's."""
+        if environment != PROD:
+            return 0
+        run = look(
+            self.store,
+            self.graph,
+            environment=environment,
+            spark=lambda: self.spark.spark_session,
+            data_root=self.state.data_root,
+            clock=now,
+            run_id=self.context.run.run_id,
+            snapshots=self.known.snapshots,
+        )
+        return report_ready(self.context.instance, run)
+
+
+def logged(context: dg.OpExecutionContext) -> "Listener":
+    """Write what happens to cells into the run's log."""
+
+    def listen(event: Event) -> None:
+        match event:
+            case Committed():
+                context.log.info("%s %s: %d rows", event.model, event.interval, event.rows)
+            case Failed():
+                context.log.error("%s %s failed: %s", event.model, event.interval, event.error)
+            case Waiting():
+                context.log.warning("%s waits for %s", event.model, event.upstream)
+            case NeedsPlan():
+                context.log.warning("%s needs a plan: %s changed", event.model, event.upstream)
+            case Skipped():
+                context.log.info("%s: %d cells are ready", event.model, len(event.built_by))
+            case _:
+                context.log.debug("%s", event)
+
+    return listen
+
+
+Known = Callable[[], Loaded]

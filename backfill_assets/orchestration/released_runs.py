@@ -1,0 +1,249 @@
+"""Released runs: how a release becomes a run request, and how runs are read back as releases.
+
+Nothing is remembered beside Dagster's own runs and our state: what is under way, how often it was
+tried and since when it rests is read from the runs' tags.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import dagster as dg
+
+from backfill_assets.intervals.cadence import Cadence
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.graph import Graph
+from backfill_assets.orchestration.metadata import asset_key
+from backfill_assets.orchestration.partitions import partitions_of
+from backfill_assets.planning.releasing import Release, ReleaseKind
+
+PLAN_TAG = "backfill/plan"
+MODEL_TAG = "backfill/model"
+REASON_TAG = "backfill/reason"
+ATTEMPT_TAG = "backfill/attempt"
+CELLS_TAG = "backfill/cells"
+ENVIRONMENT_TAG = "backfill/environment"
+PRIORITY_TAG = "dagster/priority"
+_RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
+
+RELEASE_JOB, FINISH_JOB, LATE_JOB = "__ASSET_JOB", "finish", "refresh_late"
+"""The first one is Dagster's own job over all assets: one of ours can't mix partitions."""
+_JOBS = {ReleaseKind.FINISH: FINISH_JOB, ReleaseKind.LATE: LATE_JOB}
+
+
+def op_name(job: str) -> str:
+    """Name the op of a job of ours: Dagster wants another name for it than the job's."""
+    return {"plan": "make_plan", LATE_JOB: "refresh_late_cells"}.get(job, f"{job}_plan")
+
+
+UNFINISHED = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.MANAGED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+_FINISHED = [
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
+]
+_REMEMBERED = timedelta(hours=3)
+_LONGEST_REST = timedelta(hours=1)
+_SEEN = 1000
+
+
+def cells_text(cadence: Cadence, cells: IntervalSet) -> str:
+    """Name cells by their partition keys, so that `cells_of_text` reads them back."""
+    return ",".join(_stretch(cadence, one) for one in cells)
+
+
+def cells_of_text(cadence: Cadence, text: str) -> IntervalSet:
+    """Read cells back."""
+    return IntervalSet.of(_cells(cadence, one) for one in text.split(","))
+
+
+def _stretch(cadence: Cadence, stretch: Interval) -> str:
+    first, last = _ends(cadence, stretch)
+    return first if first == last else f"{first}...{last}"
+
+
+def _ends(cadence: Cadence, stretch: Interval) -> tuple[str, str]:
+    first = Interval(stretch.start, cadence.next(stretch.start))
+    last = Interval(cadence.shift(stretch.end, -1), stretch.end)
+    return cadence.key(first), cadence.key(last)
+
+
+def _cells(cadence: Cadence, text: str) -> Interval:
+    first, dots, last = text.partition("...")
+    start, end = cadence.cell(first), cadence.cell(last if dots else first)
+    return Interval(start.start, end.end)
+
+
+def run_request(graph: Graph, release: Release) -> dg.RunRequest:
+    """Ask Dagster for the run of a release: a range of one asset's partitions, or a job."""
+    tags = tags_of(graph, release)
+    said = hashlib.sha256(repr([tags.get(tag) for tag in _NAMING]).encode()).hexdigest()[:12]
+    key = f"{release.environment}/{release.model or release.kind.value}/{release.attempt}/{said}"
+    if not release.model:
+        job = _JOBS[release.kind]
+        config = {"ops": {op_name(job): {"config": _config(release)}}}
+        return dg.RunRequest(run_key=key, run_config=config, tags=tags, job_name=job)
+    return dg.RunRequest(
+        run_key=key,
+        tags={**tags, **_range_tags(graph, release)},
+        job_name=RELEASE_JOB,
+        asset_selection=[asset_key(release.model)],
+    )
+
+
+_NAMING = (REASON_TAG, ENVIRONMENT_TAG, PLAN_TAG, MODEL_TAG, CELLS_TAG, ATTEMPT_TAG)
+
+
+def tags_of(graph: Graph, release: Release) -> dict[str, str]:
+    """Say on a run what it is for."""
+    tags = {
+        REASON_TAG: release.kind.value,
+        ENVIRONMENT_TAG: release.environment,
+        PLAN_TAG: release.plan_id or "",
+        MODEL_TAG: release.model,
+        CELLS_TAG: _text(graph, release),
+        ATTEMPT_TAG: str(release.attempt),
+        PRIORITY_TAG: str(release.priority),
+    }
+    return {name: said for name, said in tags.items() if said}
+
+
+def _text(graph: Graph, release: Release) -> str:
+    if not release.model:
+        return release.mark
+    if partitions_of(graph.models[release.model].cadence) is None:
+        return ""
+    return cells_text(graph.models[release.model].cadence, release.cells)
+
+
+def _range_tags(graph: Graph, release: Release) -> dict[str, str]:
+    cadence, hull = graph.models[release.model].cadence, release.cells.hull()
+    if hull is None or partitions_of(cadence) is None:
+        return {}
+    return dict(zip(_RANGE, _ends(cadence, hull), strict=True))
+
+
+def _config(release: Release) -> dict[str, str]:
+    asked = {"who": "sensor"}
+    return {**asked, "plan": release.plan_id} if release.plan_id else asked
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """What runs or waits in the queue.
+
+    Attributes:
+        released: our own runs, as releases.
+        busy: models that some run is at, released or launched by hand.
+    """
+
+    released: tuple[Release, ...]
+    busy: frozenset[str]
+
+
+def under_way(instance: dg.DagsterInstance) -> UnderWay:
+    """Read what runs or waits."""
+    runs = instance.get_runs(filters=dg.RunsFilter(statuses=UNFINISHED), limit=_SEEN)
+    busy = {".".join(key.path) for run in runs for key in run.asset_selection or ()}
+    released = [one for run in runs if (one := _release(run.tags)) is not None]
+    return UnderWay(tuple(released), frozenset(busy))
+
+
+def _release(tags: Mapping[str, str]) -> Release | None:
+    """Read a run's tags back; its cells are not needed."""
+    if REASON_TAG not in tags:
+        return None
+    try:
+        kind = ReleaseKind(tags[REASON_TAG])
+    except ValueError:
+        return None
+    return Release(
+        tags.get(ENVIRONMENT_TAG, ""), kind, tags.get(MODEL_TAG, ""), plan_id=tags.get(PLAN_TAG)
+    )
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Runs of one release that have ended lately.
+
+    Attributes:
+        times: how often; one that a person cancelled counts twice.
+        ended: when the last one did.
+    """
+
+    times: int
+    ended: datetime
+
+    @property
+    def rests_until(self) -> datetime:
+        """When the same may be asked for again: at once, then later each time."""
+        if self.times < 2:  # noqa: PLR2004 - the first one is free: a killed worker is no reason
+            return self.ended
+        rest = timedelta(minutes=1) * 2 ** min(self.times - 2, 10)
+        return self.ended + min(rest, _LONGEST_REST)
+
+
+def tried_lately(instance: dg.DagsterInstance, now: datetime) -> dict[tuple[str, ...], Tried]:
+    """Read how often each release was tried of late, by its name."""
+    wanted = dg.RunsFilter(
+        statuses=_FINISHED,
+        tags={REASON_TAG: [kind.value for kind in ReleaseKind]},
+        updated_after=now - _REMEMBERED,
+    )
+    found: dict[tuple[str, ...], Tried] = {}
+    for record in instance.get_run_records(wanted, limit=_SEEN):
+        run = record.dagster_run
+        name = _named(run.tags)
+        before = found.get(name, Tried(0, record.update_timestamp))
+        weight = 2 if run.status is dg.DagsterRunStatus.CANCELED else 1
+        ended = max(before.ended, record.update_timestamp)
+        found[name] = Tried(before.times + weight, ended)
+    return found
+
+
+def name_of(graph: Graph, release: Release) -> tuple[str, ...]:
+    """Name a release by what its runs are tagged with, the attempt left out."""
+    return _named(tags_of(graph, release))
+
+
+def _named(tags: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(tags.get(tag, "") for tag in _NAMING if tag != ATTEMPT_TAG)
+
+
+def numbered(
+    instance: dg.DagsterInstance, graph: Graph, releases: Iterable[Release]
+) -> tuple[Release, ...]:
+    """Number each release by how often it was tried before: no run has the key of another one."""
+    return tuple(
+        replace(one, attempt=_last_attempt(instance, tags_of(graph, one)) + 1) for one in releases
+    )
+
+
+def is_done(instance: dg.DagsterInstance, release: Release) -> bool:
+    """Whether a run of a release that is about no one model has succeeded."""
+    wanted = {
+        REASON_TAG: release.kind.value,
+        ENVIRONMENT_TAG: release.environment,
+        CELLS_TAG: release.mark,
+    }
+    done = dg.RunsFilter(tags=wanted, statuses=[dg.DagsterRunStatus.SUCCESS])
+    return bool(instance.get_runs(filters=done, limit=1))
+
+
+def _last_attempt(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> int:
+    wanted = {tag: tags[tag] for tag in _NAMING if tag in tags and tag != ATTEMPT_TAG}
+    runs = instance.get_runs(filters=dg.RunsFilter(tags=wanted), limit=_SEEN)
+    name = _named(tags)
+    return max(
+        (int(run.tags.get(ATTEMPT_TAG, "0")) for run in runs if _named(run.tags) == name),
+        default=0,
+    )

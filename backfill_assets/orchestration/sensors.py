@@ -1,0 +1,70 @@
+"""Sensors: what is ready is released to the run queue, and sources are looked at."""
+
+from collections.abc import Callable
+from functools import cache
+
+import dagster as dg
+from dagster._core.definitions.target import AutomationTarget
+
+from backfill_assets.execution.ready_work import Looker
+from backfill_assets.execution.settled import Settled
+from backfill_assets.models.graph import Graph
+from backfill_assets.orchestration.released_runs import RELEASE_JOB
+from backfill_assets.orchestration.resources import StateResource, now
+from backfill_assets.orchestration.tick import tick
+from backfill_assets.settings import read_settings
+from backfill_assets.snapshots.loaded import Loaded, loaded
+
+GAP_FILL = "gap_fill_sensor"
+_EVERY = 30
+_IDLE = "nothing is ready to be released"
+
+
+def once(graph: Graph) -> Callable[[], Loaded]:
+    """Fingerprint and trace the declarations when somebody asks first, and then never again."""
+
+    @cache
+    def known() -> Loaded:
+        return loaded(graph)
+
+    return known
+
+
+def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.SensorDefinition:
+    """Release what is ready: gaps, late cells, and the plans in the queue.
+
+    Args:
+        known: the declarations.
+        besides: the jobs that it asks for beside the runs of assets, by name.
+    """
+
+    @dg.sensor(
+        name=GAP_FILL,
+        job_name=RELEASE_JOB,
+        minimum_interval_seconds=_EVERY,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+        description=(
+            "Fills what is missing, and builds the plans in the queue: daily work first, within the "
+            "limits. It looks at recorded state only. Off until somebody switches it on."
+        ),
+    )
+    def released(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
+        settings = read_settings()
+        looker = Looker(state.store, known(), state.data_root, now())
+        found = tick(
+            context.instance,
+            looker,
+            Settled.read(context.cursor),
+            batches=settings.cells_per_run,
+            share=settings.backfill_share,
+        )
+        for line in found.said:
+            context.log.info(line)
+        skip = None if found.requests else "; ".join((_IDLE, *found.said))
+        return dg.SensorResult(
+            run_requests=list(found.requests), skip_reason=skip, cursor=found.settled.text()
+        )
+
+    # A sensor takes one name, or several jobs, and Dagster's own job over all assets is but a name.
+    released._targets = [*released.targets, *map(AutomationTarget, besides)]  # noqa: SLF001
+    return released

@@ -1,0 +1,164 @@
+"""Sources in Dagster: landed, observed, or just shown; and the job and sensor that look at them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+import dagster as dg
+from pydantic import Field
+
+from backfill_assets.execution.observing import Looked, observe_sources
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.graph import Graph
+from backfill_assets.models.source import Source
+from backfill_assets.orchestration.metadata import asset_key, subject
+from backfill_assets.orchestration.pools import pool
+from backfill_assets.orchestration.released_runs import UNFINISHED
+from backfill_assets.orchestration.resources import SparkResource, StateResource
+from backfill_assets.orchestration.steps import plainly
+
+SOURCE_SENSOR, OBSERVE_JOB = "source_sensor", "observe"
+_OBSERVE_OP = "observe_sources"
+_EVERY = 30
+
+Landing = Callable[[Any, str], object]
+"""Lands a source: ``(spark, data_root)``; does nothing when it is landed already."""
+
+
+def source_asset(source: Source, landing: Landing | None) -> Any:  # noqa: ANN401 - one of three kinds
+    """Show a source: as an asset that lands it where somebody gave a landing, else as one to look at.
+
+    A source that can't be observed, and that nobody lands, is just shown.
+    """
+    shown: dict[str, Any] = {
+        "group_name": subject(source.name),
+        "description": source.description or None,
+    }
+    owned = {"owners": [source.owner] if source.owner else None, "kinds": {"delta"}}
+    if landing is not None:
+        return _landed(source, landing, {**shown, **owned})
+    if not source.observed:
+        return dg.AssetSpec(asset_key(source.name), **shown, **owned)
+    return _observable(source, shown)
+
+
+def _landed(source: Source, landing: Landing, shown: Mapping[str, Any]) -> dg.AssetsDefinition:
+    @dg.asset(key=asset_key(source.name), pool=pool(source.name), **shown)
+    def landed(
+        context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
+    ) -> None:
+        written = landing(spark.spark_session, state.data_root)
+        context.log.info("landed" if written else "landed already, nothing to do")
+
+    return cast("dg.AssetsDefinition", landed)
+
+
+def _observable(source: Source, shown: Mapping[str, Any]) -> Any:  # noqa: ANN401 - Dagster's own
+    """Let people look at a source: which of its cells changed since somebody last looked."""
+
+    @dg.observable_source_asset(key=asset_key(source.name), **shown)
+    def looked(
+        context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
+    ) -> dg.ObserveResult:
+        with plainly():
+            found = observe_sources(
+                state.store, [source], state.data_root, lambda: spark.spark_session
+            )
+        for one in found:
+            context.log.info("%s: %s", source.name, _words(source, one))
+        return dg.ObserveResult(
+            metadata=_metadata(source, found[0]) if found else {"changed": "nothing"}
+        )
+
+    return looked
+
+
+class Sources(dg.Config):
+    """Which sources are looked at."""
+
+    sources: list[str] = Field(default=[], description="Their names; none: all that are observed.")
+
+
+def observe_job(graph: Graph) -> dg.JobDefinition:
+    """Make the job that looks at sources, rows and all."""
+    says = "See which cells of the sources changed since somebody last looked."
+
+    @dg.op(name=_OBSERVE_OP, description=says)
+    def looked(
+        context: dg.OpExecutionContext, config: Sources, spark: SparkResource, state: StateResource
+    ) -> None:
+        names = config.sources or list(graph.sources)
+        sources = [graph.sources[name] for name in names]
+        with plainly():
+            found = observe_sources(
+                state.store, sources, state.data_root, lambda: spark.spark_session
+            )
+        for one in found:
+            context.log.info("%s: %s", one.source, _words(graph.sources[one.source], one))
+            context.log_event(_observation(graph, one))
+
+    @dg.job(name=OBSERVE_JOB, description=says, executor_def=dg.in_process_executor)
+    def observe() -> None:
+        looked()
+
+    return observe
+
+
+def source_sensor(graph: Graph) -> dg.SensorDefinition:
+    """Look at the sources' logs; only where these can't tell, a run looks at the rows."""
+
+    @dg.sensor(
+        name=SOURCE_SENSOR,
+        job_name=OBSERVE_JOB,
+        minimum_interval_seconds=_EVERY,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+        description=(
+            "Sees which cells of the sources got, lost or changed rows, from the tables' own logs. "
+            "What reads them needs work then, which the gap_fill_sensor releases."
+        ),
+    )
+    def looked(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
+        found = observe_sources(state.store, graph.sources.values(), state.data_root, None)
+        for one in found:
+            context.log.info("%s: %s", one.source, _words(graph.sources[one.source], one))
+        unjudged = sorted(one.source for one in found if not one.judged)
+        at_work = _at_work(context.instance)
+        request = [_request(unjudged)] if unjudged and not at_work else []
+        return dg.SensorResult(
+            run_requests=request,
+            asset_events=[_observation(graph, one) for one in found if one.judged],
+            skip_reason=None if request else _skipped(found),
+        )
+
+    return looked
+
+
+def _request(names: list[str]) -> dg.RunRequest:
+    config = {"ops": {_OBSERVE_OP: {"config": {"sources": names}}}}
+    return dg.RunRequest(run_config=config, tags={"dagster/priority": "10"})
+
+
+def _at_work(instance: dg.DagsterInstance) -> bool:
+    """Whether a run is looking at rows already."""
+    wanted = dg.RunsFilter(job_name=OBSERVE_JOB, statuses=UNFINISHED)
+    return bool(instance.get_runs(filters=wanted, limit=1))
+
+
+def _skipped(found: Iterable[Looked]) -> str:
+    moved = sum(bool(one.changed) for one in found)
+    return f"{moved} sources changed" if moved else "no source has moved"
+
+
+def _observation(graph: Graph, one: Looked) -> dg.AssetObservation:
+    return dg.AssetObservation(
+        asset_key(one.source), metadata=_metadata(graph.sources[one.source], one)
+    )
+
+
+def _metadata(source: Source, one: Looked) -> dict[str, Any]:
+    said: dict[str, Any] = {"changed": _words(source, one)}
+    return said if one.head is None else {**said, "delta_version": one.head}
+
+
+def _words(source: Source, one: Looked) -> str:
+    changed = ranges_text(source.cadence, one.changed) if one.changed else "nothing changed"
+    return f"{changed}; {one.note}" if one.note else changed

@@ -1,0 +1,149 @@
+"""A tick: from what is ready and what is under way to the runs that are asked for now."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import dagster as dg
+
+from backfill_assets.execution.ready_work import Looker, ReadyWork, ready_work
+from backfill_assets.execution.settled import Settled
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.graph import Graph
+from backfill_assets.orchestration.pools import pool
+from backfill_assets.orchestration.released_runs import (
+    Tried,
+    UnderWay,
+    is_done,
+    name_of,
+    numbered,
+    run_request,
+    tried_lately,
+    under_way,
+)
+from backfill_assets.planning.releasing import Offer, Release, ReleaseKind, Room, releases
+
+_PLACES = 2
+"""How many runs are released per run that may be executed: none waits for a tick to follow another."""
+_DEFAULT = 2
+
+
+@dataclass(frozen=True)
+class Ticked:
+    """What a tick came to.
+
+    Attributes:
+        requests: the runs that are asked for.
+        settled: what the next tick need not look at.
+        said: what people should know, a sentence each.
+    """
+
+    requests: tuple[dg.RunRequest, ...]
+    settled: Settled
+    said: tuple[str, ...]
+
+
+def tick(
+    instance: dg.DagsterInstance,
+    looker: Looker,
+    settled: Settled,
+    *,
+    batches: int,
+    share: int,
+    wanted: Callable[[Offer], bool] = lambda _: True,
+) -> Ticked:
+    """Look for work, and ask for as many runs as there is room for.
+
+    Args:
+        instance: whose runs and limits count.
+        looker: who looks.
+        settled: what earlier ticks found to need nothing.
+        batches: how many batches one run carries.
+        share: how many runs backfills and plans get at least.
+        wanted: which offers are meant.
+    """
+    graph = looker.loaded.graph
+    work = ready_work(looker, settled)
+    there = under_way(instance)
+    closed = pools_without_slots(instance, graph)
+    room = Room(
+        places=places(instance),
+        share=share,
+        batches=batches,
+        under_way=there.released,
+        busy=there.busy | closed,
+    )
+    tried = tried_lately(instance, looker.now) if work.offers else {}
+    rests = _resting(graph, tried, looker)
+    offered = [one for one in work.offers if wanted(one) and not _at_it(one, instance, there)]
+    chosen = chosen_now(offered, room, rests)
+    requests = [run_request(graph, one) for one in numbered(instance, graph, chosen)]
+    return Ticked(tuple(requests), work.settled, tuple(_said(graph, work, closed)))
+
+
+def chosen_now(
+    offered: Iterable[Offer], room: Room, rests: Callable[[Release], bool]
+) -> tuple[Release, ...]:
+    """Choose releases; one that rests after a failure leaves its place to another."""
+    left = list(offered)
+    while True:
+        chosen = releases(left, room)
+        resting = {_of(one) for one in chosen if rests(one)}
+        if not resting:
+            return chosen
+        left = [
+            one for one in left if (one.kind, one.environment, one.name, one.plan_id) not in resting
+        ]
+
+
+def _at_it(one: Offer, instance: dg.DagsterInstance, there: UnderWay) -> bool:
+    """Whether what is about no one model is under way already, or was done just so."""
+    if one.model is not None:
+        return False
+    if any((way.kind, way.plan_id) == (one.kind, one.plan_id) for way in there.released):
+        return True
+    late = Release(one.environment, one.kind, plan_id=one.plan_id, mark=one.mark)
+    return one.kind is ReleaseKind.LATE and is_done(instance, late)
+
+
+def _of(one: Release) -> tuple[object, ...]:
+    return (one.kind, one.environment, one.model, one.plan_id)
+
+
+def _resting(
+    graph: Graph, tried: dict[tuple[str, ...], Tried], looker: Looker
+) -> Callable[[Release], bool]:
+    def rests(release: Release) -> bool:
+        known = tried.get(name_of(graph, release))
+        return known is not None and looker.now < known.rests_until
+
+    return rests
+
+
+def places(instance: dg.DagsterInstance) -> int:
+    """How many releases may run or wait at once: as many wait as may run."""
+    config = instance.get_concurrency_config().run_queue_config
+    most = config.max_concurrent_runs if config is not None else _DEFAULT
+    return _PLACES * (most if most >= 0 else _DEFAULT)
+
+
+def pools_without_slots(instance: dg.DagsterInstance, graph: Graph) -> frozenset[str]:
+    """Name the models whose pool somebody has closed: a run of them would wait for ever."""
+    closed = {one.name for one in instance.event_log_storage.get_pool_limits() if one.limit < 1}
+    return frozenset(name for name in graph.order if pool(name) in closed)
+
+
+def _said(graph: Graph, work: ReadyWork, closed: frozenset[str]) -> Sequence[str]:
+    offered = {one.name for one in work.offers}
+    return (
+        *(
+            f"{name} needs work and is only reported (automation='report'): "
+            f"{ranges_text(graph.models[name].cadence, cells)}"
+            for name, cells in work.reported.items()
+        ),
+        *work.notes,
+        *(
+            f"{name} has work, but its pool '{pool(name)}' has no slot, so nothing of it is "
+            f"released; `dagster instance concurrency set {pool(name)} 1` opens it"
+            for name in sorted(closed & offered)
+        ),
+    )
