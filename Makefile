@@ -2,13 +2,14 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+WRITE_PATH := backfill_assets_tests/execution backfill_assets_tests/warehouse backfill_assets_tests/pipelines/test_landing.py
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo ui audit test stories test-all check bench lock clean
+.PHONY: help env demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: ## Create .venv from the lock and fetch the Delta jars, if that is not done yet
 	@$(PYTHON) scripts/doctor.py
@@ -23,6 +24,12 @@ ui: export DAGSTER_HOME := $(CURDIR)
 ui: env ## Open the Dagster UI on port 3000 of this machine, for this machine only
 	$(BIN)/dagster dev -h 127.0.0.1 -p 3000
 
+spark-server: env ## Start a Spark Connect server that all runs of this machine can share
+	@$(BIN)/python -m backfill_assets.cli.spark_server start
+
+spark-server-stop: ## Stop it
+	@$(BIN)/python -m backfill_assets.cli.spark_server stop
+
 audit: export DAGSTER_HOME := $(CURDIR)
 audit: env ## Audit the published data; ends with 1 when a blocking audit fails
 	@$(BIN)/backfill audit
@@ -32,6 +39,9 @@ test: env ## Run the tests, but not the long ones
 
 stories: env ## Run the long stories of plans: about a quarter of an hour
 	@$(BIN)/pytest -m "story and not slow"
+
+test-connect: env ## Run every test of the write path on a Spark Connect server
+	@BACKFILL_TEST_SPARK=connect $(BIN)/pytest $(WRITE_PATH)
 
 test-all: env ## Run every test
 	@$(BIN)/pytest -m ""
