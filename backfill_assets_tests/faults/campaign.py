@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from backfill_assets_tests.faults.trials import Bench, Work
 
-_DEEP = 60
+_DEEP = 30
 _OPEN_SHARE = 0.5
 _SLEEPS = {
     "fill": ("merge_cells:1:before", "commit_cells:2:before", "record:2:before", "record:1:after"),
@@ -125,7 +125,7 @@ def live(bench: Bench, campaign: Campaign, *, kills: int, seed: int) -> None:
 
 def _hits(campaign: Campaign, chance: random.Random) -> Iterator[Sequence[Hit]]:
     for work in LIFE:
-        yield [_hit(campaign, work, chance) for _ in range(5)]
+        yield [_hit(campaign, work, chance) for _ in range(8)]
 
 
 def _hit(campaign: Campaign, work: Work, chance: random.Random) -> Hit:
@@ -138,10 +138,10 @@ def _hit(campaign: Campaign, work: Work, chance: random.Random) -> Hit:
     [drawn] = chance.choices(
         (
             AtMoment(chance.randint(1, _DEEP)),
-            AtAnyTime(chance.uniform(1, 15)),
+            AtAnyTime(chance.uniform(1, 9)),
             Asleep(chance.choice(_SLEEPS[work.name])),
             WhileWriting(how, chance.randint(1, 6)),
-            AtInstant(how, chance.uniform(5, 40)),
+            AtInstant(how, chance.uniform(5, 30)),
             JvmAtStep(_JVM_DIES[work.name]),
         ),
         weights=(5, 4, 2, 1, 1, 1),

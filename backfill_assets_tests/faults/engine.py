@@ -24,6 +24,7 @@ def start_engine(folder: Path) -> tuple[SparkSession, dict[str, str]]:
         The session, and the variables by which a victim attaches.
     """
     session = start_test_session(folder)
+    session.sparkContext.setLogLevel("OFF")  # of what is broken on purpose it would say pages
     return session, door_of(session)
 
 

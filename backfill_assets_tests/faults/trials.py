@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from backfill_assets_tests.faults.processes import HangsError, start
 from backfill_assets_tests.faults.readers import Reader, growing_to, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -108,11 +109,26 @@ class Bench:
     folder: Path
     known: dict[str, World] = field(default_factory=worlds)
 
-    def trial(self, work: Work, hits: Sequence[Hit], name: str) -> Outcome:
-        """Hit a command on a copy of its stage, again and again, and check everything at the end."""
+    def trial(
+        self,
+        work: Work,
+        hits: Sequence[Hit],
+        name: str,
+        *,
+        around: Callable[[Ledger], AbstractContextManager[object]] = nullcontext,
+    ) -> Outcome:
+        """Hit a command on a copy of its stage, again and again, and check everything at the end.
+
+        Args:
+            work: the command.
+            hits: in turn, until it is quicker than one.
+            name: of the trial.
+            around: what the ledger lives in meanwhile.
+        """
         began, outcome = time.monotonic(), Outcome(f"{work.name} {name}")
         base = self.bases.copy(work.base, self._folder(outcome))
-        self.phase(base.ledger, work, base.plan, hits, outcome)
+        with around(base.ledger):
+            self.phase(base.ledger, work, base.plan, hits, outcome)
         outcome.violations += self._looked_through(base.ledger, self.known[work.after])
         return _closed(outcome, base.ledger, began)
 

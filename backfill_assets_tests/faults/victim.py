@@ -5,6 +5,7 @@ Nothing of the product knows of it. The variables say what happens:
     FAULT_STEP    record:2:before   at which effect (see `effects`); none: it just runs
     FAULT_AT      17                or at the 17th moment, whatever that is
     FAULT_HOW     kill | jvm | stop  die, let its JVM die, or fall asleep until it is woken
+    FAULT_SLOW    seconds that every effect takes longer
     FAULT_TRACE   a file that every moment is written to
     FAULT_CLOCK   a file with the seconds by which the clock is ahead
     PYSPARK_GATEWAY_PORT             a JVM to attach to; none: one of its own
@@ -17,6 +18,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,6 +71,8 @@ _moments = itertools.count(1)
 def _met(name: str, number: int, when: str) -> None:
     step, moment = f"{name}:{number}:{when}", next(_moments)
     trace = os.environ.get("FAULT_TRACE")
+    if when == "before":
+        time.sleep(float(os.environ.get("FAULT_SLOW", "0")))
     if trace:
         with Path(trace).open("a") as out:
             out.write(f"{step}\n")

@@ -1,0 +1,165 @@
+"""Faults that kill nobody: each is given to a command, taken away, and then all must be well."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import TYPE_CHECKING
+
+from backfill_assets_tests.faults.hits import AtStep
+from backfill_assets_tests.faults.places import Disk, NoDiskError, own_disk
+from backfill_assets_tests.faults.processes import start
+from backfill_assets_tests.faults.storm import storm
+from backfill_assets_tests.faults.trials import APPLY, FILL, PROMOTE, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Run = Callable[["Ledger", tuple[str, ...], Mapping[str, str]], int]
+    from backfill_assets_tests.faults.ledger import Ledger
+    from backfill_assets_tests.faults.trials import Bench, Work
+
+    Around = Callable[["Ledger"], AbstractContextManager[object]]
+
+HOUR = 3600.0
+
+
+class Fault:
+    """Lets a command run into something once; it must end by itself, and say so plainly."""
+
+    def __init__(self, name: str, run: Run, around: Around = nullcontext) -> None:
+        self._name, self._run, self.around = name, run, around
+        self.wrong: list[str] = []
+
+    def __call__(
+        self, ledger: Ledger, words: tuple[str, ...], engine: Mapping[str, str]
+    ) -> str | None:
+        said = ledger.folder / "said.log"
+        before = said.stat().st_size if said.exists() else 0
+        code = self._run(ledger, words, engine)
+        text = said.read_text()[before:]
+        if "Traceback" in text:
+            self.wrong.append(f"{self._name}: a traceback reaches the person: {text[-1500:]}")
+        return f"{self._name}, ended with {code}"
+
+
+def full_disk(left: int) -> Fault:
+    """Almost nothing of the disk is left."""
+
+    def run(ledger: Ledger, words: tuple[str, ...], engine: Mapping[str, str]) -> int:
+        disk = Disk(ledger.data)
+        disk.fill(left)
+        try:
+            return start(ledger, words, **engine).wait()
+        finally:
+            disk.empty()
+
+    return Fault(f"disk full, {left // 1024} kB left", run, own_disk)
+
+
+def read_only_disk() -> Fault:
+    """Nothing may be written."""
+
+    def run(ledger: Ledger, words: tuple[str, ...], engine: Mapping[str, str]) -> int:
+        disk = Disk(ledger.data)
+        disk.read_only(really=True)
+        try:
+            return start(ledger, words, **engine).wait()
+        finally:
+            disk.read_only(really=False)
+
+    return Fault("read-only disk", run, own_disk)
+
+
+def locked_state(seconds: float) -> Fault:
+    """Somebody keeps the state locked, from soon after the start."""
+
+    def run(ledger: Ledger, words: tuple[str, ...], engine: Mapping[str, str]) -> int:
+        victim = start(ledger, words, **engine)
+        time.sleep(3)
+        with closing(sqlite3.connect(ledger.data / "state.db", timeout=60)) as state:
+            state.isolation_level = None
+            state.execute("BEGIN IMMEDIATE")
+            time.sleep(seconds)
+            state.execute("ROLLBACK")
+        return victim.wait()
+
+    return Fault(f"state locked for {seconds:g} s", run)
+
+
+def clock_back(step: str, hours: float) -> Fault:
+    """A process dies at a step; then the clock is found to have been hours ahead."""
+
+    def run(ledger: Ledger, words: tuple[str, ...], engine: Mapping[str, str]) -> int:
+        ledger.move_clock(hours * HOUR)
+        AtStep(step)(ledger, words, engine)
+        ledger.move_clock(-hours * HOUR)
+        ledger.pass_lease()
+        return start(ledger, words, **engine).wait()
+
+    return Fault(f"clock {hours:g} h back", run)
+
+
+def slow_effects(seconds: float, lease: float) -> Fault:
+    """Every effect takes longer than the lease, and two processes want the same."""
+
+    def run(ledger: Ledger, words: tuple[str, ...], engine: Mapping[str, str]) -> int:
+        slow = {"FAULT_SLOW": str(seconds), "BACKFILL_LEASE_SECONDS": str(lease), **engine}
+        one = start(ledger, words, **slow)
+        other = start(ledger, words, **slow)
+        return one.wait() + other.wait()
+
+    return Fault(f"effects {seconds:g} s slow under a lease of {lease:g} s", run)
+
+
+def case(bench: Bench, work: Work, fault: Fault, name: str) -> Outcome:
+    """Let a command run into a fault once, and again without it."""
+    try:
+        outcome = bench.trial(work, [fault], name, around=fault.around)
+    except NoDiskError as error:
+        return Outcome(f"{work.name} {name}", hits=[f"LEFT OUT, no disk can be mounted: {error}"])
+    outcome.violations += fault.wrong
+    return outcome
+
+
+def storm_case(bench: Bench, count: int) -> Outcome:
+    """Two JVMs commit to one table in a tight loop."""
+    began, folder = time.monotonic(), bench.folder / "storm"
+    shutil.rmtree(folder, ignore_errors=True)
+    outcome = Outcome(f"storm of two times {count} commits", violations=list(storm(folder, count)))
+    outcome.seconds = round(time.monotonic() - began, 1)
+    return outcome
+
+
+def short_cases(bench: Bench) -> dict[str, Callable[[], Outcome]]:
+    """Give one of each kind that is cheap."""
+    return {
+        "fill full": lambda: case(bench, FILL, full_disk(100_000), "full"),
+        "storm of two times 20 commits": lambda: storm_case(bench, 20),
+    }
+
+
+def long_cases(bench: Bench) -> dict[str, Callable[[], Outcome]]:
+    """Give all of them."""
+    faults: list[tuple[Work, Fault, str]] = [
+        *((FILL, full_disk(left), f"full {left}") for left in (0, 50_000, 200_000, 400_000)),
+        *((APPLY, full_disk(left), f"full {left}") for left in (0, 100_000, 300_000)),
+        *((PROMOTE, full_disk(left), f"full {left}") for left in (0, 50_000, 150_000)),
+        *((work, read_only_disk(), "read-only") for work in (FILL, APPLY, PROMOTE)),
+        *((work, locked_state(10), "locked") for work in (FILL, APPLY, PROMOTE)),
+        (FILL, locked_state(45), "locked for long"),
+        (PROMOTE, locked_state(45), "locked for long"),
+        (FILL, clock_back("commit_cells:1:before", 3), "clock back"),
+        (PROMOTE, clock_back("publish:1:before", 3), "clock back"),
+        (FILL, slow_effects(2, 3), "slow"),
+        (APPLY, slow_effects(2, 3), "slow"),
+    ]
+    made = {
+        f"{work.name} {name}": lambda work=work, fault=fault, name=name: case(
+            bench, work, fault, name
+        )
+        for work, fault, name in faults
+    }
+    return {**made, "storm of two times 300 commits": lambda: storm_case(bench, 300)}
