@@ -45,6 +45,8 @@ class Settings(BaseSettings):
             worth its start.
         backfill_share: how many released runs backfills and plans get at least while daily work
             waits.
+        off_peak: the hours in which models' off-peak Spark settings count, such as
+            ``22:00-06:00 Europe/Berlin``; empty, none.
         attempts: how often a batch is tried when Spark, the network or a database fails it.
         batch_timeout: how many seconds a batch may take until its commit, where its model does not
             say; none, any number.
@@ -75,6 +77,7 @@ class Settings(BaseSettings):
     max_batches: int = Field(default=2, ge=1)
     cells_per_run: int = Field(default=10, ge=1)
     backfill_share: int = Field(default=1, ge=0)
+    off_peak: str = ""
     attempts: int = Field(default=3, ge=1)
     batch_timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     cache_dir: str = ""

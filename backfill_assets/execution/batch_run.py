@@ -90,7 +90,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     watch, started_at = Stopwatch(), run.clock()
     inputs = batch_inputs(run, model, opened)
     target = target_table(run, model, run.pointer(model))
-    session = batch_session(run.spark())
+    session = batch_session(run.spark(), request.resources)
     # Cells that are recorded without computing have no rows that an audit could be about.
     empty = request.reason == EMPTY
     rows_from = no_rows if empty else run.rows_from or compute

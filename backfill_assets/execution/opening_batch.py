@@ -6,7 +6,7 @@ slot themselves, so that waiting comes to an end when theirs does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -60,7 +60,8 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
     told = ""
     for attempt in patience:
         with attempt:
-            return run.store.open_batch(request)
+            now = run.resources(request.model)
+            return run.store.open_batch(replace(request, resources=now))
         why = _waited_for(attempt.retry_state)
         if why != told:
             told = why

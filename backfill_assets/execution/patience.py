@@ -1,9 +1,13 @@
-"""How often a batch is tried, how long apart, and how long it may take."""
+"""How often a batch is tried, how long apart, how long it may take, and when it may take more."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.zones import UnknownZoneError
+from backfill_assets.planning.off_peak import InvalidOffPeakError, OffPeak, read_off_peak
+from backfill_assets.settings import InvalidSettingError
 
 if TYPE_CHECKING:
     from backfill_assets.settings import Settings
@@ -20,12 +24,14 @@ class Patience:
         longest: seconds between two attempts, at most.
         timeout: seconds that a batch may take until its commit turn, where its model does not say;
             None for any time.
+        off_peak: the hours in which models' off-peak Spark settings count; None for none.
     """
 
     attempts: int = 3
     pause: float = 2.0
     longest: float = 120.0
     timeout: float | None = None
+    off_peak: OffPeak | None = None
 
 
 PATIENT = Patience()
@@ -33,5 +39,27 @@ PATIENT = Patience()
 
 
 def patience_of(settings: Settings) -> Patience:
-    """Be as patient as the settings say."""
-    return Patience(attempts=settings.attempts, timeout=settings.batch_timeout)
+    """Be as patient as the settings say.
+
+    Raises:
+        InvalidSettingError: the off-peak hours can't be read.
+    """
+    return Patience(
+        attempts=settings.attempts,
+        timeout=settings.batch_timeout,
+        off_peak=off_peak_of(settings),
+    )
+
+
+def off_peak_of(settings: Settings) -> OffPeak | None:
+    """Read the off-peak hours that the settings name.
+
+    Raises:
+        InvalidSettingError: they can't be read.
+    """
+    if not settings.off_peak:
+        return None
+    try:
+        return read_off_peak(settings.off_peak)
+    except (InvalidOffPeakError, UnknownZoneError) as error:
+        raise InvalidSettingError("BACKFILL_OFF_PEAK", settings.off_peak, str(error)) from error

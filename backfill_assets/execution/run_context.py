@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.execution.cancelling import Flights
 from backfill_assets.execution.patience import Patience
+from backfill_assets.models.spark_tuning import tuned
 from backfill_assets.snapshots.batch import GAP
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class RunContext:
         fills: the reason that batches of gaps give.
         frozen: the code that the run's plan was made for, and a look at what is there now; None
             where no plan is served.
+        tuning: the Spark settings of the plan's batches, over those of their models.
         overall: how many batches may be in flight over all runs and processes; None for any number.
         rows_from: where a batch's rows come from; None: from the model's own query.
         patience: how often a batch is tried, and how long it may take.
@@ -77,6 +79,7 @@ class RunContext:
     published: Published = Published.KEPT
     fills: str = GAP
     frozen: FrozenCode | None = None
+    tuning: Mapping[str, str] = field(default_factory=dict[str, str])
     overall: int | None = None
     rows_from: RowsFrom | None = None
     patience: Patience = field(default_factory=Patience)
@@ -91,6 +94,12 @@ class RunContext:
     def allowed(self, model: Model) -> float | None:
         """How many seconds a batch of a model may take until its commit turn; None for any number."""
         return self.patience.timeout if model.batch_timeout is None else model.batch_timeout
+
+    def resources(self, model: str) -> dict[str, str]:
+        """The Spark settings that a batch of a model has of its own when it is opened now."""
+        hours = self.patience.off_peak
+        off_peak = hours is not None and hours.covers(self.clock())
+        return tuned(self.graph.model(model), self.tuning, off_peak=off_peak)
 
     def pointer(self, model: Model) -> Pointer:
         """Where the environment keeps a model."""

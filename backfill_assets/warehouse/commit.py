@@ -17,7 +17,7 @@ from backfill_assets.warehouse.housekeeping import (
     restored_to,
 )
 from backfill_assets.warehouse.merge_changes import changes, merge_statement
-from backfill_assets.warehouse.session import batch_session
+from backfill_assets.warehouse.session import session_beside
 from backfill_assets.warehouse.spark_errors import explaining
 from backfill_assets.warehouse.tables import snapshot_df
 from backfill_assets.warehouse.ticket import (
@@ -121,7 +121,7 @@ def prepare_table(spark: SparkSession, model: Model, ticket: Ticket) -> None:
 def _merge(different: DataFrame, model: Model, cells: Sequence[Interval], ticket: Ticket) -> None:
     # MERGE takes its metadata and token from the session, and two batches of one session would
     # commit under one name: the view is a global one's, so that a session of its own can read it.
-    session = batch_session(different.sparkSession)
+    session = session_beside(different.sparkSession)
     session.conf.set(SESSION_METADATA, ticket.text)
     session.conf.set(SESSION_APP, ticket.app_id)
     session.conf.set(SESSION_TOKEN, ticket.transaction)

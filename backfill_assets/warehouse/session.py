@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.spark_tuning import TUNABLE
 from backfill_assets.warehouse.connect import cloned, connect
 
 if TYPE_CHECKING:
@@ -181,8 +182,31 @@ def refuse_local_log_store(spark: SparkSession) -> None:
         raise UnsafeLogStoreError(found or "Delta's default, LocalLogStore")
 
 
-def batch_session(spark: SparkSession) -> SparkSession:
-    """Open a session of its own for one batch: own views and own commit settings, same engine."""
+def batch_session(spark: SparkSession, tuning: Mapping[str, str] | None = None) -> SparkSession:
+    """Open a session of its own for one batch: own views and own commit settings, same engine.
+
+    Args:
+        spark: the run's.
+        tuning: settings of this batch alone; see `TUNABLE`.
+    """
+    session = _session_beside(spark)
+    for key, value in (tuning or {}).items():
+        session.conf.set(key, value)
+    return session
+
+
+def session_beside(batch: SparkSession) -> SparkSession:
+    """Open one more session for a batch, tuned as its first one is."""
+    session = _session_beside(batch)
+    if not hasattr(batch, "cloneSession"):
+        for key in TUNABLE:
+            value = batch.conf.get(key, None)
+            if value is not None:
+                session.conf.set(key, value)
+    return session
+
+
+def _session_beside(spark: SparkSession) -> SparkSession:
     if hasattr(spark, "cloneSession"):  # a Connect session alone has it
         return cloned(spark)
     session = spark.newSession()

@@ -1,6 +1,6 @@
 """A process whose threads take slots, work and give them back, on one state with others.
 
-`python -m ... URL RUN FIRST LAST fills|moves|dies`: each day from FIRST to LAST is a batch.
+`python -m ... URL RUN FIRST LAST fills|moves|dies LEASE`: each day from FIRST to LAST is a batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from backfill_assets.execution.events import Delayed
     from backfill_assets.snapshots.batch import OpenBatch
 
-LEASE = 1.0
 OVERALL = 3
 PER_MODEL = 2
 MODELS = ("orders", "refunds", "clicks")
@@ -46,6 +45,9 @@ class Opener:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.interrupted = threading.Event()
+
+    def resources(self, _: str) -> dict[str, str]:
+        return {}
 
 
 def now() -> datetime:
@@ -96,10 +98,10 @@ def _commit(store: Store, batch: OpenBatch, began: datetime) -> None:
     store.release_commit_lock(lock)
 
 
-def main(url: str, run_id: str, first: str, last: str, what: str) -> None:
+def main(url: str, run_id: str, first: str, last: str, what: str, lease: str) -> None:
     opening_batch.SHORTEST, opening_batch.LONGEST = 0.0, 0.02
     with (
-        Store.open(url, clock=now, lease_seconds=LEASE) as store,
+        Store.open(url, clock=now, lease_seconds=float(lease)) as store,
         beating(store, run_id),
         ThreadPoolExecutor(THREADS) as pool,
     ):
