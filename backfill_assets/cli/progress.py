@@ -154,7 +154,7 @@ def _interrupts_announced() -> Iterator[None]:
 
     def heard(number: int, frame: FrameType | None) -> None:
         del number, frame
-        say("stopping after the batches in flight", to=err)
+        say("stopping after the batches in flight; once more cancels them", to=err)
         signal.signal(signal.SIGINT, before)
         raise KeyboardInterrupt
 

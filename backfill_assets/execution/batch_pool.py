@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
 
+    _Begin = Callable[["Piece", Callable[[Event | Future[None]], None]], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -49,11 +51,10 @@ def run_pieces(
     waiting = list(reversed(pieces))
     events: SimpleQueue[Event | Future[None]] = SimpleQueue()
     running = 0
-    with _threads(run, model, at_once) as pool:
+    with _threads(run, model, at_once) as begin:
         while waiting or running:
             while waiting and running < at_once:
-                future = pool.submit(_run_piece, run, model, waiting.pop(), events.put)
-                future.add_done_callback(events.put)
+                begin(waiting.pop(), events.put)
                 running += 1
             event = events.get()
             if isinstance(event, Future):
@@ -69,19 +70,34 @@ def run_pieces(
 
 
 @contextmanager
-def _threads(run: RunContext, model: Model, at_once: int) -> Iterator[ThreadPoolExecutor]:
+def _threads(run: RunContext, model: Model, at_once: int) -> Iterator[_Begin]:
     """Lend threads, and wait for what runs in them; the impatient may interrupt that too."""
-    pool = ThreadPoolExecutor(at_once, thread_name_prefix=f"batch-{model.name}")
-    try:
-        with giving_up(run):
-            yield pool
-    finally:
+    begun: list[Future[None]] = []
+    with ThreadPoolExecutor(at_once, thread_name_prefix=f"batch-{model.name}") as pool:
+
+        def begin(piece: Piece, put: Callable[[Event | Future[None]], None]) -> None:
+            future = pool.submit(_run_piece, run, model, piece, put)
+            begun.append(future)
+            future.add_done_callback(put)
+
         try:
-            pool.shutdown()
-        except BaseException:
-            run.flights.cancel(RunCancelledError(run.run_id))
-            pool.shutdown()
-            raise
+            with giving_up(run):
+                yield begin
+        finally:
+            _await(run, begun)
+
+
+def _await(run: RunContext, begun: Sequence[Future[None]]) -> None:
+    """Wait for batches in flight; one more interrupt cancels them.
+
+    Not by joining their threads: one that was interrupted takes a thread for ended that still runs.
+    """
+    try:
+        wait(begun)
+    except BaseException:
+        run.flights.cancel(RunCancelledError(run.run_id))
+        wait(begun)
+        raise
 
 
 def _holds_back(model: Model, event: Event) -> str | None:
