@@ -45,6 +45,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     canary: ask.Canary = False,
     category: ask.Categories = None,
     strategy: ask.Strategies = None,
+    spark: ask.Spark = None,
     out: ask.Out = None,
     verbose: Verbose = False,
     markdown: Markdown = False,
@@ -82,6 +83,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
         canary=canary,
         categories=ask.categories(category),
         strategies=ask.strategies(strategy),
+        spark=ask.spark(spark),
     )
     _plan(request, out, whole=verbose, as_json=as_json, markdown=markdown)
 

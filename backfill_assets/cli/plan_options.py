@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.spark_tuning import spark_tuning
 from backfill_assets.planning.request import Category, Restatement, Strategy
 
 if TYPE_CHECKING:
@@ -103,6 +104,14 @@ Strategies = Annotated[
         help="Decide how: full-rebuild, partition-repair, column-enrichment, dual-run. Repeatable.",
     ),
 ]
+Spark = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--spark",
+        metavar="KEY=VALUE",
+        help="A Spark setting for the plan's batches, over those of their models. Repeatable.",
+    ),
+]
 Out = Annotated[
     str | None,
     typer.Option(
@@ -150,6 +159,24 @@ def strategies(asked: Iterable[str] | None) -> tuple[tuple[str, Strategy], ...]:
         PlanOptionError: it has no ``=``, or there is no such strategy.
     """
     return tuple(_decided("--strategy", one, Strategy) for one in asked or ())
+
+
+def spark(asked: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
+    """Read ``KEY=VALUE``.
+
+    Raises:
+        PlanOptionError: there is no value.
+        SparkSettingError: it is no setting that a batch can have of its own.
+    """
+    written: dict[str, object] = {}
+    for one in asked or ():
+        key, equals, value = (part.strip() for part in one.partition("="))
+        if not equals:
+            raise PlanOptionError(
+                "--spark", one, "KEY=VALUE, such as spark.sql.shuffle.partitions=64"
+            )
+        written[key] = value
+    return tuple(spark_tuning("the plan", written).items())
 
 
 def _decided(option: str, asked: str, choices: type[_Choice]) -> tuple[str, _Choice]:

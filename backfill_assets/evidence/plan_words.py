@@ -173,6 +173,7 @@ def asked_text(request: PlanRequest) -> str:
         f"published cells launched by hand in {request.launch}" if request.launch else "",
         *(f"{model} is {category.value}" for model, category in request.categories),
         *(f"{model} by {strategy.value}" for model, strategy in request.strategies),
+        *(f"Spark's {key} = {value}" for key, value in request.spark),
     )
     return "; ".join(part for part in said if part)
 

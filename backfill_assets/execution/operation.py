@@ -107,4 +107,10 @@ class Operation:
             snapshots=self.snapshots,
         )
         root_id = self.plan.request.launch or self.run_id
-        return replace(run, plan_id=self.plan_id, root_id=root_id, patience=self.patience)
+        return replace(
+            run,
+            plan_id=self.plan_id,
+            root_id=root_id,
+            patience=self.patience,
+            tuning=dict(self.plan.request.spark),
+        )

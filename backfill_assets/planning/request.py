@@ -67,6 +67,7 @@ class PlanRequest:
         canary: build some telling cells first, and wait.
         categories: (model, category) where a person decided.
         strategies: (model, strategy) where a person decided.
+        spark: (name, value) of Spark settings that the plan's batches run with, over their models'.
         launch: of runs that were launched by hand over published cells, the id that they share.
         late: (model, cells) of an automatic plan: stale cells inside of late windows, and nothing
             else, are built again.
@@ -91,5 +92,6 @@ class PlanRequest:
     canary: bool = False
     categories: tuple[tuple[str, Category], ...] = ()
     strategies: tuple[tuple[str, Strategy], ...] = ()
+    spark: tuple[tuple[str, str], ...] = ()
     launch: str = ""
     late: tuple[tuple[str, IntervalSet], ...] = ()

@@ -9,8 +9,10 @@ from backfill_assets.cli.plan_options import (
     categories,
     chosen,
     restatements,
+    spark,
     strategies,
 )
+from backfill_assets.models.spark_tuning import SparkSettingError
 from backfill_assets.planning.request import Category, Restatement, Strategy
 
 if TYPE_CHECKING:
@@ -53,11 +55,23 @@ def test_decisions_are_read_however_their_words_are_joined():
     )
 
 
+def test_spark_settings_of_a_plan_are_read_and_the_last_of_one_name_counts():
+    asked = ["spark.sql.shuffle.partitions=8", "spark.sql.shuffle.partitions = 64"]
+    assert spark(asked) == (("spark.sql.shuffle.partitions", "64"),)
+    assert spark(None) == ()
+
+
+def test_a_spark_setting_that_a_batch_cannot_have_is_refused_in_a_plan_too():
+    with pytest.raises(SparkSettingError, match=r"the plan sets Spark's 'spark.executor.memory'"):
+        spark(["spark.executor.memory=8g"])
+
+
 WRONG = [
     (restatements, ":2024-01-01", "--restate ':2024-01-01' can't be read: expected MODEL, "),
     (restatements, "toy.sales:", "expected MODEL, MODEL:DATE or MODEL:FIRST..LAST"),
     (categories, "toy.sales", "expected MODEL=ONE of breaking, non-breaking, forward-only"),
     (categories, "=breaking", "--category '=breaking'"),
+    (spark, "spark.sql.shuffle.partitions", "expected KEY=VALUE"),
     (strategies, "toy.sales=magic", "MODEL=ONE of full-rebuild, partition-repair"),
 ]
 
