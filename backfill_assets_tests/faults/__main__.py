@@ -10,7 +10,7 @@ from pathlib import Path
 
 from backfill_assets_tests.faults.bases import Bases
 from backfill_assets_tests.faults.campaign import Campaign, live
-from backfill_assets_tests.faults.cases import long_cases, short_cases
+from backfill_assets_tests.faults.cases import long_cases, short_life, storm_case
 from backfill_assets_tests.faults.engine import start_engine
 from backfill_assets_tests.faults.trials import Bench
 
@@ -23,11 +23,13 @@ def main() -> int:
     spark, engine = start_engine(scratch / "spark")
     campaign = Campaign(scratch / "results.jsonl")
     bench = Bench(Bases(scratch / "bases", engine), spark, scratch / "trials")
-    cases = long_cases(bench) if asked.kills else short_cases(bench)
-    for name, made in cases.items():
-        if asked.only in name:
+    if asked.kills:
+        for name, made in long_cases(bench).items():
             campaign.once(name, made)
-    live(bench, campaign, kills=asked.kills, seed=asked.seed)
+        live(bench, campaign, kills=asked.kills, seed=asked.seed)
+    else:
+        campaign.once("life short", lambda: short_life(bench))
+        campaign.once("storm of two times 20 commits", lambda: storm_case(bench, 20))
     code = campaign.close()
     spark.stop()
     if not asked.results and code == 0:
@@ -38,7 +40,6 @@ def main() -> int:
 def _arguments() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(prog="faults", description=__doc__)
     found.add_argument("--kills", type=int, default=0, help="The long form: until so many.")
-    found.add_argument("--only", default="", help="Of the faults without a kill: with this word.")
     found.add_argument("--seed", type=int, default=1)
     found.add_argument("--results", type=Path, help="A folder; a run that was stopped goes on.")
     return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import time
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING
 
-from backfill_assets_tests.faults.hits import AtStep
+from backfill_assets_tests.faults.hits import Asleep, AtStep, JvmAtStep, WhileWriting
 from backfill_assets_tests.faults.places import Disk, NoDiskError, own_disk
 from backfill_assets_tests.faults.processes import start
 from backfill_assets_tests.faults.storm import storm
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     Run = Callable[["Ledger", tuple[str, ...], Mapping[str, str]], int]
+    from backfill_assets_tests.faults.hits import Hit
     from backfill_assets_tests.faults.ledger import Ledger
-    from backfill_assets_tests.faults.trials import Bench, Work
+    from backfill_assets_tests.faults.trials import Around, Bench, Work
 
-    Around = Callable[["Ledger"], AbstractContextManager[object]]
 
 HOUR = 3600.0
 
@@ -50,6 +50,8 @@ def full_disk(left: int) -> Fault:
 
     def run(ledger: Ledger, words: tuple[str, ...], engine: Mapping[str, str]) -> int:
         disk = Disk(ledger.data)
+        if not disk.is_small:
+            return start(ledger, words, **engine).wait()
         disk.fill(left)
         try:
             return start(ledger, words, **engine).wait()
@@ -133,12 +135,50 @@ def storm_case(bench: Bench, count: int) -> Outcome:
     return outcome
 
 
-def short_cases(bench: Bench) -> dict[str, Callable[[], Outcome]]:
-    """Give one of each kind that is cheap."""
-    return {
-        "fill full": lambda: case(bench, FILL, full_disk(100_000), "full"),
-        "storm of two times 20 commits": lambda: storm_case(bench, 20),
-    }
+def short_life(bench: Bench) -> Outcome:
+    """Live once through everything, hit where it matters most."""
+    hits: tuple[tuple[Hit, ...], ...] = (
+        (
+            AtStep("open_batch:1:within"),
+            AtStep("create_table:1:after"),
+            full_disk(100_000),
+            AtStep("merge_cells:1:after"),
+            WhileWriting("session"),
+            AtStep("record:1:within"),
+        ),
+        (
+            AtStep("open_workspace:1:after"),
+            Asleep("merge_cells:1:before"),
+            AtStep("record:1:before"),
+            AtStep("set_plan_status:1:before"),
+        ),
+        (
+            AtStep("begin_promotion:1:after"),
+            AtStep("note_promotion:1:before"),
+            AtStep("copy_cells:2:after"),
+            locked_state(5),
+            AtStep("publish:1:within"),
+            AtStep("publish:1:after"),
+        ),
+        (
+            JvmAtStep("restore_cells:1:before"),
+            AtStep("restore_cells:2:after"),
+            AtStep("publish:1:before"),
+        ),
+        (
+            AtStep("mark_collecting:1:after"),
+            AtStep("delete_table:1:before"),
+            AtStep("delete_files:1:before"),
+        ),
+    )
+    try:
+        outcome = bench.life(iter(hits), "short", around=own_disk)
+    except NoDiskError as error:
+        outcome = bench.life(iter(hits), "short")
+        outcome.hits.append(f"LEFT OUT: the full disk, for none can be mounted: {error}")
+    faults = [one for phase in hits for one in phase if isinstance(one, Fault)]
+    outcome.violations += [text for fault in faults for text in fault.wrong]
+    return outcome
 
 
 def long_cases(bench: Bench) -> dict[str, Callable[[], Outcome]]:

@@ -137,9 +137,9 @@ class Ledger:
         path.write_text(text.replace(old, new))
 
 
-def new_ledger(folder: Path, **how: str) -> Ledger:
+def new_ledger(folder: Path, *, state_url: str = "", more: dict[str, str] | None = None) -> Ledger:
     """Lay it out; nothing is landed."""
-    made = Ledger(folder, **how)  # pyright: ignore[reportArgumentType] - the URL of the state
+    made = Ledger(folder, state_url, more or {})
     (folder / "kept").mkdir(parents=True)
     made.data.mkdir()
     shutil.copy(Path(__file__).with_name("catalog.py"), folder / "kept" / "catalog.py")

@@ -58,6 +58,12 @@ class Disk:
     def __init__(self, folder: Path) -> None:
         self._folder, self._ballast = folder, folder / "ballast"
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it is one of those that `own_disk` mounts."""
+        found = os.statvfs(self._folder)
+        return found.f_blocks * found.f_frsize <= _SIZE
+
     def fill(self, left: int) -> None:
         """Leave so many bytes."""
         found = os.statvfs(self._folder)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from backfill_assets_tests.faults.ledger import Ledger
     from backfill_assets_tests.faults.oracle import World
 
+    Around = Callable[["Ledger"], AbstractContextManager[object]]
+
 _TRIES = 3
 
 
@@ -115,7 +117,7 @@ class Bench:
         hits: Sequence[Hit],
         name: str,
         *,
-        around: Callable[[Ledger], AbstractContextManager[object]] = nullcontext,
+        around: Around = nullcontext,
     ) -> Outcome:
         """Hit a command on a copy of its stage, again and again, and check everything at the end.
 
@@ -126,22 +128,32 @@ class Bench:
             around: what the ledger lives in meanwhile.
         """
         began, outcome = time.monotonic(), Outcome(f"{work.name} {name}")
-        base = self.bases.copy(work.base, self._folder(outcome))
+        base = self.bases.copy(work.base, self.folder_of(outcome))
         with around(base.ledger):
             self.phase(base.ledger, work, base.plan, hits, outcome)
-        outcome.violations += self._looked_through(base.ledger, self.known[work.after])
-        return _closed(outcome, base.ledger, began)
+        outcome.violations += self.looked_through(base.ledger, self.known[work.after])
+        return closed(outcome, base.ledger, began)
 
-    def life(self, hits: Iterator[Sequence[Hit]], name: str) -> Outcome:
+    def life(
+        self, hits: Iterator[Sequence[Hit]], name: str, *, around: Around = nullcontext
+    ) -> Outcome:
         """Let one ledger live through everything: filled, restated, promoted, taken back, collected.
 
         Args:
             hits: for each of the five commands in turn.
             name: of the life.
+            around: what the ledger lives in.
         """
         began, outcome = time.monotonic(), Outcome(f"life {name}")
-        ledger = new_ledger(self._folder(outcome))
+        ledger = new_ledger(self.folder_of(outcome))
         ledger.land(first_moves())
+        with around(ledger):
+            self._lived(ledger, hits, outcome)
+        if not outcome.violations:
+            outcome.violations += self.looked_through(ledger, self.known["first"])
+        return closed(outcome, ledger, began)
+
+    def _lived(self, ledger: Ledger, hits: Iterator[Sequence[Hit]], outcome: Outcome) -> None:
         self.phase(ledger, FILL, "", next(hits), outcome)
         ledger.land(later_moves())
         planned = self.bases.do(ledger, "plan", "--restate", RESTATED, "--json", code=2)
@@ -151,9 +163,7 @@ class Bench:
                 ledger.move_clock(40 * 86_400)
             self.phase(ledger, work, plan, next(hits), outcome)
             if outcome.violations:
-                return _closed(outcome, ledger, began)
-        outcome.violations += self._looked_through(ledger, self.known["first"])
-        return _closed(outcome, ledger, began)
+                return
 
     def phase(
         self, ledger: Ledger, work: Work, plan: str, hits: Sequence[Hit], outcome: Outcome
@@ -193,12 +203,14 @@ class Bench:
                 return
         outcome.violations.append(f"the command did not get through: {said[-1500:]}")
 
-    def _looked_through(self, ledger: Ledger, after: World) -> list[str]:
+    def looked_through(self, ledger: Ledger, after: World) -> list[str]:
+        """Make the checks that are made once: a rebuilt state, and what `gc` leaves."""
         found = _made(lambda: checks.rebuilt(ledger))
         found += _made(lambda: checks.collected(ledger, self.spark))
         return found + _made(lambda: checks.published(ledger, after))
 
-    def _folder(self, outcome: Outcome) -> Path:
+    def folder_of(self, outcome: Outcome) -> Path:
+        """Give a trial a folder that is not there yet."""
         folder = self.folder / outcome.name.replace(" ", "-")
         shutil.rmtree(folder, ignore_errors=True)
         return folder
@@ -216,7 +228,8 @@ def _made(check: object) -> list[str]:
         return [f"a check ended with {type(error).__name__}: {error}"[:800]]
 
 
-def _closed(outcome: Outcome, ledger: Ledger, began: float) -> Outcome:
+def closed(outcome: Outcome, ledger: Ledger, began: float) -> Outcome:
+    """Note how long it took; the folder stays when something was violated."""
     outcome.seconds = round(time.monotonic() - began, 1)
     if outcome.violations:
         outcome.folder = str(ledger.folder)
