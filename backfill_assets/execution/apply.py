@@ -15,6 +15,7 @@ from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.kept_audits import audit_kept, refuse_failing
 from backfill_assets.execution.leftover import BUILT_APART, left_in
+from backfill_assets.execution.observing import observe
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.promotion import promote
 from backfill_assets.execution.refusals import refuse
@@ -86,6 +87,7 @@ def apply_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) 
 def applied(op: Operation) -> Applied:
     """Apply a plan for somebody; see `apply_plan`."""
     begin(op)
+    observe(op.environment(), [one.model for one in op.plan.models])
     watch, plan = Stopwatch(), op.plan
     events = _fill_gaps(op)
     if publishes_nothing(plan):
@@ -100,7 +102,12 @@ def applied(op: Operation) -> Applied:
         run.frozen.check()
     left = left_in(run, plan)
     audited = {} if left else audit_kept(op)
-    op.tell("built" if not left else "stopped", **_figures(events), seconds=watch.timing().compute)
+    op.tell(
+        "built" if not left else "stopped",
+        **_figures(events),
+        seconds=watch.timing().compute,
+        spared={} if left else spared_in(op),
+    )
     if left:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
     op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.BUILT)
@@ -121,6 +128,18 @@ def begin(op: Operation) -> None:
         _owe_everywhere(op)  # before: whoever resumes a plan that is applied doesn't ask for it
         op.store.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
         op.tell("applying")
+
+
+def spared_in(op: Operation) -> dict[str, int]:
+    """Count the planned cells that need not be built: what they read came out as it was, by model."""
+    run = op.workspace()
+    view = run.view()
+    spared = {
+        one.model: run.graph.model(one.model).cadence.count(one.cells - view.own(one.model))
+        for one in op.plan.models
+        if one.build in BUILT_APART
+    }
+    return {name: count for name, count in spared.items() if count}
 
 
 def publishes_nothing(plan: Plan) -> bool:

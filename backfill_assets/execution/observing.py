@@ -65,9 +65,8 @@ class Looked:
 
 def sources_of(run: RunContext, models: Iterable[str]) -> tuple[Source, ...]:
     """Name the observed sources that some models read, each once."""
-    names = dict.fromkeys(
-        upstream.name for model in models for upstream in run.graph.model(model).reads
-    )
+    known = (run.graph.models[model] for model in models if model in run.graph.models)
+    names = dict.fromkeys(upstream.name for model in known for upstream in model.reads)
     found = (run.graph.sources[name] for name in names if name in run.graph.sources)
     return tuple(source for source in found if source.observed)
 

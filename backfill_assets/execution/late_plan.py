@@ -1,0 +1,265 @@
+"""Late data heals by itself: stale cells inside of all late windows are built again and published.
+
+    look at the sources -> which stale cells reach nothing outside of a late window
+    -> where one model alone is concerned: in its own table, as ever
+    -> else one plan: built and audited where nobody reads, promoted in one transaction over all models
+
+Nothing asks for approval, for nothing happens that the models do not declare. What fails is left out
+and the rest goes on. What remembers the work is the stamps of the cells: a refresh that died is found
+again by the next one, which finishes its plan.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Unpack, cast
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.apply import applied, spared_in
+from backfill_assets.execution.events import Failed
+from backfill_assets.execution.going_back import abandon_plan
+from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.heartbeat import beating
+from backfill_assets.execution.observing import observe
+from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.plan_state import make_plan, open_plans
+from backfill_assets.execution.promotion import promote
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.late_work import late_work
+from backfill_assets.planning.plan import Build
+from backfill_assets.planning.plan_json import read_plan
+from backfill_assets.planning.request import PlanRequest
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.state.locks import PlanLeasedError
+from backfill_assets.state.queued import PlanHeldError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.planning.late_work import LateWork
+    from backfill_assets.planning.plan import Plan
+
+ASKED_BY = "late data"
+"""Who asks for an automatic plan."""
+
+_ROUNDS = 4
+_MAY_PASS = (FailureKind.TRANSIENT, FailureKind.TIMEOUT, FailureKind.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What became of late data.
+
+    Attributes:
+        plan_id: the last plan that was made or finished; None where none was needed.
+        cells: what was built again and is published, by model.
+        promoted: whether every plan that was begun is published.
+        spared: cells that were not built, since what they read was built again with equal content.
+        waiting: late, but outside of a late window or reaching out of one: needs a plan, by model.
+        held: late, but others are at work where it reaches, by model.
+        because: what changed, in words, by model.
+        failed: batches that failed; what they concern is left for the next time.
+        notes: what else somebody should know.
+    """
+
+    plan_id: str | None = None
+    cells: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    promoted: bool = True
+    spared: Mapping[str, int] = field(default_factory=dict[str, int])
+    waiting: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    held: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    because: Mapping[str, str] = field(default_factory=dict[str, str])
+    failed: tuple[Failed, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def late_work_of(run: RunContext, held: Mapping[str, IntervalSet] | None = None) -> LateWork:
+    """Split the stale cells of a run's environment; from recorded state alone.
+
+    Args:
+        run: the environment.
+        held: cells to leave alone, beside those of open plans.
+    """
+    others = _held_by_plans(run)
+    for name, cells in (held or {}).items():
+        others[name] = others.get(name, IntervalSet.empty()) | cells
+    return late_work(run.graph, run.view(), now=run.until, reads=run.reads, held=others)
+
+
+def refresh_late(run: RunContext, **means: Unpack[Means]) -> Refreshed:
+    """Build late data again and publish it, in one environment.
+
+    Args:
+        run: the environment. It runs its own snapshots, whatever code is loaded.
+        means: who does it, and with what.
+    """
+    given = cast("Means", {key: value for key, value in means.items() if key != "code"})
+    given["who"] = ASKED_BY
+    try:
+        with _turn(run):
+            return _Refresh(run, given).done()
+    except PlanLeasedError as error:
+        return _told(late_work_of(run), Refreshed(promoted=False, notes=(str(error),)))
+
+
+@contextmanager
+def _turn(run: RunContext) -> Iterator[None]:
+    name = f"late data of {run.environment.name}"
+    run.store.take_lease(name, run.run_id)
+    try:
+        with beating(run.store, run.run_id):
+            yield
+    finally:
+        run.store.release_lease(name, run.run_id)
+
+
+@dataclass
+class _Refresh:
+    """One refresh, while it lasts."""
+
+    run: RunContext
+    means: Means
+    so_far: Refreshed = field(default_factory=Refreshed)
+    left: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+
+    def done(self) -> Refreshed:
+        """Finish what somebody has begun, then go on until nothing is left that can be done."""
+        looks = observe(self.run, self.run.graph.order)
+        self._note(*(one.note for one in looks if one.note))
+        for plan in self._begun():
+            self._carry(plan)
+        for _ in range(_ROUNDS):
+            work = late_work_of(self.run, self.left)
+            self._in_place(work)
+            if not work.automatic:
+                break
+            plan = self._made(work)
+            if plan.is_empty or not self._carry(plan):
+                break
+        return _told(late_work_of(self.run), self.so_far)
+
+    def _begun(self) -> Iterator[Plan]:
+        """Find plans of a refresh that died; one that was never applied is given up."""
+        for stored in self.run.store.plans(statuses=(PlanStatus.PROPOSED, *OPEN)):
+            if (stored.environment, stored.created_by) != (self.run.environment.name, ASKED_BY):
+                continue
+            plan = read_plan(stored.content)
+            if not plan.request.late:
+                continue
+            if stored.status is PlanStatus.PROPOSED:
+                self._give_up(plan)
+            else:
+                yield plan
+
+    def _made(self, work: LateWork) -> Plan:
+        run = self.run
+        reasons = dict.fromkeys(work.because[name] for name in work.automatic)
+        request = PlanRequest(
+            environment=run.environment.name,
+            asked_by=ASKED_BY,
+            reason=f"late data: {'; '.join(reasons)}",
+            select=tuple(run.store.pointers(run.environment.name)),
+            skip_upstream=True,
+            late=tuple(work.automatic.items()),
+        )
+        return make_plan(run.store, run.graph, request, clock=run.clock, data_root=run.data_root)
+
+    def _in_place(self, work: LateWork) -> None:
+        """Refresh models that nobody reads in their own tables."""
+        if not work.in_place:
+            return
+        listener = self.means.get("listener", lambda _: None)
+        at_once = self.means.get("batches_at_once", 1)
+        told = run_graph(self.run, work.in_place, listener, batches_at_once=at_once)
+        failed = tuple(one for events in told.values() for one in events if isinstance(one, Failed))
+        self._failed(failed)
+        self._built(
+            {name: cells - self._lost(failed, name) for name, cells in work.in_place.items()}
+        )
+
+    def _carry(self, plan: Plan) -> bool:
+        """Build a plan and publish it; whether it is worth while to go on."""
+        op = Operation(store=self.run.store, loaded=self.run.graph, plan=plan, **self.means)
+        self.so_far = replace(self.so_far, plan_id=plan.plan_id)
+        try:
+            done = applied(op)
+            if done.left:
+                return self._stopped(plan, done.failed, done.left)
+            spared = spared_in(op)
+            if op.store.plan(op.plan_id).status is PlanStatus.BUILT:
+                promote(op)
+        except PlanHeldError as error:  # somebody stopped or paused it: it is theirs
+            self.so_far = replace(self.so_far, promoted=False)
+            self._note(str(error))
+            return False
+        except BackfillAssetsError as error:  # its world has moved: the next one knows better
+            self._give_up(plan)
+            self._note(f"plan {plan.plan_id} was given up: {error}")
+            return True
+        self._built({one.model: one.certain for one in plan.models})
+        self.so_far = replace(self.so_far, spared={**self.so_far.spared, **spared})
+        return True
+
+    def _stopped(
+        self, plan: Plan, failed: tuple[Failed, ...], left: Mapping[str, IntervalSet]
+    ) -> bool:
+        """Leave a plan that may go on later; else let the cells that failed wait, and all they reach."""
+        self._failed(failed)
+        if not failed or all(one.kind in _MAY_PASS for one in failed):
+            self.so_far = replace(self.so_far, promoted=False)
+            self._note(f"plan {plan.plan_id} is not built to the end; the next refresh goes on")
+            return False
+        for name in left:
+            cells = self._lost(failed, name)
+            if cells:
+                self.left[name] = self.left.get(name, IntervalSet.empty()) | cells
+        self._give_up(plan)
+        return True
+
+    def _lost(self, failed: tuple[Failed, ...], name: str) -> IntervalSet:
+        return IntervalSet.of(one.interval for one in failed if one.model == name)
+
+    def _give_up(self, plan: Plan) -> None:
+        abandon_plan(self.run.store, self.run.graph, plan, **self.means)
+
+    def _built(self, cells: Mapping[str, IntervalSet]) -> None:
+        known = dict(self.so_far.cells)
+        for name, found in cells.items():
+            if found:
+                known[name] = known.get(name, IntervalSet.empty()) | found
+        self.so_far = replace(self.so_far, cells=known)
+
+    def _failed(self, failed: tuple[Failed, ...]) -> None:
+        self.so_far = replace(self.so_far, failed=(*self.so_far.failed, *failed))
+
+    def _note(self, *notes: str) -> None:
+        self.so_far = replace(self.so_far, notes=(*self.so_far.notes, *notes))
+
+
+def _held_by_plans(run: RunContext) -> dict[str, IntervalSet]:
+    """Give what open plans of the environment are at work on; one that moves a table has all of it."""
+    found: dict[str, IntervalSet] = {}
+    for plan in open_plans(run.store):
+        if plan.environment != run.environment.name or plan.request.late:
+            continue
+        for one in plan.models:
+            cells = _EVERYTHING if one.build is Build.NEW_VERSION else one.cells
+            found[one.model] = found.get(one.model, IntervalSet.empty()) | cells
+    return found
+
+
+_EVERYTHING = IntervalSet.of([WHOLE_CELL])
+
+
+def _told(work: LateWork, done: Refreshed) -> Refreshed:
+    """Add what is still late."""
+    return replace(
+        done,
+        waiting=work.waiting,
+        held={**work.held, **work.automatic},
+        because=work.because,
+    )
