@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.warehouse.connect import hang_up
 from backfill_assets.warehouse.connect_server import ConnectServer
 from backfill_assets.warehouse.session import SparkSettings, start_session
 
@@ -62,7 +63,7 @@ def chosen_session(folder: Path) -> Iterator[SparkSession]:
         try:
             yield session
         finally:
-            session.stop()
+            hang_up(session)
 
 
 @contextmanager
@@ -90,7 +91,16 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
+@contextmanager
+def _cluster(folder: Path) -> Iterator[SparkSettings]:
+    from backfill_assets_tests.cluster import cluster  # noqa: PLC0415 - it needs this module
+
+    with cluster(folder) as settings:
+        yield settings
+
+
 ENGINES: dict[str, Callable[[Path], AbstractContextManager[SparkSettings]]] = {
     "local": embedded,
     "connect": connect_server,
+    "cluster": _cluster,
 }

@@ -86,10 +86,10 @@ def connect(url: str, config: Mapping[str, str], *, patience: float) -> SparkSes
         for key, value in config.items():
             session.conf.set(key, value)
     except PySparkException as error:
-        session.stop()
+        hang_up(session)
         raise SparkUnreachableError(server, patience, _first_line(error)) from error
     except BackfillAssetsError:
-        session.stop()
+        hang_up(session)
         raise
     return session
 
@@ -99,7 +99,7 @@ def be_patient(session: SparkSession, patience: float) -> None:
     from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415
 
     policy = DefaultPolicy(
-        max_retries=4 + ceil(patience / _LONGEST_WAIT),
+        max_retries=4 + ceil(patience / _LONGEST_WAIT) if patience else 0,
         max_backoff=_LONGEST_WAIT * 1000,
         max_server_retry_delay=_LONGEST_WAIT * 1000,
     )
@@ -118,9 +118,15 @@ def cloned(session: SparkSession) -> SparkSession:
 
 def release(session: SparkSession) -> None:
     """Let the server forget a session that was cloned for one batch; any other is left alone."""
-    remote = _remote(session)
-    if remote in _CLONES and not remote.is_stopped:
-        remote.stop()
+    if _remote(session) in _CLONES:
+        hang_up(session)
+
+
+def hang_up(session: SparkSession) -> None:
+    """Stop a session; where its server is away, without waiting for it."""
+    if _remote(session) in _OPEN and not _remote(session).is_stopped:
+        be_patient(session, 0)
+    session.stop()
 
 
 def _remote(session: SparkSession) -> RemoteSession:

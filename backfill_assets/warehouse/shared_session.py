@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from backfill_assets.warehouse.connect import is_lost
+from backfill_assets.warehouse.connect import hang_up, is_lost
 from backfill_assets.warehouse.driver import forget, is_dead, keeping_signals
 from backfill_assets.warehouse.session import start_session
 
@@ -46,7 +46,7 @@ class SharedSession:
         """Stop it, if it was started."""
         with self._starting:
             if self._session is not None and not self._is_gone(self._session):
-                self._session.stop()
+                hang_up(self._session)
             self._session = None
 
     def _is_gone(self, session: SparkSession) -> bool:

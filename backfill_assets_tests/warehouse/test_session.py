@@ -49,7 +49,7 @@ def test_a_batch_has_views_and_settings_of_its_own(spark: SparkSession):
     "store", ["io.delta.storage.LocalLogStore", "io.delta.storage.HDFSLogStore"]
 )
 def test_the_log_store_that_loses_commits_is_refused(spark: SparkSession, store: str):
-    session = spark.newSession()
+    session = batch_session(spark)
     session.conf.set(LOG_STORE_KEY, store)
     if store.endswith("LocalLogStore"):
         with pytest.raises(UnsafeLogStoreError, match="HDFSLogStore"):
