@@ -205,8 +205,7 @@ def _told(
         case Waiting():
             told = "waits", f"for {event.upstream}"
         case NeedsPlan():
-            why = "published history changes by a plan only"
-            told = "stale", f"{event.upstream} changed since; {why}"
+            told = "late" if event.automatic else "stale", event.words
         case _:
             assert_never(event)
     return told[0], cells, told[1]

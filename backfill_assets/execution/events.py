@@ -139,11 +139,23 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class NeedsPlan:
-    """Published cells that an upstream's change has overtaken: rewriting them takes a plan."""
+    """Published cells that an upstream's change has overtaken: rewriting them takes a plan.
+
+    Attributes:
+        automatic: whether it is the one that late data gets by itself; else a person makes it.
+    """
 
     model: str
     cells: IntervalSet
     upstream: str
+    automatic: bool = False
+
+    @property
+    def words(self) -> str:
+        """Say it in one sentence."""
+        if self.automatic:
+            return f"{self.upstream} changed since; the refresh of late data builds them again"
+        return f"{self.upstream} changed since; published history changes by a plan only"
 
 
 Event = Started | Delayed | TryingAgain | Committed | Failed | Skipped | Waiting | NeedsPlan

@@ -21,14 +21,12 @@ from backfill_assets.execution.events import Failed
 from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.heartbeat import beating
+from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.observing import observe
 from backfill_assets.execution.operation import Means, Operation
-from backfill_assets.execution.plan_state import make_plan, open_plans
+from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote
-from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.late_work import late_work
-from backfill_assets.planning.plan import Build
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.failure import FailureKind
@@ -75,19 +73,6 @@ class Refreshed:
     because: Mapping[str, str] = field(default_factory=dict[str, str])
     failed: tuple[Failed, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-def late_work_of(run: RunContext, held: Mapping[str, IntervalSet] | None = None) -> LateWork:
-    """Split the stale cells of a run's environment; from recorded state alone.
-
-    Args:
-        run: the environment.
-        held: cells to leave alone, beside those of open plans.
-    """
-    others = _held_by_plans(run)
-    for name, cells in (held or {}).items():
-        others[name] = others.get(name, IntervalSet.empty()) | cells
-    return late_work(run.graph, run.view(), now=run.until, reads=run.reads, held=others)
 
 
 def refresh_late(run: RunContext, **means: Unpack[Means]) -> Refreshed:
@@ -238,21 +223,6 @@ class _Refresh:
 
     def _note(self, *notes: str) -> None:
         self.so_far = replace(self.so_far, notes=(*self.so_far.notes, *notes))
-
-
-def _held_by_plans(run: RunContext) -> dict[str, IntervalSet]:
-    """Give what open plans of the environment are at work on; one that moves a table has all of it."""
-    found: dict[str, IntervalSet] = {}
-    for plan in open_plans(run.store):
-        if plan.environment != run.environment.name or plan.request.late:
-            continue
-        for one in plan.models:
-            cells = _EVERYTHING if one.build is Build.NEW_VERSION else one.cells
-            found[one.model] = found.get(one.model, IntervalSet.empty()) | cells
-    return found
-
-
-_EVERYTHING = IntervalSet.of([WHOLE_CELL])
 
 
 def _told(work: LateWork, done: Refreshed) -> Refreshed:

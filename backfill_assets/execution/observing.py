@@ -159,8 +159,8 @@ class _Look:
 
     def _unjudged(self) -> Looked | None:
         known = self.store.observed().get(self.source.name)
-        if known is None:
-            return None  # the first run looks at it
+        if known is None:  # nothing was built that it could have overtaken; a run looks first
+            return Looked(self.source.name, judged=False)
         since = f"since its delta_version {known.head}"
         note = (
             f"source '{self.source.name}' has commits {since} that its log's statistics can't judge; "

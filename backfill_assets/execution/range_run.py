@@ -15,6 +15,7 @@ from backfill_assets.execution.commit_turn import settle
 from backfill_assets.execution.events import Failed, NeedsPlan, Skipped, Waiting
 from backfill_assets.execution.failures import kind_of
 from backfill_assets.execution.heartbeat import beating
+from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.requests import REFRESH, RERUN
 from backfill_assets.execution.sources import cells_held
 from backfill_assets.execution.watching import giving_up, watching
@@ -89,7 +90,8 @@ def _filled(run: RunContext, model: Model, target: IntervalSet) -> Generator[Eve
     work = needs_work(run.graph, view, model, now=run.until, reads=reads)
     again = _asked_again(run, model, work) & target
     refresh = (work.refresh & target) - again
-    yield from _at_rest(view, model, work, target - again - refresh)
+    automatic = _automatic(run, model, work)
+    yield from _at_rest(view, model, work, target - again - refresh, automatic)
     todo = (work.runnable & target) | again | refresh
     for event, cells in _held_up(run, model, work, todo):
         yield event
@@ -111,7 +113,7 @@ def _followed(run: RunContext, model: Model, target: IntervalSet, owner: str) ->
     """Leave a table alone that another environment writes: what it lacks is for that one to fill."""
     view, reads = run.view(), run.reads.get(model.name)
     work = needs_work(run.graph, view, model, now=run.until, reads=reads)
-    yield from _at_rest(view, model, replace(work, blocked={}), target)
+    yield from _at_rest(view, model, replace(work, blocked={}), target, IntervalSet.empty())
     if gaps := work.gaps & target:
         yield Waiting(model.name, gaps, owner)
 
@@ -173,7 +175,16 @@ def _pieces(model: Model, reasons: Mapping[str, IntervalSet]) -> list[Piece]:
     return sorted(found, key=lambda piece: piece.interval.start)
 
 
-def _at_rest(view: StateView, model: Model, work: Work, target: IntervalSet) -> Iterator[Event]:
+def _automatic(run: RunContext, model: Model, work: Work) -> IntervalSet:
+    """The stale cells that late data's own plan builds again."""
+    if not work.stale or run.environment.is_workspace:
+        return IntervalSet.empty()
+    return late_work_of(run).automatic.get(model.name, IntervalSet.empty())
+
+
+def _at_rest(
+    view: StateView, model: Model, work: Work, target: IntervalSet, automatic: IntervalSet
+) -> Iterator[Event]:
     """Tell of the target's cells that no batch will touch, and why."""
     fresh = (work.ready & target) - work.stale_cells
     state = view.models.get(model.name)
@@ -185,8 +196,9 @@ def _at_rest(view: StateView, model: Model, work: Work, target: IntervalSet) -> 
     if built_by:
         yield Skipped(model.name, built_by)
     for stale in work.stale:
-        if stale.cells & target:
-            yield NeedsPlan(model.name, stale.cells & target, stale.upstream)
+        for cells, itself in ((stale.cells - automatic, False), (stale.cells & automatic, True)):
+            if cells & target:
+                yield NeedsPlan(model.name, cells & target, stale.upstream, itself)
     for upstream, cells in work.blocked.items():
         if cells & target:
             yield Waiting(model.name, cells & target, upstream)

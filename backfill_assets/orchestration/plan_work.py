@@ -164,7 +164,7 @@ def logged(context: dg.OpExecutionContext) -> "Listener":
             case Waiting():
                 context.log.warning("%s waits for %s", event.model, event.upstream)
             case NeedsPlan():
-                context.log.warning("%s needs a plan: %s changed", event.model, event.upstream)
+                context.log.warning("%s: %s", event.model, event.words)
             case Skipped():
                 context.log.info("%s: %d cells are ready", event.model, len(event.built_by))
             case _:

@@ -78,9 +78,8 @@ class Reporter:
             case Waiting():
                 self._lacks(event.cells, f"waits for {event.upstream}")
             case NeedsPlan():
-                why = f"{event.upstream} changed since; published history changes by a plan only"
                 said = {"stale": True, "changed_upstream": event.upstream}
-                self._observed(event.cells - self.told, why, said)
+                self._observed(event.cells - self.told, event.words, said)
 
     def _later(self, event: Delayed | TryingAgain) -> None:
         cells = self._named(event.interval)
