@@ -14,6 +14,7 @@ from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.plan_view import show_plan
 from backfill_assets.cli.progress import shown
+from backfill_assets.cli.queueing import OffPeakWithoutQueueError, into_queue
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.evidence.actual import MEASURED, Actual, actual_of, actual_text
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan import Plan
 
 
-def apply(
+def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be asked
     plan: Annotated[
         str | None,
         typer.Argument(help="Its id, or a file of `plan --out`; without it one is made and shown."),
@@ -39,6 +40,16 @@ def apply(
         str,
         typer.Option(metavar="NAME", help="Of a plan that is made here: for which environment."),
     ] = "prod",
+    queue: Annotated[
+        bool,
+        typer.Option("--queue", help="Leave it to Dagster's run queue, which the sensor fills."),
+    ] = False,
+    off_peak: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOURS", help="Only then, as '22:00-06:00 Europe/Berlin'; needs --queue."
+        ),
+    ] = None,
     yes: Yes = False,
     reason: Why = "",
     as_json: AsJson = False,
@@ -48,16 +59,26 @@ def apply(
     Stop it at any time: the same command does exactly what is left. A batch that fails leaves its cells to the next time, and what
     does not read them goes on. A protected environment reads what it read before, until `backfill promote`.
 
-    Exit code: 0 when all of it is built, 1 when a batch failed, cells lack or published ones fail a changed audit, 130 when it was interrupted.
+    With `--queue` the command only opens the plan and comes back: the gap_fill_sensor releases it, batch by batch, under the limits,
+    and ends it. `backfill show PLAN --watch` follows it.
+
+    Exit code: 0 when all of it is built, or queued; 1 when a batch failed, cells lack or published ones fail a changed audit, 130 when it was interrupted.
 
     Example: backfill apply p1a2b3c4d5
 
     Example: backfill apply --env dev_refunds --yes
+
+    Example: backfill apply p1a2b3c4d5 --queue --off-peak "22:00-06:00 Europe/Berlin"
     """
+    if off_peak is not None and not queue:
+        raise OffPeakWithoutQueueError
     with operating() as at:
         found = kept_plan(at.store, plan).plan if plan else _asked(at, env, reason, yes=yes)
         if found is None:
             _nothing(env, as_json=as_json)
+            return
+        if queue:
+            into_queue(at, found, off_peak, reason or found.request.reason, as_json=as_json)
             return
         ended = _applied(at, found, reason or found.request.reason)
     if as_json:

@@ -13,6 +13,7 @@ from backfill_assets.cli.output import Heading, bar, out, print_json, print_tabl
 from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
 from backfill_assets.cli.project import load_graph, now, open_store
 from backfill_assets.cli.stored_plans import Kept, kept_plan
+from backfill_assets.cli.watching import watch
 from backfill_assets.evidence.plan_life import next_commands, progress, status_text
 from backfill_assets.evidence.plan_markdown import plan_markdown
 from backfill_assets.evidence.plan_words import instant_text
@@ -27,13 +28,21 @@ def show(
     plan: Annotated[str, typer.Argument(help="Its id; the beginning will do.")],
     verbose: Verbose = False,
     markdown: Markdown = False,
+    follow: Annotated[
+        bool,
+        typer.Option("--watch", help="Follow its progress until it is built, over or stopped."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a plan as it was made, where it stands, and what happened to it.
 
+    With `--watch` it is followed, whoever builds it: the queue, a run in the UI or a command. Ctrl-C ends the watching, not the plan.
+
     Exit code: 0, wherever the plan stands.
 
     Example: backfill show p1a2b3c4d5
+
+    Example: backfill show p1a --watch
 
     Example: backfill show p1a -v
     """
@@ -41,6 +50,10 @@ def show(
     graph = load_graph(settings)
     with open_store(settings) as store:
         found = kept_plan(store, plan)
+        if follow:
+            end = watch(store, graph, found.plan)
+            _after_watching(found, end.status.value)
+            return
         events = store.plan_events(found.plan.plan_id)
         rows = [row for one in found.plan.models for row in store.batches(model=one.model)]
     naming = naming_of(graph)
@@ -58,6 +71,13 @@ def show(
         if any(one.batches or one.running or one.failed for one in done):
             _table(done)
         print_end(found.plan, naming, _next(found, status), to=out)
+
+
+def _after_watching(found: Kept, status: str) -> None:
+    commands = next_commands(found.plan.plan_id, status)
+    if commands:
+        say(f"Next: {', or '.join(commands)}")
+    say(f"{found.plan.plan_id}: {status}.")
 
 
 def _json(

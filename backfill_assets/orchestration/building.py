@@ -10,7 +10,7 @@ from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source
 from backfill_assets.orchestration.assets import model_asset
 from backfill_assets.orchestration.checks import published_checks
-from backfill_assets.orchestration.jobs import finish_job, plan_jobs
+from backfill_assets.orchestration.jobs import finish_job, late_job, plan_jobs
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.schedules import schedules
 from backfill_assets.orchestration.sensors import gap_fill_sensor, once
@@ -51,7 +51,7 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
     snapshots = snapshots_of(graph)
     checks = [published_checks(graph, graph.models[name]) for name in graph.order]
     known = once(graph)
-    asked_for = [finish_job(known)]
+    asked_for = [finish_job(known), late_job(known)]
     return dg.Definitions(
         assets=[
             *(model_asset(graph, snapshots[name]) for name in graph.order),

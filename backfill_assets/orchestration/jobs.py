@@ -8,12 +8,13 @@ from pydantic import Field
 
 from backfill_assets.execution.apply import Applied, applied
 from backfill_assets.execution.going_back import abandon_plan, rollback_plan
+from backfill_assets.execution.late_plan import refresh_late
 from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote_plan
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.orchestration.plan_work import NOBODY, Known, PlanWork
-from backfill_assets.orchestration.released_runs import FINISH_JOB, op_name
+from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
 from backfill_assets.orchestration.steps import plainly
 from backfill_assets.planning.plan import Plan
@@ -59,6 +60,12 @@ class PlanConfig(Asked):
     last: str = Field(default="", description="Last date (included); empty: now.")
     forward_only: bool = Field(default=False, description="Changes count from now on only.")
     empty: bool = Field(default=False, description="Record missing cells as ready, uncomputed.")
+
+
+class InEnvironment(Asked):
+    """An environment."""
+
+    environment: str = Field(default=PROD, description="Whose history it is about.")
 
 
 class OfPlan(Asked):
@@ -114,6 +121,12 @@ def finish_job(known: Known) -> dg.JobDefinition:
         "Audit what a queued plan keeps, and call it built; publish it where nothing is protected."
     )
     return _job(known, FINISH_JOB, says, OfPlan, _finish)
+
+
+def late_job(known: Known) -> dg.JobDefinition:
+    """Make the job that builds late data again and publishes it."""
+    says = "Build again what late rows reach inside of late windows, and publish it at once."
+    return _job(known, LATE_JOB, says, InEnvironment, _late)
 
 
 def _job(
@@ -181,6 +194,34 @@ def _apply(work: PlanWork, asked: ApplyConfig) -> None:
 def _finish(work: PlanWork, asked: OfPlan) -> None:
     plan = work.plan(asked.plan)
     _ended(work, plan, applied(work.operation(plan, asked.reason)))
+
+
+def _late(work: PlanWork, asked: InEnvironment) -> None:
+    run = work.run(asked.environment)
+    means = work.means(asked.reason)
+    done = refresh_late(run, **means)
+    told = work.tell(asked.environment)
+    counted = {
+        what: {name: run.graph.models[name].cadence.count(cells) for name, cells in found.items()}
+        for what, found in (
+            ("cells", done.cells),
+            ("needs_a_plan", done.waiting),
+            ("held", done.held),
+        )
+    }
+    work.context.add_output_metadata(
+        {
+            "plan_id": done.plan_id or "none was needed",
+            **counted,
+            "cells_spared": dict(done.spared),
+            "because": dict(done.because),
+            "notes": "; ".join(done.notes),
+            "changed_cells": told,
+        }
+    )
+    if done.failed or not done.promoted:
+        said = [*(one.error for one in done.failed), *done.notes]
+        raise dg.Failure(description="; ".join(said), allow_retries=False)
 
 
 def _ended(work: PlanWork, plan: Plan, done: Applied) -> None:

@@ -20,6 +20,7 @@ from backfill_assets.execution.events import (
 )
 from backfill_assets.execution.opening import look
 from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.run_context import RunContext
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.released_runs import PLAN_TAG
@@ -139,7 +140,11 @@ class PlanWork:
         """Report to Dagster what prod publishes by now; its assets are no other environment's."""
         if environment != PROD:
             return 0
-        run = look(
+        return report_ready(self.context.instance, self.run(environment))
+
+    def run(self, environment: str) -> RunContext:
+        """Look at an environment."""
+        return look(
             self.store,
             self.graph,
             environment=environment,
@@ -149,7 +154,6 @@ class PlanWork:
             run_id=self.context.run.run_id,
             snapshots=self.known.snapshots,
         )
-        return report_ready(self.context.instance, run)
 
 
 def logged(context: dg.OpExecutionContext) -> "Listener":

@@ -12,6 +12,8 @@ from typing import Any
 from backfill_assets_tests.e2e.polling import until
 
 _LONGEST = 420
+LOCATION = "toy"
+_VALUES = ("text", "mdStr", "intValue", "jsonString")
 _AS_BEFORE = ("skipped", "same_content")
 
 _LAUNCH = """
@@ -34,6 +36,30 @@ mutation($id: String!) { launchRunReexecution(
 _MATERIALIZED = """
 query($key: AssetKeyInput!) { assetOrError(assetKey: $key) { ... on Asset {
   assetMaterializations(limit: 500) { partition runId metadataEntries { label } } } } }"""
+_SWITCH = """
+mutation($name: String!, $location: String!) { startSensor(sensorSelector: {
+  sensorName: $name, repositoryName: "__repository__", repositoryLocationName: $location}) {
+  __typename ... on Sensor { sensorState { id status } } ... on PythonError { message } } }"""
+_STATE = """
+query($name: String!, $location: String!) { sensorOrError(sensorSelector: {
+  sensorName: $name, repositoryName: "__repository__", repositoryLocationName: $location}) {
+  ... on Sensor { sensorState { id status ticks(limit: 20) { status skipReason error { message }
+    runIds timestamp endTimestamp } } } } }"""
+_UNSWITCH = """
+mutation($id: String!) { stopSensor(id: $id) {
+  __typename ... on StopSensorMutationResult { instigationState { status } }
+  ... on PythonError { message } } }"""
+_LAUNCH_JOB = """
+mutation($job: String!, $location: String!, $config: RunConfigData!) { launchRun(executionParams: {
+  selector: {jobName: $job, repositoryName: "__repository__", repositoryLocationName: $location},
+  runConfigData: $config}) {
+  __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message }
+  ... on RunConfigValidationInvalid { errors { message } } } }"""
+_METADATA = """
+query($id: ID!) { logsForRun(runId: $id, limit: 1000) { ... on EventConnection { events {
+  __typename ... on ExecutionStepOutputEvent { metadataEntries { label
+    ... on TextMetadataEntry { text } ... on MarkdownMetadataEntry { mdStr }
+    ... on IntMetadataEntry { intValue } ... on JsonMetadataEntry { jsonString } } } } } } }"""
 _READY = """
 { workspaceOrError { ... on Workspace { locationEntries { loadStatus locationOrLoadError {
   __typename ... on RepositoryLocation { name } ... on PythonError { message } } } } }
@@ -91,6 +117,42 @@ class Client:
             return None if found["status"] in {"REQUESTED", "CANCELING"} else found["status"]
 
         return until(status, seconds=_LONGEST, what=f"backfill {backfill} has ended")
+
+    def start_sensor(self, name: str) -> None:
+        """Switch a sensor on, as its switch in the UI does."""
+        answer = self.ask(_SWITCH, name=name, location=LOCATION)["startSensor"]
+        assert answer["__typename"] == "Sensor", answer
+
+    def stop_sensor(self, name: str) -> None:
+        """Switch a sensor off."""
+        state = self.ask(_STATE, name=name, location=LOCATION)["sensorOrError"]["sensorState"]
+        self.ask(_UNSWITCH, id=state["id"])
+
+    def ticks(self, name: str) -> list[dict[str, Any]]:
+        """Give the latest ticks of a sensor, newest first."""
+        found = self.ask(_STATE, name=name, location=LOCATION)["sensorOrError"]
+        return found["sensorState"]["ticks"]
+
+    def launch_job(self, job: str, op: str, **config: Any) -> str:  # noqa: ANN401
+        """Launch a job from the launchpad and give its run."""
+        given = {"ops": {op: {"config": config}}}
+        answer = self.ask(_LAUNCH_JOB, job=job, location=LOCATION, config=given)["launchRun"]
+        assert answer["__typename"] == "LaunchRunSuccess", answer
+        return answer["run"]["runId"]
+
+    def metadata(self, run_id: str) -> dict[str, Any]:
+        """Give what the steps of a run have put on its page."""
+        events = self.ask(_METADATA, id=run_id)["logsForRun"]["events"]
+        entries = [one for event in events for one in event.get("metadataEntries") or ()]
+        return {
+            one["label"]: next((one[key] for key in _VALUES if one.get(key) is not None), None)
+            for one in entries
+        }
+
+    def tagged(self, **tags: str) -> list[dict[str, Any]]:
+        """Give the runs with these tags (`plan="p1"` is `backfill/plan`), the newest first."""
+        wanted = [{"key": f"backfill/{key}", "value": value} for key, value in tags.items()]
+        return self.ask(_RUNS, filter={"tags": wanted})["runsOrError"]["results"]
 
     def runs_of(self, backfill: str) -> dict[str, str]:
         """Give the status of each run of a backfill."""

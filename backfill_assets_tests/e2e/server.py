@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,18 +19,19 @@ from backfill_assets_tests.e2e.polling import until
 from backfill_assets_tests.spark import jars_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+CATALOG = "backfill_assets_tests.toy"
 DEFINITIONS = "backfill_assets_tests.toy_definitions"
 BIN = Path(sys.executable).parent
 
 _BOOT = 240
 _STOP = 30
-_WORKSPACE = f"""
+_WORKSPACE = """
 load_from:
   - python_module:
-      module_name: {DEFINITIONS}
+      module_name: {definitions}
       attribute: defs
       location_name: toy
 """
@@ -38,9 +39,19 @@ load_from:
 
 @dataclass(frozen=True)
 class Project:
-    """A data folder and a Dagster home of their own, and the commands of this checkout."""
+    """A data folder and a Dagster home of their own, and the commands of this checkout.
+
+    Attributes:
+        folder: where all of it lies.
+        catalog: the module with the models and sources.
+        definitions: the module that Dagster loads.
+        settings: further variables of the environment.
+    """
 
     folder: Path
+    catalog: str = CATALOG
+    definitions: str = DEFINITIONS
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def data_root(self) -> str:
@@ -50,8 +61,8 @@ class Project:
     def environment(self) -> dict[str, str]:
         return {
             **os.environ,
-            "BACKFILL_CATALOG": "backfill_assets_tests.toy",
-            "BACKFILL_DEFINITIONS": DEFINITIONS,
+            "BACKFILL_CATALOG": self.catalog,
+            "BACKFILL_DEFINITIONS": self.definitions,
             "BACKFILL_BIN": str(BIN),
             "BACKFILL_DATA_DIR": self.data_root,
             "BACKFILL_JARS_DIR": str(jars_dir().resolve()),
@@ -59,6 +70,7 @@ class Project:
             "BACKFILL_SPARK_MEMORY": "1g",
             "DAGSTER_HOME": str(self.folder / "home"),
             "DAGSTER_DISABLE_TELEMETRY": "1",
+            **self.settings,
         }
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -77,13 +89,20 @@ class Project:
         return self.run(str(BIN / "backfill"), *words)
 
 
-def new_project(folder: Path, landed: Path) -> Project:
+def new_project(
+    folder: Path,
+    landed: Path,
+    *,
+    catalog: str = CATALOG,
+    definitions: str = DEFINITIONS,
+    **settings: str,
+) -> Project:
     """Lay out a project: the toy's landed sources, and the instance as this checkout has it."""
     shutil.copytree(landed, folder / "data")
     (folder / "home").mkdir()
     shutil.copy(CHECKOUT / "dagster.yaml", folder / "home")
-    (folder / "workspace.yaml").write_text(_WORKSPACE)
-    return Project(folder)
+    (folder / "workspace.yaml").write_text(_WORKSPACE.format(definitions=definitions))
+    return Project(folder, catalog, definitions, settings)
 
 
 @contextmanager

@@ -241,3 +241,18 @@ def _rewrite(world: QueueWorld, name: str, number: int) -> None:
     request = batch_request(run, run.graph.model(name), day(number), reason=REFRESH)
     opened = world.store.open_batch(request)
     write(world.store, opened, dict.fromkeys(opened.request.cells, content(99)))
+
+
+def test_what_is_stale_is_offered_once_as_late_work_and_again_when_more_is(world: QueueWorld):
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 10))
+    assert world.look().offers == ()
+    _rewrite(world, "web.visits", 3)
+
+    [first] = world.look().offers
+    [same] = world.look().offers
+    _rewrite(world, "web.visits", 4)
+    [more] = world.look().offers
+
+    assert first.kind is same.kind is more.kind is ReleaseKind.LATE
+    assert first.mark == same.mark != more.mark

@@ -1,0 +1,69 @@
+"""Give a plan to the run queue, and say who will take it from there."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from backfill_assets.cli.making import new_environment
+from backfill_assets.cli.output import err, print_json, say
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.operation import Operation
+from backfill_assets.execution.queueing import queue_plan
+
+if TYPE_CHECKING:
+    from backfill_assets.cli.operating import Operating
+    from backfill_assets.planning.plan import Plan
+
+
+class OffPeakWithoutQueueError(BackfillAssetsError):
+    """A window was given for a plan that this very command builds."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "--off-peak is for plans in the queue: give --queue too, or start this command in those "
+            "hours"
+        )
+
+
+def into_queue(at: Operating, plan: Plan, off_peak: str | None, why: str, *, as_json: bool) -> None:
+    """Queue a plan, and tell what releases it.
+
+    Raises:
+        BackfillAssetsError: it can't be applied; each cause has its own class.
+    """
+    if plan.request.restate_all_snapshots:
+        for one in at.store.environments():
+            at.may_change(one.name)
+    new = new_environment(at, plan.environment)
+    if new is not None:
+        at.store.save_environment(new)
+    op = Operation(store=at.store, loaded=at.loaded.graph, plan=plan, **at.means(why=why))
+    queued = queue_plan(op, off_peak)
+    lacking = _lacking()
+    if as_json:
+        print_json({**asdict(queued), "lacking": lacking})
+        return
+    for line in lacking:
+        say(line, to=err, style="yellow")
+    say(f"Next: backfill show {plan.plan_id} --watch, or backfill pause {plan.plan_id}")
+    when = f", in its hours, {queued.off_peak}" if queued.off_peak else ""
+    say(f"{plan.plan_id}: in the queue; the gap_fill_sensor releases it{when}.")
+
+
+def _lacking() -> list[str]:
+    """Say what keeps the queue from being worked on, as far as that can be seen from here."""
+    if "DAGSTER_HOME" not in os.environ:
+        return [
+            "DAGSTER_HOME is not set: whether a sensor works on the queue can't be seen from here"
+        ]
+    try:
+        import dagster as dg  # noqa: PLC0415 - slow to start
+
+        from backfill_assets.orchestration.queue_health import lacking  # noqa: PLC0415
+
+        with dg.DagsterInstance.get() as instance:
+            return list(lacking(instance))
+    except Exception as error:  # noqa: BLE001 - the plan is queued, whatever Dagster says
+        return [f"Dagster could not be asked whether it works on the queue: {error}"]

@@ -1,0 +1,133 @@
+"""Follow a plan from recorded state: redrawn on a terminal, one line per change in a pipe."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.live import Live
+from rich.text import Text
+
+from backfill_assets.cli.output import bar, counted, out, say
+from backfill_assets.cli.plan_view import naming_of
+from backfill_assets.evidence.plan_life import progress
+from backfill_assets.snapshots.queued_plan import Control
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backfill_assets.evidence.plan_life import Progress
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.queued_plan import QueuedPlan
+    from backfill_assets.state.store import Store
+
+EVERY = 2.0
+"""Seconds between two looks."""
+_GOES_ON = (PlanStatus.PROPOSED, PlanStatus.APPLYING)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a plan is at one moment.
+
+    Attributes:
+        status: where its life stands.
+        queued: what is said of its going on; None where nobody said anything.
+        done: by model.
+    """
+
+    status: PlanStatus
+    queued: QueuedPlan | None
+    done: tuple[Progress, ...]
+
+    @property
+    def ends(self) -> bool:
+        """Whether nothing more is to be seen: it is built, over, or stopped."""
+        stopped = self.queued is not None and self.queued.control in (
+            Control.STOPPED,
+            Control.CANCELLED,
+        )
+        return self.status not in _GOES_ON or stopped
+
+    @property
+    def where(self) -> str:
+        """Say where it stands, in a few words."""
+        if self.queued is None or self.status not in _GOES_ON:
+            return self.status.value
+        words = [self.status.value]
+        if self.queued.control.holds:
+            words.append(self.queued.control.words)
+        if self.queued.queued_at is not None:
+            words.append("in the queue")
+        if self.queued.off_peak:
+            words.append(f"at {self.queued.off_peak}")
+        return ", ".join(words)
+
+
+def watch(
+    store: Store, graph: Graph, plan: Plan, *, sleep: Callable[[float], None] = time.sleep
+) -> Standing:
+    """Show a plan's progress until it is built, over or stopped.
+
+    Args:
+        store: the state, the only thing that is looked at.
+        graph: for the names of cells.
+        plan: the plan.
+        sleep: waits for some seconds.
+    """
+    live = Live(console=out, auto_refresh=False) if out.is_terminal else nullcontext()
+    told: Standing | None = None
+    with live as screen:
+        while True:
+            now = _standing(store, graph, plan)
+            if isinstance(screen, Live):
+                screen.update(Text("\n".join(_drawn(plan, now))), refresh=True)
+            else:
+                for line in _changed(plan, told, now):
+                    say(line)
+            told = now
+            if now.ends:
+                return now
+            sleep(EVERY)
+
+
+def _standing(store: Store, graph: Graph, plan: Plan) -> Standing:
+    rows = [row for one in plan.models for row in store.batches(model=one.model)]
+    queued = next((one for one in store.queued_plans() if one.plan_id == plan.plan_id), None)
+    status = store.plan(plan.plan_id).status
+    return Standing(status, queued, progress(plan, naming_of(graph), rows))
+
+
+def _drawn(plan: Plan, now: Standing) -> list[str]:
+    width = max((len(one.model) for one in now.done), default=0)
+    return [
+        f"{plan.plan_id}: {now.where}",
+        *(
+            f"  {one.model.ljust(width)}  {bar(one.done, one.planned)} {_words(one)}"
+            for one in now.done
+        ),
+    ]
+
+
+def _changed(plan: Plan, told: Standing | None, now: Standing) -> list[str]:
+    """Give a line for all that is new since the last look."""
+    lines: list[str] = []
+    if told is None or told.where != now.where:
+        lines.append(f"{plan.plan_id}: {now.where}")
+    before = {one.model: one for one in told.done} if told else {}
+    return lines + [
+        f"  {one.model}: {_words(one)}" for one in now.done if before.get(one.model) != one
+    ]
+
+
+def _words(one: Progress) -> str:
+    said = [f"{one.done:,} of {counted(one.planned, 'cell')} built"]
+    if one.running:
+        said.append(f"{counted(one.running, 'batch', 'batches')} at work")
+    if one.failed:
+        said.append(f"{counted(one.failed, 'batch', 'batches')} failed")
+    return ", ".join(said)

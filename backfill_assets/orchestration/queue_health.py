@@ -1,0 +1,28 @@
+"""Whether anything works on the queue: the sensor's switch, and the daemon's heartbeat."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.scheduler.instigation import InstigatorStatus
+
+from backfill_assets.orchestration.sensors import GAP_FILL
+
+_DAEMONS = ("SENSOR", "QUEUED_RUN_COORDINATOR")
+
+
+def lacking(instance: dg.DagsterInstance) -> Iterator[str]:
+    """Say what is missing, a sentence each; nothing where the queue is worked on."""
+    states = instance.all_instigator_state(instigator_type=InstigatorType.SENSOR)
+    if not any(one.name == GAP_FILL and one.status is InstigatorStatus.RUNNING for one in states):
+        yield (
+            f"the sensor {GAP_FILL} is off: switch it on in the UI (Automation), or nothing of this "
+            "is released"
+        )
+    statuses = instance.get_daemon_statuses(daemon_types=_DAEMONS)
+    dead = [name for name in _DAEMONS if not statuses[name].healthy]
+    if dead:
+        yield (
+            "no daemon works on this instance (DAGSTER_HOME): start `dagster dev` or "
+            "`dagster-daemon run`; the plan waits in the queue until then"
+        )
