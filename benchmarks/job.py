@@ -13,14 +13,15 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.models.query import SqlQuery, parameters_of
 from backfill_assets.pipelines.marketing.landing import landings
 from backfill_assets.pipelines.marketing.models import campaign_performance
-from backfill_assets.settings import Settings
-from backfill_assets.warehouse.session import SparkSettings, start_session
+from backfill_assets.settings import read_settings
+from backfill_assets.warehouse.session import spark_settings, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,15 +49,8 @@ def main(what: str, first: str, second: str) -> None:
 
 
 def _session(folder: str) -> SparkSession:
-    settings = Settings()
-    return start_session(
-        SparkSettings(
-            jars_dir=settings.jars_dir,
-            warehouse=f"{folder}/spark-warehouse",
-            master=settings.spark_master,
-            driver_memory=settings.spark_memory,
-        )
-    )
+    settings = spark_settings(read_settings())
+    return start_session(replace(settings, warehouse=f"{folder}/spark-warehouse"))
 
 
 def _computed(spark: SparkSession, source: str) -> DataFrame:

@@ -105,18 +105,34 @@ def _read_err(process: subprocess.Popen[str], result: Measured, clock: float) ->
 
 def _watch(process: subprocess.Popen[str], result: Measured, used: dict[int, float]) -> None:
     while process.poll() is None:
-        resident = 0
-        for pid, name, cpu, pages in _session(process.pid):
-            # Short processes that the JVM has started and ended count as its own.
-            used[pid] = max(used.get(pid, 0.0), cpu[0] + (cpu[1] if name == "java" else 0.0))
-            resident += pages
-        result.peak_mb = max(result.peak_mb, resident * _PAGE / 1e6)
+        resident = 0.0
+        for one in processes_of(process.pid):
+            used[one.pid] = max(used.get(one.pid, 0.0), one.cpu)
+            resident += one.resident_mb
+        result.peak_mb = max(result.peak_mb, resident)
         time.sleep(_EVERY)
 
 
-def _session(leader: int) -> list[tuple[int, str, tuple[float, float], int]]:
-    """Give pid, name, CPU seconds (own, of ended children) and pages of a session's processes."""
-    found: list[tuple[int, str, tuple[float, float], int]] = []
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a process has used so far.
+
+    Attributes:
+        pid: the process.
+        parent: the one that started it.
+        cpu: CPU seconds; of a JVM, with those of short processes that it has started and ended.
+        resident_mb: its resident memory.
+    """
+
+    pid: int
+    parent: int
+    cpu: float
+    resident_mb: float
+
+
+def processes_of(leader: int) -> list[Used]:
+    """Look at every process of a session."""
+    found: list[Used] = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
@@ -127,8 +143,9 @@ def _session(leader: int) -> list[tuple[int, str, tuple[float, float], int]]:
         parts = rest.split()
         if int(parts[3]) == leader:
             own, ended = int(parts[11]) + int(parts[12]), int(parts[13]) + int(parts[14])
-            cpu = (own / _TICKS, ended / _TICKS)
-            found.append((int(folder.name), head.partition("(")[2], cpu, int(parts[21])))
+            ticks = own + (ended if head.partition("(")[2] == "java" else 0)
+            resident = int(parts[21]) * _PAGE / 1e6
+            found.append(Used(int(folder.name), int(parts[1]), ticks / _TICKS, resident))
     return found
 
 

@@ -90,12 +90,24 @@ class Bench:
         """Fill all days through `backfill run`."""
         return self._backfill("backfill", {}, FIRST, LAST)
 
+    def in_batches(self, days: int, at_once: int) -> Outcome:
+        """Fill all days through `backfill run`, in batches of so many days."""
+        env = {
+            "BACKFILL_CATALOG": _CATALOG,
+            "BACKFILL_MAX_BATCHES": str(at_once),
+            "BENCHMARK_BATCH_DAYS": str(days),
+            "BENCHMARK_AT_ONCE": str(at_once),
+        }
+        return self._backfill("in-batches", env, FIRST, LAST)
+
     def day_by_day(self, days: int) -> Outcome:
         """Fill some days in batches of one, and extrapolate to all of them."""
         last = str(_plus_days(days - 1))
         env = {"BACKFILL_CATALOG": _CATALOG, "BENCHMARK_BATCH_DAYS": "1", "BENCHMARK_AT_ONCE": "1"}
         some = self._backfill("day-by-day", env, FIRST, last)
-        ends = sorted(end for _, end in _spans(self.folder / "runs" / "day-by-day" / "state.db"))
+        ends = sorted(
+            end for _, end in batch_spans(self.folder / "runs" / "day-by-day" / "state.db")
+        )
         each = median(late - early for early, late in pairwise(ends))
         # The first days warm the JVM up; only what a later day takes is multiplied.
         work = some.work + each * (DAYS - days)
@@ -128,7 +140,7 @@ class Bench:
         command += ["--partition-range", f"{FIRST}...{LAST}"]
         command += ["-m", "backfill_assets.orchestration.definitions"]
         run = measured(command, {**self._env("dagster"), "DAGSTER_HOME": str(home)})
-        spans = _spans(home / "state.db")
+        spans = batch_spans(home / "state.db")
         return self._ours(run, spans, {}, "through `dagster asset materialize`, events included")
 
     def _backfill(self, name: str, env: Mapping[str, str], first: str, last: str) -> Outcome:
@@ -137,7 +149,7 @@ class Bench:
         command = [*_BACKFILL, "--select", MODEL, "--start", first, "--end", last, "--json"]
         run = measured(command, {**self._env(name), **env})
         told = json.loads(run.output)["models"][MODEL]
-        spans = _spans(folder / "state.db")
+        spans = batch_spans(folder / "state.db")
         return self._ours(run, spans, told["seconds"], "through `backfill run`")
 
     def _ours(
@@ -201,7 +213,7 @@ def _plus_days(days: int) -> date:
     return date.fromisoformat(FIRST) + timedelta(days=days)
 
 
-def _spans(state: Path) -> list[tuple[float, float]]:
+def batch_spans(state: Path) -> list[tuple[float, float]]:
     """Read when each committed batch began and ended, in unix seconds."""
     query = "SELECT started_at, finished_at FROM batches WHERE status = 'committed'"
     with closing(sqlite3.connect(f"file:{state}?mode=ro", uri=True)) as db:

@@ -6,7 +6,7 @@ this run did not publish gets an observation that says why, never a materializat
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import dagster as dg
@@ -134,12 +134,13 @@ class Reporter:
     def _committed(self, event: Committed) -> None:
         self.results += event.audits
         self.context.log.info(
-            "batch %s: %s committed as delta_version %d: %d rows in %.1f s",
+            "batch %s: %s committed as delta_version %d: %d rows in %.1f s (%s)",
             event.batch_id,
             self._named(event.interval),
             event.delta_version,
             event.rows,
             event.timing.total,
+            ", ".join(f"{step} {took:.1f}" for step, took in asdict(event.timing).items()),
         )
         said = {"batch": event.batch_id, "delta_version": event.delta_version}
         for cell, content in event.contents.items():
