@@ -24,9 +24,9 @@ def main() -> int:
     campaign = Campaign(scratch / "results.jsonl")
     bench = Bench(Bases(scratch / "bases", engine), spark, scratch / "trials")
     if asked.kills:
+        live(bench, campaign, kills=asked.kills, seed=asked.seed)
         for name, made in long_cases(bench).items():
             campaign.once(name, made)
-        live(bench, campaign, kills=asked.kills, seed=asked.seed)
     else:
         campaign.once("life short", lambda: short_life(bench))
         campaign.once("storm of two times 20 commits", lambda: storm_case(bench, 20))

@@ -52,17 +52,17 @@ def own_disk(ledger: Ledger) -> Iterator[Disk]:
         aside.rename(ledger.data)
 
 
+def is_own_disk(folder: Path) -> bool:
+    """Whether a folder is one of those that `own_disk` mounts."""
+    found = os.statvfs(folder)
+    return found.f_blocks * found.f_frsize <= _SIZE
+
+
 class Disk:
     """A mounted disk."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._ballast = folder, folder / "ballast"
-
-    @property
-    def is_small(self) -> bool:
-        """Whether it is one of those that `own_disk` mounts."""
-        found = os.statvfs(self._folder)
-        return found.f_blocks * found.f_frsize <= _SIZE
 
     def fill(self, left: int) -> None:
         """Leave so many bytes."""
