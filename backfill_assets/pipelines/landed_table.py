@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from deltalake import DeltaTable
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.column import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -97,9 +98,10 @@ def _commits(spark: SparkSession, path: str) -> Iterable[Mapping[str, Any]]:
     """The table's commits, newest first; none without a table."""
     if "://" not in path:  # reading the log takes Spark a second and more, and a table is quick
         return DeltaTable(path).history() if _is_local_table(path) else ()
-    if not spark.catalog.tableExists(f"delta.`{path}`"):
+    table = f"delta.{quoted(path)}"
+    if not spark.catalog.tableExists(table):
         return ()
-    return [row.asDict() for row in spark.sql(f"DESCRIBE HISTORY delta.`{path}`").collect()]
+    return [row.asDict() for row in spark.sql(f"DESCRIBE HISTORY {table}").collect()]
 
 
 def _is_local_table(path: str) -> bool:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Reconciles, References
+from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.cells import cell_of_number, number_expression, time_predicate
 from backfill_assets.warehouse.conform import contract
 from backfill_assets.warehouse.outside_rows import refuse_outside
@@ -145,7 +146,7 @@ def foreign_rows(spark: SparkSession, model: Model, table: Table) -> DataFrame:
     ]
     if missing or retyped:
         raise UnfitTableError(model=model.name, path=table.path, missing=missing, retyped=retyped)
-    return rows.select(*(f"`{column.name}`" for column in model.schema))
+    return rows.select(*(quoted(column.name) for column in model.schema))
 
 
 def _comparable(audit: object, inputs: Mapping[str, Input]) -> bool:

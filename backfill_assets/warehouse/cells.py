@@ -16,6 +16,7 @@ from backfill_assets.intervals.grid import FixedGrid, Unit
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import EPOCH_ORDINAL, midnight, zone_of
+from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def cell_expression(column: str, dtype: str, cadence: Cadence) -> str:
     """
     if cadence.unit is Unit.WHOLE:
         return f"DATE'{_EPOCH_DAY}'"
-    time = f"`{column}`"
+    time = quoted(column)
     if cadence.unit.is_subday:
         return _subday_cell(column, dtype, cadence)
     if dtype == "timestamp":
@@ -79,7 +80,7 @@ def _subday_cell(column: str, dtype: str, cadence: Cadence) -> str:
             cadence=cadence,
             expected="a zone whose clocks move by whole cells; declare the cadence in UTC",
         )
-    seconds = f"unix_seconds(`{column}`)"
+    seconds = f"unix_seconds({quoted(column)})"
     return f"timestamp_seconds({seconds} - pmod({seconds} - {grid.phase}, {grid.step}))"
 
 
@@ -109,7 +110,7 @@ def time_predicate(column: str, dtype: str, cadence: Cadence, cells: Iterable[In
         raise UnusableTimeColumnError(
             column=column, dtype=dtype, cadence=cadence, expected="a DATE or TIMESTAMP column"
         )
-    name = f"`{column}`"
+    name = quoted(column)
     return _any_of(
         f"{name} >= {literal(cadence, span.start)} AND {name} < {literal(cadence, span.end)}"
         for span in IntervalSet.of(cells)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as T
 
+from backfill_assets.models.column import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,12 +27,12 @@ _SMALLEST = "1E-290D"  # below it, the power of ten that scales a value would ov
 
 def key_hash(key: Sequence[str], schema: StructType) -> str:
     """Write Spark SQL for the hash of a row's grain key."""
-    return f"xxhash64({', '.join(_flagged(f'`{name}`', schema[name].dataType) for name in key)})"
+    return f"xxhash64({', '.join(_flagged(quoted(name), schema[name].dataType) for name in key)})"
 
 
 def value_hash(column: str, schema: StructType, key: str) -> str:
     """Write Spark SQL for the hash of one value with its row's key hash (a column name)."""
-    return f"xxhash64({key}, {_flagged(f'`{column}`', schema[column].dataType)})"
+    return f"xxhash64({key}, {_flagged(quoted(column), schema[column].dataType)})"
 
 
 def sums(hash_: str) -> tuple[str, str]:
@@ -112,7 +114,7 @@ def _canonical_double(value: str) -> str:
 
 def _canonical_struct(value: str, dtype: StructType, depth: int) -> str:
     parts = ", ".join(
-        _flagged(f"{value}.`{field.name}`", field.dataType, depth) for field in dtype.fields
+        _flagged(f"{value}.{quoted(field.name)}", field.dataType, depth) for field in dtype.fields
     )
     return f"IF({value} IS NULL, NULL, struct({parts}))"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cells_predicate
 from backfill_assets.warehouse.delta_log import head
@@ -128,7 +129,7 @@ def _merge(different: DataFrame, model: Model, cells: Sequence[Interval], ticket
     view = f"_changes_{ticket.app_id}_{ticket.token}"
     different.createOrReplaceGlobalTempView(view)
     try:
-        session.sql(merge_statement(f"global_temp.`{view}`", model, cells, ticket.path))
+        session.sql(merge_statement(f"global_temp.{quoted(view)}", model, cells, ticket.path))
     finally:
         session.catalog.dropGlobalTempView(view)
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import types as T
 
+from backfill_assets.models.column import quoted, sql_literal
 from backfill_assets.models.model import AUDIT_COLUMNS, CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_type
 from backfill_assets.warehouse.checksum import canonical, exact_sum, same_value
 from backfill_assets.warehouse.layers import parts_of
+from backfill_assets.warehouse.quoting import table_at
 from backfill_assets.warehouse.tables import delta_json_schema
 
 if TYPE_CHECKING:
@@ -124,7 +126,7 @@ def comparison_sql(compared: Compared, question: Question) -> str:
 def grouped_sql(sides: Sides, question: Question) -> str:
     """Write the comparison, one row per group."""
     pairs = pairs_sql(sides, question)
-    groups = [f"CAST({_name(name)} AS STRING) AS {_name(name)}" for name in question.by]
+    groups = [f"CAST({quoted(name)} AS STRING) AS {quoted(name)}" for name in question.by]
     columns = [
         *groups,
         "count_if(`_in_old`) AS `old_rows`",
@@ -134,7 +136,7 @@ def grouped_sql(sides: Sides, question: Question) -> str:
         "count_if(size(`_changed`) > 0) AS `rows_changed`",
         *_measures(sides),
     ]
-    by = ", ".join(_name(name) for name in question.by)
+    by = ", ".join(quoted(name) for name in question.by)
     text = f"{pairs}\nSELECT {_lines(columns)}\nFROM compared"
     if by:
         text += f"\nGROUP BY {by}"
@@ -145,7 +147,7 @@ def grouped_sql(sides: Sides, question: Question) -> str:
 
 def differences_sql(pairs: str, sides: Sides, limit: int) -> str:
     """Write the query that shows some rows that differ."""
-    keys = ", ".join(f"{_name(name)}" for name in sides.model.key)
+    keys = ", ".join(quoted(name) for name in sides.model.key)
     old, new = (
         _struct(f"_{side} ", names)
         for side, names in (("old", sides.old_types), ("new", sides.new_types))
@@ -171,16 +173,16 @@ def pairs_sql(sides: Sides, question: Question, kept: str = CHOSEN) -> str:
     """Write the common part: rows of both tables side by side, and the columns that differ."""
     model = sides.model
     same = dict.fromkeys((*model.key, CELL_COLUMN, *question.by))
-    on = "\n  AND ".join(f"o.{_name(name)} <=> n.{_name(name)}" for name in same)
+    on = "\n  AND ".join(f"o.{quoted(name)} <=> n.{quoted(name)}" for name in same)
     beside = [
-        *(f"coalesce(n.{_name(name)}, o.{_name(name)}) AS {_name(name)}" for name in same),
+        *(f"coalesce(n.{quoted(name)}, o.{quoted(name)}) AS {quoted(name)}" for name in same),
         "o.`_there` IS NOT NULL AS `_in_old`",
         "n.`_there` IS NOT NULL AS `_in_new`",
-        *(f"o.{_name(name)} AS {_name(f'_old {name}')}" for name in sides.old_types),
-        *(f"n.{_name(name)} AS {_name(f'_new {name}')}" for name in sides.new_types),
+        *(f"o.{quoted(name)} AS {quoted(f'_old {name}')}" for name in sides.old_types),
+        *(f"n.{quoted(name)} AS {quoted(f'_new {name}')}" for name in sides.new_types),
     ]
     changed = ",\n    ".join(
-        f"IF({_same(sides, name, rounded=question.rounded)}, NULL, {_text(name)})"
+        f"IF({_same(sides, name, rounded=question.rounded)}, NULL, {sql_literal(name)})"
         for name in sides.common
     )
     everything = _everything(sides)
@@ -217,18 +219,17 @@ def _side(
 def _part(part: Part, columns: Mapping[str, str]) -> str:
     there = _types((part,), own_columns_only=False)
     selected = ", ".join(
-        _name(name) if name in there else f"CAST(NULL AS {dtype}) AS {_name(name)}"
+        quoted(name) if name in there else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
         for name, dtype in columns.items()
     )
-    path = part.path.replace("`", "``")
     return (
-        f"  SELECT {selected}\n  FROM delta.`{path}` VERSION AS OF {part.delta_version}\n"
+        f"  SELECT {selected}\n  FROM {table_at(part.path)} VERSION AS OF {part.delta_version}\n"
         f"  WHERE {part.where}"
     )
 
 
 def _no_rows(columns: Mapping[str, str]) -> str:
-    nothing = ", ".join(f"CAST(NULL AS {dtype}) AS {_name(c)}" for c, dtype in columns.items())
+    nothing = ", ".join(f"CAST(NULL AS {dtype}) AS {quoted(c)}" for c, dtype in columns.items())
     return f"  SELECT {nothing} WHERE FALSE"
 
 
@@ -244,7 +245,7 @@ def _types(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str,
 
 
 def _same(sides: Sides, name: str, *, rounded: bool) -> str:
-    old, new = _name(f"_old {name}"), _name(f"_new {name}")
+    old, new = quoted(f"_old {name}"), quoted(f"_new {name}")
     before, after = sides.old_types[name], sides.new_types[name]
     if before != after:
         if isinstance(before, T.NumericType) and isinstance(after, T.NumericType):
@@ -257,33 +258,25 @@ def _same(sides: Sides, name: str, *, rounded: bool) -> str:
 
 def _measures(sides: Sides) -> list[str]:
     found = [
-        f"count_if(array_contains(`_changed`, {_text(name)})) AS {_name(f'{name}: changed')}"
+        f"count_if(array_contains(`_changed`, {sql_literal(name)})) AS {quoted(f'{name}: changed')}"
         for name in sides.common
     ]
     for side, types in (("old", sides.old_types), ("new", sides.new_types)):
         for name, dtype in types.items():
             if name in sides.model.key:
                 continue
-            value = _name(f"_{side} {name}")
-            found.append(f"count({value}) AS {_name(f'{name}: {side} filled')}")
+            value = quoted(f"_{side} {name}")
+            found.append(f"count({value}) AS {quoted(f'{name}: {side} filled')}")
             if isinstance(dtype, T.NumericType):
                 total = exact_sum(value, dtype.simpleString())
-                found.append(f"{total} AS {_name(f'{name}: {side} sum')}")
+                found.append(f"{total} AS {quoted(f'{name}: {side} sum')}")
     return found
 
 
 def _struct(prefix: str, names: Iterable[str]) -> str:
-    listed = ", ".join(f"{_name(prefix + name)} AS {_name(name)}" for name in names)
+    listed = ", ".join(f"{quoted(prefix + name)} AS {quoted(name)}" for name in names)
     return f"struct({listed})"
 
 
 def _lines(columns: Iterable[str]) -> str:
     return ",\n    ".join(columns)
-
-
-def _name(column: str) -> str:
-    return f"`{column}`"
-
-
-def _text(value: str) -> str:
-    return f"'{value}'"

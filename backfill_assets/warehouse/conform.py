@@ -9,6 +9,7 @@ from pyspark.sql import Window, functions as F
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.column import quoted
 from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     IncrementalByUniqueKey,
@@ -92,7 +93,7 @@ def contract(computed: DataFrame, model: Model) -> DataFrame:
         raise OutputSchemaError(model=model.name, missing=missing, extra=extra, retyped=retyped)
     time = model.time_column or ""
     cell = F.expr(cell_expression(time, found.get(time, ""), model.cadence))
-    return _latest(computed.select(*map(_name, declared), cell.alias(CELL_COLUMN)), model)
+    return _latest(computed.select(*map(quoted, declared), cell.alias(CELL_COLUMN)), model)
 
 
 def result_rows(
@@ -124,7 +125,7 @@ def result_rows(
     if moved_from and (left := rows_in_cells(spark, model, moved_from, target)) is not None:
         rows = rows.unionByName(_absent(left, computed, model))
     if isinstance(model.delete_policy, Tombstone):
-        rows = rows.where(~F.coalesce(F.col(_name(model.delete_policy.column)), F.lit(False)))  # noqa: FBT003
+        rows = rows.where(~F.coalesce(F.col(quoted(model.delete_policy.column)), F.lit(False)))  # noqa: FBT003
     if not model.audit_columns:
         return rows
     before = rows_in_cells(spark, model, (*cells, *moved_from), target)
@@ -142,8 +143,8 @@ def _latest(rows: DataFrame, model: Model) -> DataFrame:
     if not isinstance(model.kind, IncrementalByUniqueKey) or model.kind.latest_by is None:
         return rows
     everything = key_hash([column.name for column in model.schema], rows.schema)
-    order = Window.partitionBy(*map(_name, model.key)).orderBy(
-        F.col(_name(model.kind.latest_by)).desc_nulls_last(), F.expr(everything)
+    order = Window.partitionBy(*map(quoted, model.key)).orderBy(
+        F.col(quoted(model.kind.latest_by)).desc_nulls_last(), F.expr(everything)
     )
     return rows.withColumn("_rank", F.row_number().over(order)).where("_rank = 1").drop("_rank")
 
@@ -155,7 +156,7 @@ def _keeps_absent(model: Model) -> bool:
 
 def _absent(before: DataFrame, computed: DataFrame, model: Model) -> DataFrame:
     """Rows of the table whose keys the computation does not know."""
-    keys = computed.select(*map(_name, model.key))
+    keys = computed.select(*map(quoted, model.key))
     return before.select(*_contract_columns(model)).join(keys, list(model.key), "left_anti")
 
 
@@ -166,7 +167,7 @@ def _marked(gone: DataFrame, model: Model) -> DataFrame:
 
 
 def _contract_columns(model: Model) -> list[str]:
-    return [*(_name(column.name) for column in model.schema), CELL_COLUMN]
+    return [*(quoted(column.name) for column in model.schema), CELL_COLUMN]
 
 
 def _stamped(rows: DataFrame, before: DataFrame | None, model: Model, stamp: RowStamp) -> DataFrame:
@@ -187,9 +188,9 @@ def _stamped_against(
 ) -> DataFrame:
     types = rows.schema
     old, new = before.alias("old"), rows.alias("new")
-    same_key = [F.expr(f"old.{_name(name)} <=> new.{_name(name)}") for name in model.key]
+    same_key = [F.expr(f"old.{quoted(name)} <=> new.{quoted(name)}") for name in model.key]
     equal = " AND ".join(
-        same_value(f"old.{_name(name)}", f"new.{_name(name)}", types[name].dataType)
+        same_value(f"old.{quoted(name)}", f"new.{quoted(name)}", types[name].dataType)
         for name in types.names
     )
     there = F.expr(f"old.{CELL_COLUMN} IS NOT NULL")
@@ -201,7 +202,3 @@ def _stamped_against(
         for name, value in fresh.items()
     ]
     return new.join(old, same_key, "left").select("new.*", *stamps)
-
-
-def _name(column: str) -> str:
-    return f"`{column}`"

@@ -6,9 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.codec import dumps
+from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_type
 from backfill_assets.warehouse.delta_log import ABSENT, head, logged_commits
+from backfill_assets.warehouse.quoting import table_at
 from backfill_assets.warehouse.session import RETENTION, batch_session
 from backfill_assets.warehouse.spark_errors import explaining
 from backfill_assets.warehouse.stored_columns import ColumnChanges, column_changes, stored_columns
@@ -68,7 +70,7 @@ def create_table(spark: SparkSession, model: Model, path: str) -> None:
     if head(path) != ABSENT:
         return
     columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
-    listed = ", ".join(f"`{name}` {dtype}" for name, dtype in columns.items())
+    listed = ", ".join(f"{quoted(name)} {dtype}" for name, dtype in columns.items())
     kept = {"enableExpiredLogCleanup": "false", **RETENTION}
     properties = ", ".join(f"'delta.{name}' = '{value}'" for name, value in kept.items())
     session = batch_session(spark)
@@ -76,7 +78,7 @@ def create_table(spark: SparkSession, model: Model, path: str) -> None:
     session.conf.set(SESSION_METADATA, created.replace("$", "\\u0024"))
     with explaining(path):
         session.sql(
-            f"CREATE TABLE IF NOT EXISTS delta.`{path}` ({listed}) USING DELTA "
+            f"CREATE TABLE IF NOT EXISTS {table_at(path)} ({listed}) USING DELTA "
             f"PARTITIONED BY ({CELL_COLUMN}) TBLPROPERTIES ({properties})"
         )
 
@@ -147,7 +149,7 @@ def evolve_table(
     if not changes.added:
         return None
     ticket = Ticket(path, app_id, token, _evolved(changes))
-    new = (f"CAST(NULL AS {dtype}) AS `{name}`" for name, dtype in changes.added.items())
+    new = (f"CAST(NULL AS {dtype}) AS {quoted(name)}" for name, dtype in changes.added.items())
     with explaining(path):
         rows = held.limit(0).selectExpr("*", *new)
         writer(rows, ticket).mode("append").option("mergeSchema", "true").save(path)

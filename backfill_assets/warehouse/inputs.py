@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.zones import zone_of
+from backfill_assets.models.column import quoted
 from backfill_assets.models.model import Model
 from backfill_assets.models.query import SqlQuery, parameters_of
 from backfill_assets.warehouse.cells import time_predicate
@@ -119,7 +120,7 @@ def no_rows(
     inputs: Mapping[str, Input],  # noqa: ARG001
 ) -> DataFrame:
     """Give no row at all, in the declared columns: an empty backfill computes nothing."""
-    columns = ", ".join(f"`{column.name}` {column.dtype}" for column in model.schema)
+    columns = ", ".join(f"{quoted(column.name)} {column.dtype}" for column in model.schema)
     return session.createDataFrame([], columns)
 
 
@@ -127,7 +128,7 @@ def _rows_of_model(
     spark: SparkSession, model: Model, table: Table, cells: IntervalSet | None
 ) -> DataFrame:
     rows = rows_of(spark, model, table, cells)
-    return rows.select(*(f"`{column.name}`" for column in model.schema))
+    return rows.select(*(quoted(column.name) for column in model.schema))
 
 
 def _whole_source(spark: SparkSession, source: Source, table: Table) -> DataFrame:
@@ -144,4 +145,4 @@ def _whole_source(spark: SparkSession, source: Source, table: Table) -> DataFram
                 found=dtype or f"missing (there are {', '.join(found)})",
                 expected=column.dtype,
             )
-    return rows.select(*(f"`{column.name}`" for column in source.schema))
+    return rows.select(*(quoted(column.name) for column in source.schema))

@@ -12,6 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_type, cells_predicate
 from backfill_assets.warehouse.stored_columns import stored_columns
@@ -98,7 +99,7 @@ def rows_of(
     frames = [_rows(spark, model, part) for part in parts]
     if not frames:
         columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
-        return spark.createDataFrame([], ", ".join(f"`{c}` {t}" for c, t in columns.items()))
+        return spark.createDataFrame([], ", ".join(f"{quoted(c)} {t}" for c, t in columns.items()))
     return reduce(lambda one, other: one.unionByName(other), frames)
 
 
@@ -126,7 +127,7 @@ def _rows(spark: SparkSession, model: Model, part: Part) -> DataFrame:
     there = set(rows.columns)
     return rows.selectExpr(
         *(
-            f"`{name}`" if name in there else f"CAST(NULL AS {dtype}) AS `{name}`"
+            quoted(name) if name in there else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
             for name, dtype in stored_columns(model).items()
         ),
         CELL_COLUMN,

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cells_predicate
 from backfill_assets.warehouse.checksum import same_value
+from backfill_assets.warehouse.quoting import table_at
 from backfill_assets.warehouse.stored_columns import stored_columns
 
 if TYPE_CHECKING:
@@ -29,11 +31,11 @@ def changes(rows: DataFrame, held: DataFrame, model: Model) -> DataFrame:
         The new row (the old one where it goes away) with `_change`: insert, update or delete.
     """
     columns = [*stored_columns(model), CELL_COLUMN]
-    new = rows.select(*map(_name, columns)).withColumn("_there", F.lit(1)).alias("new")
-    old = held.select(*map(_name, columns)).withColumn("_there", F.lit(1)).alias("old")
-    same_row = " AND ".join(f"old.{_name(one)} <=> new.{_name(one)}" for one in _identity(model))
+    new = rows.select(*map(quoted, columns)).withColumn("_there", F.lit(1)).alias("new")
+    old = held.select(*map(quoted, columns)).withColumn("_there", F.lit(1)).alias("old")
+    same_row = " AND ".join(f"old.{quoted(one)} <=> new.{quoted(one)}" for one in _identity(model))
     equal = " AND ".join(
-        same_value(f"old.{_name(one)}", f"new.{_name(one)}", rows.schema[one].dataType)
+        same_value(f"old.{quoted(one)}", f"new.{quoted(one)}", rows.schema[one].dataType)
         for one in columns
     )
     change = (
@@ -41,7 +43,7 @@ def changes(rows: DataFrame, held: DataFrame, model: Model) -> DataFrame:
         f"WHEN NOT ({equal}) THEN 'update' END"
     )
     values = [
-        F.expr(f"IF(new._there IS NULL, old.{_name(one)}, new.{_name(one)})").alias(one)
+        F.expr(f"IF(new._there IS NULL, old.{quoted(one)}, new.{quoted(one)})").alias(one)
         for one in columns
     ]
     compared = new.join(old, F.expr(same_row), "full_outer")
@@ -57,13 +59,15 @@ def merge_statement(view: str, model: Model, cells: Sequence[Interval], path: st
     source does not match would make it read them all, which is why deletions are changes too.
     """
     columns = [*stored_columns(model), CELL_COLUMN]
-    same_row = " AND ".join(f"t.{_name(one)} <=> s.{_name(one)}" for one in _identity(model))
+    same_row = " AND ".join(f"t.{quoted(one)} <=> s.{quoted(one)}" for one in _identity(model))
     inside = cells_predicate(model.cadence, cells, f"t.{CELL_COLUMN}")
-    updated = ", ".join(f"t.{_name(one)} = s.{_name(one)}" for one in columns)
-    names, values = (", ".join(f"{prefix}{_name(one)}" for one in columns) for prefix in ("", "s."))
+    updated = ", ".join(f"t.{quoted(one)} = s.{quoted(one)}" for one in columns)
+    names, values = (
+        ", ".join(f"{prefix}{quoted(one)}" for one in columns) for prefix in ("", "s.")
+    )
     inserted = f"INSERT ({names}) VALUES ({values})"  # noqa: S608 - our own declarations' names
     clauses = (
-        f"MERGE INTO delta.`{path}` t",
+        f"MERGE INTO {table_at(path)} t",
         f"USING {view} s ON {same_row} AND ({inside})",
         f"WHEN MATCHED AND s.{CHANGE_COLUMN} = 'delete' THEN DELETE",
         f"WHEN MATCHED AND s.{CHANGE_COLUMN} = 'update' THEN UPDATE SET {updated}",
@@ -74,7 +78,3 @@ def merge_statement(view: str, model: Model, cells: Sequence[Interval], path: st
 
 def _identity(model: Model) -> tuple[str, ...]:
     return (*model.key, CELL_COLUMN)
-
-
-def _name(column: str) -> str:
-    return f"`{column}`"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.column import quoted
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.warehouse.cells import (
     cell_of_number,
@@ -91,7 +92,7 @@ def keys_in_other_cells(
     others = rows_elsewhere(rows.sparkSession, model, cells, target, model.key)
     if others is None:
         return ()
-    keys = [f"`{name}`" for name in model.key]
+    keys = [quoted(name) for name in model.key]
     number = number_expression(model.cadence)
     clashing = others.join(rows.select(*keys), list(model.key), "left_semi")
     with explaining(target.path):
@@ -121,4 +122,4 @@ def rows_elsewhere(
         return None
     outside = f"NOT ({cells_predicate(model.cadence, cells)})"
     rows = rows_of(spark, model, target).where(outside)
-    return rows.select(*(f"`{name}`" for name in columns), "_cell")
+    return rows.select(*(quoted(name) for name in columns), "_cell")

@@ -18,6 +18,7 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Reconciles, References, RowRule, Unique
 from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.column import quoted
 from backfill_assets.models.content import CellProfile, Content
 from backfill_assets.models.model import CELL_COLUMN, Model
 from backfill_assets.warehouse.cells import (
@@ -139,11 +140,11 @@ def _part(name: str, frame: DataFrame, cell: str, answers: str) -> DataFrame:
 def _with_reference(frame: DataFrame, audit: References, subject: Subject) -> DataFrame:
     upstream = read_whole(frame.sparkSession, subject.inputs[audit.upstream])
     known = (
-        upstream.select(F.col(f"`{audit.to_column}`").alias(_value_of(audit)))
-        .where(f"`{_value_of(audit)}` IS NOT NULL")
+        upstream.select(F.col(quoted(audit.to_column)).alias(_value_of(audit)))
+        .where(f"{quoted(_value_of(audit))} IS NOT NULL")
         .distinct()
     )
-    return frame.join(known, F.expr(f"`{audit.column}` = `{_value_of(audit)}`"), "left")
+    return frame.join(known, F.expr(f"{quoted(audit.column)} = {quoted(_value_of(audit))}"), "left")
 
 
 def _value_of(audit: References) -> str:
@@ -151,7 +152,7 @@ def _value_of(audit: References) -> str:
 
 
 def _unreferenced(audit: References) -> str:
-    return f"`{audit.column}` IS NOT NULL AND `{_value_of(audit)}` IS NULL"
+    return f"{quoted(audit.column)} IS NOT NULL AND {quoted(_value_of(audit))} IS NULL"
 
 
 def _extra(rows: DataFrame, audit: Audit, subject: Subject) -> list[DataFrame]:
@@ -177,7 +178,7 @@ def _duplicates(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame:
     """Rows beyond the first of each value, counted in the first cell that holds it."""
     repeated = (
         rows.where(_all_given(audit.columns))
-        .groupBy(*(f"`{name}`" for name in audit.columns))
+        .groupBy(*(quoted(name) for name in audit.columns))
         .agg(F.min(CELL_COLUMN).alias(CELL_COLUMN), F.count(F.lit(1)).alias("_rows"))
         .where("_rows > 1")
     )
@@ -196,7 +197,7 @@ def _elsewhere(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame | 
 
 
 def _all_given(columns: Sequence[str]) -> str:
-    return " AND ".join(f"`{name}` IS NOT NULL" for name in columns)
+    return " AND ".join(f"{quoted(name)} IS NOT NULL" for name in columns)
 
 
 def _upstream_sums(rows: DataFrame, audit: Reconciles, subject: Subject) -> DataFrame:
@@ -215,7 +216,7 @@ def _upstream_sums(rows: DataFrame, audit: Reconciles, subject: Subject) -> Data
 
 
 def _exact_sum(column: str, dtype: str) -> str:
-    return exact_sum(f"`{column}`", dtype)
+    return exact_sum(quoted(column), dtype)
 
 
 def _cell_profile(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window, functions as F
 
 from backfill_assets.models.audit import Audit, References, RowRule, Unique
+from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.inputs import read_whole
 from backfill_assets.warehouse.json_rows import as_json
@@ -38,15 +39,15 @@ def failing_rows(
 
 def _unreferenced(rows: DataFrame, audit: References, subject: Subject) -> DataFrame:
     upstream = read_whole(rows.sparkSession, subject.inputs[audit.upstream])
-    known = upstream.select(F.col(f"`{audit.to_column}`").alias("_known"))
-    on = F.expr(f"`{audit.column}` = _known")
-    return rows.where(f"`{audit.column}` IS NOT NULL").join(known, on, "left_anti")
+    known = upstream.select(F.col(quoted(audit.to_column)).alias("_known"))
+    on = F.expr(f"{quoted(audit.column)} = _known")
+    return rows.where(f"{quoted(audit.column)} IS NOT NULL").join(known, on, "left_anti")
 
 
 def _repeated(rows: DataFrame, audit: Unique, subject: Subject, limit: int) -> tuple[str, ...]:
-    same = Window.partitionBy(*(f"`{name}`" for name in audit.columns))
+    same = Window.partitionBy(*(quoted(name) for name in audit.columns))
     counted = rows.withColumn("_same", F.count(F.lit(1)).over(same))
-    given = " AND ".join(f"`{name}` IS NOT NULL" for name in audit.columns)
+    given = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in audit.columns)
     found = as_json(counted.where(f"_same > 1 AND {given}").drop("_same"), limit)
     others = rows_elsewhere(
         rows.sparkSession, subject.model, subject.cells, subject.target, audit.columns

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.models.column import quoted
 from backfill_assets.snapshots.observation import SourceCell
 from backfill_assets.warehouse.cells import (
     cell_expression,
@@ -82,7 +83,9 @@ def _rows(
     frame = snapshot_df(spark, path, delta_version)
     known = set(frame.columns)
     declared = [
-        F.col(f"`{one.name}`") if one.name in known else F.lit(None).cast(one.dtype).alias(one.name)
+        F.col(quoted(one.name))
+        if one.name in known
+        else F.lit(None).cast(one.dtype).alias(one.name)
         for one in source.schema
     ]
     if not is_cut(source):
