@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from backfill_assets.cli.late import healed, late_json, late_lines, say_looked
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.progress import shown
@@ -14,6 +15,7 @@ from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.selecting import selected
 from backfill_assets.execution.events import Committed, Failed, NeedsPlan, Waiting
 from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.observing import observe
 from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
 from backfill_assets.intervals.required import required
 from backfill_assets.planning.needs_work import needs_work
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.execution.events import Event
+    from backfill_assets.execution.late_plan import Refreshed
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval import Interval
@@ -45,6 +48,8 @@ def run(
 
     Ready cells are left alone, so the same command resumes a run that was stopped. Dates are local
     to each model; a range is rounded outward to whole cells and clipped to the model's life.
+    At last, late rows of the sources are brought in: cells inside of late windows are built again and
+    published, in all models at once. A run of some models, or of a range, leaves them alone.
 
     Exit code: 0 when every cell asked for is ready, 1 when a batch failed or cells still lack.
 
@@ -53,8 +58,11 @@ def run(
     Example: backfill run --select web.events --start 2025-05-01 --end 2025-05-07
     """
     run_id = f"cli-{uuid.uuid4().hex[:12]}"
+    late: Refreshed | None = None
     with opened_run(env, run_id=run_id) as opened:
-        targets = _targets(opened, selected(opened.graph, select), start, end)
+        names = selected(opened.graph, select)
+        targets = _targets(opened, names, start, end)
+        say_looked(observe(opened, names))
         todo = _missing(opened, targets)
         told: dict[str, tuple[Event, ...]] = {}
         if any(todo.values()):
@@ -62,14 +70,22 @@ def run(
             at_once = read_settings().max_batches
             with shown(opened.graph, todo) as listener:
                 told = run_graph(opened, targets, listener, batches_at_once=at_once)
+        if not select and start is None and end is None:
+            late = healed(opened)
         lacking = _missing(opened, targets)
+        late_said = late_lines(opened.graph, late) if late else []
+        late_plain = late_json(opened.graph, late) if late else None
     rows = {name: _summary(events, lacking[name]) for name, events in told.items()}
     if as_json:
         missing = sum(lacking.values())
-        print_json({"environment": env, "run_id": run_id, "missing": missing, "models": rows})
+        said = {"environment": env, "run_id": run_id, "missing": missing, "models": rows}
+        print_json({**said, "late": late_plain})
     else:
+        for line in late_said:
+            say(line, indent=2)
         _report(env, len(targets), rows)
-    if any(lacking.values()) or any(row["failed"] for row in rows.values()):
+    failed = any(row["failed"] for row in rows.values()) or bool(late and late.failed)
+    if any(lacking.values()) or failed:
         raise typer.Exit(1)
 
 

@@ -75,11 +75,17 @@ def late_work(
     stale = {name: work.stale_cells for name, work in works.items() if work.stale}
     if not stale:
         return LateWork()
-    free = _Windows(graph, view, now, {}).open()
+    taken_back = {
+        name: cells - (held or {}).get(name, _NOTHING) for name, cells in view.owed.items()
+    }
+    free = _Windows(graph, view, now, taken_back).open()
     left = _reached(graph, view, {name: cells - free[name] for name, cells in stale.items()})
     allowed = free
     if held:
-        allowed = _Windows(graph, view, now, held).open()
+        closed = {
+            name: held.get(name, _NOTHING) | view.owed.get(name, _NOTHING) for name in graph.order
+        }
+        allowed = _Windows(graph, view, now, closed).open()
     in_place = {name: works[name].refresh & allowed[name] for name in stale}
     wanted = {name: cells - left.get(name, _NOTHING) for name, cells in stale.items()}
     automatic = {name: (wanted[name] & allowed[name]) - in_place[name] for name in stale}
@@ -99,7 +105,7 @@ class _Windows:
     graph: Graph
     view: StateView
     now: datetime
-    held: Mapping[str, IntervalSet]
+    closed: Mapping[str, IntervalSet]
     found: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
 
     def open(self) -> dict[str, IntervalSet]:
@@ -113,7 +119,7 @@ class _Windows:
         if state is None or state.pointer.environment != self.view.environment.name:
             return _NOTHING
         cells = last_cells(model, state.ready, model.late_window)
-        cells -= self.held.get(model.name, _NOTHING) | self.view.owed.get(model.name, _NOTHING)
+        cells -= self.closed.get(model.name, _NOTHING)
         for reader in self.graph.readers(model.name):
             cells -= self._closed_by(model, self.graph.models[reader])
         if model.in_order:  # whatever changes here goes on to the last cell

@@ -170,7 +170,7 @@ def test_without_spark_only_what_the_log_answers_is_judged(world: World):
 def test_a_first_look_that_needs_spark_is_left_to_a_run(world: World):
     source = a_source()
     world.land(source, row(1), row(2))
-    assert look(world, source, spark=False) is None
+    assert look(world, source, spark=False) == Looked(EVENTS, judged=False)
     assert world.store.observed() == {}
 
 

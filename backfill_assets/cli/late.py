@@ -1,0 +1,93 @@
+"""Late data in words: what was built again by itself, what waits, and what a look at sources came to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.cli.output import counted, err, say
+from backfill_assets.cli.progress import shown
+from backfill_assets.execution.late_cells import late_work_of
+from backfill_assets.execution.late_plan import Refreshed, refresh_late
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.settings import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from backfill_assets.execution.observing import Looked
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.graph import Graph
+
+
+def say_looked(looks: Iterable[Looked]) -> None:
+    """Tell what somebody should know of the sources."""
+    for one in looks:
+        if one.note:
+            say(one.note, to=err, indent=2)
+
+
+def healed(run: RunContext) -> Refreshed:
+    """Bring late data in, and show how."""
+    work = late_work_of(run)
+    todo = {
+        name: run.graph.model(name).cadence.count(cells) for name, cells in work.automatic.items()
+    }
+    with shown(run.graph, todo) as listener:
+        return refresh_late(
+            run,
+            spark=run.spark,
+            data_root=run.data_root,
+            clock=run.clock,
+            run_id=run.run_id,
+            who="",
+            listener=listener,
+            batches_at_once=read_settings().max_batches,
+        )
+
+
+def late_lines(graph: Graph, done: Refreshed) -> list[str]:
+    """Say what became of late data."""
+    found = [
+        f"late     {name}: {ranges} built again"
+        + (f" by plan {done.plan_id}" if done.plan_id else "")
+        for name, ranges in _ranges(graph, done.cells).items()
+    ]
+    if spared := sum(done.spared.values()):
+        found.append(f"spared   {counted(spared, 'cell')}: what they read came out as it was")
+    found += waiting_lines(graph, done.waiting, done.because)
+    found += [
+        f"late     {name}: {ranges}; another plan, or a batch that failed, keeps it for now"
+        for name, ranges in _ranges(graph, done.held).items()
+    ]
+    found += [f"FAILED   {one.model}: {one.error}" for one in done.failed]
+    return [*found, *done.notes]
+
+
+def waiting_lines(
+    graph: Graph, waiting: Mapping[str, IntervalSet], because: Mapping[str, str]
+) -> list[str]:
+    """Say what is late and reaches further back than late windows do."""
+    return [
+        f"late     {name}: {graph.model(name).cadence.count(waiting[name]):,} "
+        f"need a plan, {ranges}; {because.get(name, '')}"
+        for name, ranges in _ranges(graph, waiting).items()
+    ]
+
+
+def late_json(graph: Graph, done: Refreshed) -> dict[str, Any]:
+    """Give it as JSON has it."""
+    return {
+        "plan_id": done.plan_id,
+        "promoted": done.promoted,
+        "built": _ranges(graph, done.cells),
+        "spared": dict(done.spared),
+        "needs_plan": _ranges(graph, done.waiting),
+        "held": _ranges(graph, done.held),
+        "errors": [one.error for one in done.failed],
+        "notes": list(done.notes),
+    }
+
+
+def _ranges(graph: Graph, cells: Mapping[str, IntervalSet]) -> dict[str, str]:
+    return {name: ranges_text(graph.model(name).cadence, found) for name, found in cells.items()}

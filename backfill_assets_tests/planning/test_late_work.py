@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given, strategies as st
+
+from backfill_assets.intervals import Daily, Hourly, IntervalSet, Monthly, Unit, Weekly, Whole
+from backfill_assets.intervals.cadence import WHOLE_CELL as WHOLE
+from backfill_assets.intervals.required import required
+from backfill_assets.models.cells import cells_read
+from backfill_assets.models.upstream import Reopens, Upstream, own_cells
+from backfill_assets.planning.late_work import LateWork, late_work
+from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.state_view import SourceState
+from backfill_assets_tests.builders import (
+    EVENTS,
+    FIRST,
+    a_graph,
+    a_model,
+    a_run,
+    a_source,
+    a_view,
+    days,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from backfill_assets.intervals import Interval
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.snapshots.state_view import StateView
+
+NOW = FIRST + timedelta(days=10)
+A, B, C = "web.a", "web.b", "web.c"
+
+
+def picture(
+    graph: Graph,
+    changed: IntervalSet,
+    ready: Mapping[str, IntervalSet] | None = None,
+    source: str = EVENTS,
+) -> StateView:
+    """Everything that is required is ready, unless said, and built before these source cells changed."""
+    held = {
+        name: (ready or {}).get(name, required(model.cadence, start=None, end=None, now=NOW))
+        for name, model in graph.models.items()
+    }
+    view = a_view({name: [a_run(one, 1, 1, name) for one in cells] for name, cells in held.items()})
+    newer = [a_run(one, 5, 5, "") for one in changed]
+    runs = tuple(replace(one, own=False) for one in newer)
+    return replace(view, sources={source: SourceState(Pointer("", source, "", "", 3), runs)})
+
+
+def split(graph: Graph, view: StateView, **how: Any) -> LateWork:  # noqa: ANN401
+    return late_work(graph, view, now=NOW, reads={}, **how)
+
+
+def chain(**last: Any) -> Graph:  # noqa: ANN401
+    return a_graph(
+        a_model(A, late_window=3),
+        a_model(B, upstreams=[Upstream(A, lookback=1)], late_window=3),
+        a_model(C, upstreams=[B], **{"late_window": 3, **last}),
+    )
+
+
+def test_cells_whose_whole_reach_lies_in_late_windows_heal_by_themselves():
+    found = split(chain(), picture(chain(), days(3, 8, 10)))
+    assert found.automatic == {A: days(8, 10)}
+    assert found.waiting == {A: days(3)}
+    assert found.because[A] == "web.events got, lost or changed rows"
+
+
+def test_a_smaller_window_downstream_decides():
+    graph = chain(late_window=2)
+    found = split(graph, picture(graph, days(8, 9)))
+    assert (found.automatic, found.waiting) == ({A: days(9)}, {A: days(8)})
+
+
+def test_a_reader_that_is_not_ready_there_keeps_nothing_back():
+    graph = chain(late_window=2)
+    view = picture(graph, days(8), {C: days(1, 2, 3, 9, 10)})
+    assert split(graph, view).automatic == {A: days(8)}
+
+
+def test_what_reads_something_that_waits_waits_with_it():
+    graph = a_graph(
+        a_model(A, late_window=1),
+        a_model(B, upstreams=[A, EVENTS], late_window=5),
+    )
+    found = split(graph, picture(graph, days(8, 10)))
+    assert found.automatic == {A: days(10), B: days(10)}
+    assert found.waiting == {A: days(8), B: days(8)}
+
+
+def test_a_model_that_alone_reads_a_source_is_refreshed_in_place():
+    graph = a_graph(a_model(A, late_window=3))
+    found = split(graph, picture(graph, days(2, 9)))
+    assert (found.in_place, found.automatic) == ({A: days(9)}, {})
+    assert found.waiting == {A: days(2)}
+
+
+def test_others_at_work_where_it_reaches_hold_it():
+    found = split(chain(), picture(chain(), days(8, 10)), held={C: days(9)})
+    assert (found.automatic, found.held) == ({A: days(10)}, {A: days(8)})
+    assert found.waiting == {}
+
+
+def test_what_an_open_plan_restates_waits_for_it_and_not_for_a_person():
+    view = replace(picture(chain(), days(9, 10)), owed={B: days(9)})
+    found = split(chain(), view, held={B: days(9)})
+    assert (found.automatic, found.held, found.waiting) == ({A: days(10)}, {A: days(9)}, {})
+
+
+def test_what_a_person_took_back_waits_for_a_person():
+    view = replace(picture(chain(), days(9, 10)), owed={A: days(9)})
+    found = split(chain(), view)
+    assert (found.automatic, found.waiting) == ({A: days(10)}, {A: days(9)})
+
+
+def test_a_table_of_another_environment_is_left_to_it():
+    view = picture(chain(), days(10))
+    elsewhere = replace(view, environment=replace(view.environment, name="dev"))
+    assert split(chain(), elsewhere).automatic == {}
+
+
+def test_a_dimension_heals_where_its_readers_reopen_no_more_than_their_windows():
+    whole = a_source("web.names", cadence=Whole(), times=a_source().times)
+    for reopens, heals in (
+        (Reopens.LATE_WINDOW, True),
+        (Reopens.NEVER, True),
+        (Reopens.ALL, False),
+    ):
+        graph = a_graph(
+            a_model(A, cadence=Whole(), upstreams=["web.names"], late_window=1),
+            a_model(B, upstreams=[EVENTS, Upstream(A, reopens=reopens)], late_window=2),
+            sources=[a_source(), whole],
+        )
+        found = split(graph, picture(graph, IntervalSet.of([WHOLE]), source="web.names"))
+        assert (set(found.automatic), set(found.waiting)) == (
+            ({A}, set()) if heals else (set(), {A})
+        )
+
+
+def test_a_dimension_without_a_late_window_needs_a_plan():
+    whole = a_source("web.names", cadence=Whole())
+    graph = a_graph(
+        a_model(A, cadence=Whole(), upstreams=["web.names"]),
+        a_model(B, upstreams=[EVENTS, A], late_window=2),
+        sources=[a_source(), whole],
+    )
+    changed = IntervalSet.of([WHOLE])
+    assert set(split(graph, picture(graph, changed, source="web.names")).waiting) == {A}
+
+
+CADENCES = [
+    Daily(start="2024-01-01"),
+    Hourly(start="2024-01-09"),
+    Weekly(start="2024-01-01"),
+    Monthly(start="2023-12-01"),
+    Daily(start="2024-01-03", tz="Europe/Berlin"),
+]
+LOOKBACKS = st.sampled_from([0, 1, 2, own_cells(1)])
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """Up to four models, each over the source or over earlier ones."""
+    models: list[Model] = []
+    for name in (A, B, C, "web.d")[: draw(st.integers(1, 4))]:
+        known = [EVENTS, *(one.name for one in models)]
+        chosen = draw(st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True))
+        upstreams = [Upstream(one, lookback=draw(LOOKBACKS)) for one in sorted(chosen)]
+        models.append(
+            a_model(
+                name,
+                cadence=draw(st.sampled_from(CADENCES)),
+                upstreams=upstreams,
+                late_window=draw(st.sampled_from([0, 1, 3, 30])),
+            )
+        )
+    return a_graph(*models)
+
+
+@st.composite
+def pictures(draw: st.DrawFn) -> tuple[Graph, StateView]:
+    graph = draw(graphs())
+    ready: dict[str, IntervalSet] = {}
+    for name, model in graph.models.items():
+        life = required(model.cadence, start=None, end=None, now=NOW)
+        every = list(model.cadence.cells(life))
+        without = draw(st.lists(st.sampled_from(every), max_size=3)) if every else []
+        ready[name] = life - IntervalSet.of(without)
+    changed = draw(st.lists(st.integers(1, 10), max_size=4))
+    return graph, picture(graph, days(*changed), ready)
+
+
+@given(pictures())
+def test_the_split_is_that_of_a_walk_from_cell_to_cell(found: tuple[Graph, StateView]):
+    graph, view = found
+    split_ = split(graph, view)
+    stale = {
+        name: needs_work(graph, view, model, now=NOW).stale_cells
+        for name, model in graph.models.items()
+    }
+    expected = walked(graph, view, stale)
+    for name, model in graph.models.items():
+        here = split_.automatic.get(name, IntervalSet.empty())
+        in_place = split_.in_place.get(name, IntervalSet.empty())
+        assert not here & in_place
+        assert set(model.cadence.cells(here | in_place)) == expected[name]
+        assert split_.waiting.get(name, IntervalSet.empty()) == stale[name] - (here | in_place)
+    assert split_.held == {}
+
+
+def walked(
+    graph: Graph, view: StateView, stale: Mapping[str, IntervalSet]
+) -> dict[str, set[Interval]]:
+    """Follow every stale cell to all that reads it, one at a time."""
+    ready = {
+        name: list(graph.models[name].cadence.cells(view.ready(name))) for name in graph.models
+    }
+    readers = _readers(graph, ready)
+    inside = {name: _window(graph.models[name], cells) for name, cells in ready.items()}
+    wanted = [(name, cell) for name in graph.models for cell in ready[name] if cell in stale[name]]
+    reached = {one: _reach(readers, one) for one in wanted}
+    left = [one for one in wanted if any(cell not in inside[name] for name, cell in reached[one])]
+    with_them = set[tuple[str, "Interval"]]().union(*(reached[one] for one in left))
+    return {
+        name: {cell for of, cell in wanted if of == name and (of, cell) not in with_them}
+        for name in graph.models
+    }
+
+
+def _readers(
+    graph: Graph, ready: Mapping[str, list[Interval]]
+) -> dict[tuple[str, Interval], list[tuple[str, Interval]]]:
+    found: dict[tuple[str, Interval], list[tuple[str, Interval]]] = {}
+    edges = [
+        (model, up, cell)
+        for name, model in graph.models.items()
+        for up in model.reads
+        if up.name in graph.models
+        for cell in ready[name]
+    ]
+    for model, up, cell in edges:
+        theirs = graph.models[up.name].cadence
+        read = cells_read(model.cadence, up, theirs, IntervalSet.of([cell]), until=NOW)
+        for one in ready[up.name]:
+            if one in read:
+                found.setdefault((up.name, one), []).append((model.name, cell))
+    return found
+
+
+def _reach(
+    readers: Mapping[tuple[str, Interval], list[tuple[str, Interval]]], start: tuple[str, Interval]
+) -> set[tuple[str, Interval]]:
+    seen, todo = {start}, [start]
+    while todo:
+        for one in set(readers.get(todo.pop(), ())) - seen:
+            seen.add(one)
+            todo.append(one)
+    return seen
+
+
+def _window(model: Model, cells: Iterable[Interval]) -> set[Interval]:
+    """The last so many cells up to the last ready one."""
+    listed = sorted(cells)
+    if not listed or not model.late_window:
+        return set()
+    assert model.cadence.unit is not Unit.WHOLE
+    first = listed[-1].end
+    for _ in range(model.late_window):
+        first = model.cadence.floor(first - timedelta(seconds=1))
+    return {cell for cell in listed if cell.start >= first}
