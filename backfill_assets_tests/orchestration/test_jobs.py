@@ -1,0 +1,171 @@
+"""The life of a plan from the launchpad: what each job does, shows and refuses."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+import pytest
+
+from backfill_assets import build_definitions
+from backfill_assets.intervals import Daily
+from backfill_assets.orchestration.queue_health import lacking
+from backfill_assets.orchestration.released_runs import op_name
+from backfill_assets.orchestration.resources import StateResource
+from backfill_assets.snapshots.queued_plan import Control
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import a_model, a_source, day
+from backfill_assets_tests.execution.queue_world import QueueWorld
+from backfill_assets_tests.orchestration.shop import NoSpark, failure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEN_DAYS = Daily(start="2024-01-01", end="2024-01-10")
+VISITS = a_model("web.visits", cadence=TEN_DAYS)
+SUMS = a_model("web.sums", cadence=TEN_DAYS, upstreams=["web.visits"])
+
+
+class Launchpad:
+    """Jobs over a world of two models that are filled."""
+
+    def __init__(self, root: Path) -> None:
+        self.world = QueueWorld.of(root, VISITS, SUMS, now=datetime.now(UTC))
+        self.world.fill("web.visits", day(1, 10))
+        self.world.fill("web.sums", day(1, 10))
+        self.instance = dg.DagsterInstance.ephemeral(str(root))
+        self.defs = build_definitions(models=[VISITS, SUMS], sources=[a_source()])
+
+    def launch(self, job: str, **config: Any) -> dg.ExecuteInProcessResult:  # noqa: ANN401
+        """Launch a job; no job here may start Spark."""
+        return self.defs.resolve_job_def(job).execute_in_process(
+            run_config={"ops": {op_name(job): {"config": config}}},
+            resources={"spark": NoSpark(spark_config={}), "state": StateResource()},
+            instance=self.instance,
+            raise_on_error=False,
+        )
+
+    def planned(self) -> str:
+        """Plan to build a day again, and give the plan's id."""
+        wrong = [{"name": "web.visits", "first": "2024-01-03", "last": "2024-01-03"}]
+        return str(shown(self.launch("plan", restate=wrong, reason="wrong"))["plan_id"])
+
+
+def shown(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
+    """What a run has put on its page."""
+    for event in result.all_events:
+        if event.event_type_value == "STEP_OUTPUT":
+            return {key: one.value for key, one in event.step_output_data.metadata.items()}
+    return {}
+
+
+@pytest.fixture
+def launchpad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launchpad:
+    monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path))
+    return Launchpad(tmp_path)
+
+
+def test_a_plan_is_shown_on_the_page_of_its_run_which_carries_its_name(launchpad: Launchpad):
+    result = launchpad.launch(
+        "plan", restate=[{"name": "web.visits", "first": "2024-01-03"}], reason="sent twice"
+    )
+
+    assert result.success
+    told = shown(result)
+    assert f"## Plan `{told['plan_id']}` for `prod` (protected)" in told["plan"]
+    assert "sent twice" in told["plan"]
+    assert told["status"] == "proposed"
+    assert f"backfill apply {told['plan_id']}" in told["next"]
+    run = launchpad.instance.get_run_by_id(result.run_id)
+    assert run is not None
+    assert run.tags["backfill/plan"] == told["plan_id"]
+
+
+def test_a_plan_with_nothing_to_do_says_so(launchpad: Launchpad):
+    result = launchpad.launch("plan")
+
+    assert result.success
+    assert shown(result)["plan"] == "nothing to do"
+
+
+def test_what_cannot_be_asked_fails_the_run_with_the_reason(launchpad: Launchpad):
+    result = launchpad.launch("plan", restate=[{"name": "web.nobody"}])
+
+    assert not result.success
+    assert "web.nobody" in failure(result)
+
+
+def test_a_plan_is_queued_paused_resumed_and_stopped(launchpad: Launchpad):
+    plan, store = launchpad.planned(), launchpad.world.store
+
+    assert launchpad.launch("apply", plan=plan, queue=True, off_peak="22:00-06:00 UTC").success
+    [queued] = store.queued_plans()
+    assert (queued.plan_id, queued.off_peak) == (plan, "22:00-06:00 UTC")
+    assert store.plan(plan).status is PlanStatus.APPLYING
+
+    assert launchpad.launch("pause", plan=plan, who="ann", reason="month's close").success
+    assert store.control_of(plan) is Control.PAUSED
+    assert launchpad.launch("resume", plan=plan).success
+    assert store.control_of(plan) is Control.RUNNING
+    assert launchpad.launch("stop", plan=plan, now=True).success
+    assert store.control_of(plan) is Control.CANCELLED
+    told = [(one.event, one.who, one.why) for one in store.plan_events(plan)]
+    assert ("paused", "ann", "month's close") in told
+
+
+def test_a_plan_that_is_stopped_twice_says_so(launchpad: Launchpad):
+    plan = launchpad.planned()
+    launchpad.launch("apply", plan=plan, queue=True)
+    assert launchpad.launch("stop", plan=plan).success
+
+    again = launchpad.launch("stop", plan=plan)
+
+    assert not again.success
+    assert "stopped" in failure(again)
+
+
+def test_a_plan_is_given_up(launchpad: Launchpad):
+    plan = launchpad.planned()
+
+    assert launchpad.launch("abandon", plan=plan, reason="not needed").success
+    assert launchpad.world.store.plan(plan).status is PlanStatus.ABANDONED
+
+
+def test_an_unknown_plan_is_named(launchpad: Launchpad):
+    result = launchpad.launch("promote", plan="p0000000000")
+
+    assert not result.success
+    assert "p0000000000" in failure(result)
+
+
+def test_only_operators_promote_what_is_protected(
+    launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch
+):
+    plan = launchpad.planned()
+    monkeypatch.setenv("BACKFILL_OPERATORS", "ann,bob")
+
+    result = launchpad.launch("promote", plan=plan, who="eve")
+
+    assert not result.success
+    assert "eve may not change prod" in failure(result)
+
+
+def test_a_plan_that_is_not_built_is_not_promoted_and_the_run_lists_what_is_left(
+    launchpad: Launchpad,
+):
+    plan = launchpad.planned()
+    launchpad.launch("apply", plan=plan, queue=True)
+
+    result = launchpad.launch("promote", plan=plan)
+
+    assert not result.success
+    assert "web.visits" in failure(result)
+
+
+def test_a_queue_that_nobody_works_on_is_told_of(tmp_path: Path):
+    with dg.instance_for_test(temp_dir=str(tmp_path)) as instance:
+        said = list(lacking(instance))
+
+    assert any("gap_fill_sensor is off" in one for one in said)
+    assert any("no daemon" in one for one in said)
