@@ -1,0 +1,108 @@
+"""`apply --queue` and `show --watch`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.cli import watching
+from backfill_assets.cli.project import load_graph, opened_run
+from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.settings import read_settings
+from backfill_assets.snapshots.queued_plan import Control
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.cli.conftest import Backfill
+    from backfill_assets_tests.cli.prepared import Prepared
+
+
+@pytest.fixture
+def plan(shop: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A plan that fills an empty lake."""
+    del shop
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    return backfill("plan", "--json").json["plan_id"]
+
+
+def test_a_plan_is_left_to_the_queue_without_spark(backfill: Backfill, plan: str):
+    done = backfill("apply", plan, "--queue", "--off-peak", "22:00-06:00 Europe/Berlin")
+
+    assert done.code == 0, done.err
+    assert done.lines == [
+        f"Next: backfill show {plan} --watch, or backfill pause {plan}",
+        (
+            f"{plan}: in the queue; the gap_fill_sensor releases it, in its hours, "
+            "22:00-06:00 Europe/Berlin."
+        ),
+    ]
+    assert "DAGSTER_HOME is not set" in done.err
+    with opened_run("prod") as run:
+        assert run.store.plan(plan).status is PlanStatus.APPLYING
+        [queued] = run.store.queued_plans()
+        assert queued.plan_id == plan
+
+
+def test_a_program_reads_what_the_queue_lacks(backfill: Backfill, plan: str):
+    told = backfill("apply", plan, "--queue", "--json").json
+
+    assert (told["plan_id"], told["control"]) == (plan, "running")
+    assert len(told["lacking"]) == 1
+
+
+def test_hours_without_the_queue_are_refused_before_anything_is_written(
+    backfill: Backfill, plan: str
+):
+    done = backfill("apply", plan, "--off-peak", "22:00-06:00 UTC")
+
+    assert done.code == 1
+    assert "--queue" in done.err
+    with opened_run("prod") as run:
+        assert run.store.plan(plan).status is PlanStatus.PROPOSED
+
+
+def test_hours_that_cannot_be_read_queue_nothing(backfill: Backfill, plan: str):
+    done = backfill("apply", plan, "--queue", "--off-peak", "at night")
+
+    assert done.code == 1
+    assert "at night" in done.err
+    with opened_run("prod") as run:
+        assert run.store.queued_plans() == ()
+
+
+def test_watching_ends_when_the_plan_is_stopped_and_tells_each_change_once(
+    backfill: Backfill, plan: str, capsys: pytest.CaptureFixture[str]
+):
+    backfill("apply", plan, "--queue")
+    steps = [Control.PAUSED, None, Control.STOPPED]
+
+    with opened_run("prod") as run:
+
+        def meanwhile(seconds: float) -> None:
+            assert seconds > 0
+            control = steps.pop(0)
+            if control is not None:
+                run.store.control_plan(plan, control, "ada")
+
+        found = kept_plan(run.store, plan).plan
+        end = watching.watch(run.store, load_graph(read_settings()), found, sleep=meanwhile)
+
+    assert end.queued is not None
+    assert end.queued.control is Control.STOPPED
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(plan)]
+    assert lines == [
+        f"{plan}: applying, in the queue",
+        f"{plan}: applying, paused, in the queue",
+        f"{plan}: applying, stopped",
+    ]
+
+
+def test_a_plan_that_is_over_is_watched_for_no_time(backfill: Backfill, plan: str):
+    backfill("abandon", plan)
+
+    done = backfill("show", plan, "--watch")
+
+    assert done.code == 0
+    assert done.lines[0] == f"{plan}: abandoned"
+    assert done.lines[-1] == f"{plan}: abandoned."
