@@ -96,6 +96,7 @@ def fill(
         run_id=context.run.run_id,
         root_id=launch_of(context.instance, context.run),
         published=Published.REBUILT,  # heeded in an environment that is not protected
+        patience=state.patience,
     )
     model = run.graph.model(name)
     if name in run.changed:
@@ -139,6 +140,7 @@ def _rebuild(
         why=f"launched by hand over published cells ({run.root_id})",
         listener=reporter.rebuilding,
         batches_at_once=batches_at_once,
+        patience=run.patience,
     )
     reporter.rebuilt(done)
 

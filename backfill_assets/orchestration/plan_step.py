@@ -80,6 +80,7 @@ def serve_plan(
             who=context.run.tags.get("user", "dagster"),
             listener=reporter.listen if _fills(plan, name) else reporter.built,
             batches_at_once=state.batches_at_once,
+            patience=state.patience,
         )
         done = serve(op, name, targeted(context, reporter.model))
         reporter.served(done)

@@ -112,6 +112,7 @@ class PlanWork:
             "who": self.who,
             "listener": logged(self.context),
             "batches_at_once": self.state.batches_at_once,
+            "patience": self.state.patience,
             "code": lambda: self.known.fingerprints,
             "why": why,
         }

@@ -10,6 +10,7 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pydantic import PrivateAttr
 
+from backfill_assets.execution.patience import Patience, patience_of
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import spark_settings
@@ -78,6 +79,11 @@ class StateResource(dg.ConfigurableResource):
     def batches_at_once(self) -> int:
         """How many batches one process runs side by side."""
         return Settings().max_batches
+
+    @property
+    def patience(self) -> Patience:
+        """How often a batch is tried, and how long it may take."""
+        return patience_of(read_settings())
 
     @contextmanager
     def yield_for_execution(
