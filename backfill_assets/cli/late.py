@@ -1,10 +1,10 @@
-"""Late data in words: what was built again by itself, what waits, and what a look at sources came to."""
+"""Late data in words: what was built again by itself, and what waits."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.cli.output import counted, err, say
+from backfill_assets.cli.output import counted
 from backfill_assets.cli.progress import shown
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.late_plan import Refreshed, refresh_late
@@ -12,19 +12,11 @@ from backfill_assets.intervals.text import ranges_text
 from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from backfill_assets.execution.observing import Looked
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
-
-
-def say_looked(looks: Iterable[Looked]) -> None:
-    """Tell what somebody should know of the sources."""
-    for one in looks:
-        if one.note:
-            say(one.note, to=err, indent=2)
 
 
 def healed(run: RunContext) -> Refreshed:

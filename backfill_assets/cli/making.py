@@ -8,8 +8,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.estimating import estimated
+from backfill_assets.cli.looking import say_looked
 from backfill_assets.cli.project import now
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.plan_state import plan_state, save_plan
 from backfill_assets.planning.build_plan import build_plan
 from backfill_assets.snapshots.environment import PROD, Environment
@@ -46,6 +48,8 @@ def made(at: Operating, request: PlanRequest, *, kept: bool = True) -> Plan:
         EnvironmentNameError: the environment is a new one that can't be called so.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
+    graph, data = at.loaded.graph, at.settings.data_root
+    say_looked(observe_sources(at.store, graph.sources.values(), data, None))
     state = _state(at, request.environment)
     plan = estimated(at, build_plan(request, at.loaded.graph, state, now(), at.loaded))
     if kept and not plan.is_empty:

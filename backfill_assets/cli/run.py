@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backfill_assets.cli.late import healed, late_json, late_lines, say_looked
+from backfill_assets.cli.late import healed, late_json, late_lines
+from backfill_assets.cli.looking import say_looked
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.progress import shown

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.cli.looking import say_looked
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, counted, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import selected
+from backfill_assets.execution.late_cells import late_work_of
+from backfill_assets.execution.observing import observe_sources, sources_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.needs_work import needs_work
@@ -15,14 +19,19 @@ from backfill_assets.planning.needs_work import needs_work
 if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.late_work import LateWork
     from backfill_assets.planning.needs_work import Work
+
+_LATELY = timedelta(days=7)
 
 
 def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> None:
     """Show per model what is required, ready, missing and stale.
 
     Required are the cells of a model's life that are due; ready those that hold audited data; stale
-    those ready ones that something upstream has overtaken since. Nothing is computed.
+    those ready ones that something upstream has overtaken since, late rows of a source among it, as
+    far as its log tells. Spared are cells that a plan needed not build, since what they read came out
+    as it was. Nothing is computed.
 
     Exit code: 0, also when cells are missing.
 
@@ -31,7 +40,10 @@ def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
     Example: backfill status --select marketing.campaign_performance --json
     """
     with looked_at(env) as run:
-        view, now = run.view(), run.clock()
+        names = selected(run.graph, select)
+        say_looked(observe_sources(run.store, sources_of(run, names), run.data_root, None))
+        view, now, late = run.view(), run.clock(), late_work_of(run)
+        spared = run.store.spared(now - _LATELY)
         rows = [
             _row(
                 run,
@@ -40,8 +52,10 @@ def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
                     run.graph, view, run.graph.model(name), now=now, reads=run.reads.get(name)
                 ),
                 view.claimed.get(name, IntervalSet.empty()),
+                late,
             )
-            for name in selected(run.graph, select)
+            | {"spared": spared.get(name, 0)}
+            for name in names
         ]
     if as_json:
         print_json({"environment": env, "models": rows})
@@ -49,16 +63,22 @@ def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
     _print(env, rows)
 
 
-def _row(run: RunContext, name: str, work: Work, claimed: IntervalSet) -> dict[str, Any]:
+def _row(
+    run: RunContext, name: str, work: Work, claimed: IntervalSet, late: LateWork
+) -> dict[str, Any]:
     model = run.graph.model(name)
     count = model.cadence.count
+    refresh = work.refresh | late.automatic.get(name, IntervalSet.empty())
+    waiting = late.waiting.get(name, IntervalSet.empty())
     return {
         "model": name,
         "required": count(work.required),
         "ready": count(work.ready),
         "missing": count(work.gaps),
         "stale": count(work.stale_cells),
-        "refresh": count(work.refresh),
+        "refresh": count(refresh),
+        "late": count(work.late_cells),
+        "late_needs_plan": count(work.late_cells & waiting),
         "running": count(claimed & work.todo),
         "required_ranges": ranges_text(model.cadence, work.required),
         "missing_ranges": ranges_text(model.cadence, work.gaps),
@@ -123,7 +143,13 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
             f"{up} changed in {cells}" for up, cells in row["stale_because"].items()
         )
         remedy = _remedy(row["stale"], row["refresh"])
-        remarks.append(f"stale    {name}: {row['stale_ranges']}; {because}; {remedy}")
+        word = "late " if row["late"] else "stale"
+        remarks.append(f"{word}    {name}: {row['stale_ranges']}; {because}; {remedy}")
+    if row["spared"]:
+        remarks.append(
+            f"spared   {name}: {counted(row['spared'], 'cell')} in {_LATELY.days} days; what they "
+            "read was built again and came out as it was"
+        )
     if row["changed"]:
         remarks.append(
             f"changed  {name}: the loaded logic is not what {env} runs, which goes on with its own "

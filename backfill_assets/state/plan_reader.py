@@ -10,7 +10,7 @@ from backfill_assets.state.opened import OpenedState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.publication import Intent, PointerMove
@@ -46,6 +46,10 @@ class PlanReader(OpenedState):
     def plan_events(self, plan_id: str) -> list[PlanEvent]:
         """Read what happened to a plan, from the first."""
         return self._database.read(lambda found: plans.plan_events(found, plan_id))
+
+    def spared(self, since: datetime) -> dict[str, int]:
+        """Count, by model, the planned cells that were not built, as what they read came out as it was."""
+        return self._database.read(lambda found: plans.spared(found, since))
 
     def history(self, model: str, cells: IntervalSet | None = None) -> list[HistoryEntry]:
         """Read every plan, batch and pointer move that touched a model, the newest last.

@@ -170,6 +170,19 @@ def plan_events(connection: sa.Connection, plan_id: str) -> list[PlanEvent]:
     return [PlanEvent(**{name: getattr(row, name) for name in names}) for row in rows]
 
 
+def spared(connection: sa.Connection, since: datetime) -> dict[str, int]:
+    """Count the cells that plans needed not build since an instant, by model."""
+    told = PLAN_EVENTS.c
+    wanted = sa.select(told.plan_id, told.detail).where(told.event == "built", told.at >= since)
+    rows = connection.execute(wanted.order_by(told.plan_id, told.number))
+    last = {row.plan_id: row.detail.get("spared", {}) for row in rows}
+    found: dict[str, int] = {}
+    for counts in last.values():
+        for model, count in counts.items():
+            found[model] = found.get(model, 0) + int(count)
+    return found
+
+
 def _latest() -> sa.Select[Any]:
     return sa.select(PLANS).order_by(PLANS.c.created_at.desc(), PLANS.c.plan_id)
 

@@ -49,7 +49,7 @@ def test_json_has_the_same_shape_when_there_is_nothing_to_do(shop: Prepared, bac
 
     done = backfill("run", "--select", "toy.sales", "--json").json
 
-    assert done.keys() == {"environment", "run_id", "missing", "models"}
+    assert done.keys() == {"environment", "run_id", "missing", "models", "late"}
 
 
 def test_a_range_is_clipped_to_the_life_of_each_model_with_a_note(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.status import _remedy
 
 if TYPE_CHECKING:
@@ -82,3 +83,15 @@ def test_what_the_next_run_refreshes_needs_no_plan():
         "the next run refreshes them",
         "the next run refreshes 2; else a plan",
     ]
+
+
+def test_cells_that_plans_needed_not_build_are_counted(shop: Prepared, backfill: Backfill):
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+    shop.serve("p1", "toy.sales", "2024-01-28", "2024-01-28", reason="restated")
+    with opened_run("prod") as run:
+        for _ in range(2):  # applied twice: the last count is the one
+            run.store.tell("p1", "built", who="ana", detail={"spared": {"toy.sales": 3}})
+
+    said = backfill("status", "--select", "toy.sales").out
+
+    assert "spared   toy.sales: 3 cells in 7 days; what they read was built again" in said
