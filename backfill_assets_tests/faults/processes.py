@@ -9,9 +9,11 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets_tests.faults.nursery import Forked, Nursery
 from backfill_assets_tests.faults.victim import children
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ class Victim:
         log: what it said.
     """
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Forked
     log: Path
 
     @property
@@ -59,8 +61,10 @@ class Victim:
 
     def is_asleep(self) -> bool:
         """Whether it was stopped by a signal."""
-        stat = Path(f"/proc/{self.process.pid}/stat")
-        return self.process.poll() is None and stat.read_text().rpartition(")")[2].split()[0] == "T"
+        with suppress(OSError):  # it may end at any time
+            stat = Path(f"/proc/{self.process.pid}/stat").read_text()
+            return stat.rpartition(")")[2].split()[0] == "T"
+        return False
 
     def falls_asleep(self, seconds: float = LONGEST) -> bool:
         """Wait until it sleeps; False when it ended before."""
@@ -90,13 +94,24 @@ class Victim:
         return bool(found)
 
 
+@cache
+def _nursery() -> Nursery:
+    return Nursery()
+
+
 def start(ledger: Ledger, words: tuple[str, ...], **variables: str) -> Victim:
-    """Start a command of a ledger."""
+    """Start a command of a ledger.
+
+    One that attaches to a warm JVM is forked by the nursery; any other one is started from nothing,
+    as a person would.
+    """
     log = ledger.folder / "said.log"
     given = {**os.environ, **ledger.variables, **variables}
     with log.open("ab") as out:
         out.write(f"\n$ backfill {' '.join(words)}\n".encode())
-        out.flush()
+    if "PYSPARK_GATEWAY_PORT" in variables:
+        return Victim(_nursery().fork(words, given, ledger.folder, log), log)
+    with log.open("ab") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "backfill_assets_tests.faults.victim", *words],
             cwd=ledger.folder,
