@@ -266,38 +266,22 @@ POINTER_MOVES = sa.Table(
 # Sources that were looked at: up to which delta_version every change is known. `table_id` is Delta's
 # own, which tells a table that was made anew; `declared` is what its cells are cut by.
 OBSERVED_SOURCES = sa.Table(
-    "observed_sources",
-    METADATA,
-    _text("source", key=True),
-    _text("path"),
-    _text("table_id"),
-    _text("declared"),
-    _number("head"),
-    _instant("observed_at"),
-)
+    "observed_sources", METADATA, _text("source", key=True), _text("path"), _text("table_id"),
+    _text("declared"), _number("head"), _instant("observed_at"),
+)  # fmt: skip
 
 # What each cell of a source held when it was looked at last; `changed_at` is 0 for what was there
 # at the first look. `content` tells the same rows from others where they were read, else NULL.
 SOURCE_CELLS = sa.Table(
-    "source_cells",
-    METADATA,
-    _text("source", key=True),
-    _number("starts", key=True),
-    _number("ends"),
-    _number("row_count"),
-    sa.Column("content", sa.Text),
-    _number("changed_at"),
-)
+    "source_cells", METADATA, _text("source", key=True), _number("starts", key=True),
+    _number("ends"), _number("row_count"), sa.Column("content", sa.Text), _number("changed_at"),
+)  # fmt: skip
 
 # How many batches may be in flight at once: `all`, `model:<name>` or `plan:<id>`.
 LIMITS = sa.Table(
-    "limits",
-    METADATA,
-    _text("scope", key=True),
-    _number("slots"),
-    _text("set_by"),
-    _instant("set_at"),
-)
+    "limits", METADATA,
+    _text("scope", key=True), _number("slots"), _text("set_by"), _instant("set_at"),
+)  # fmt: skip
 
 # Plans that are released to the run queue, and what a person said of their going on.
 QUEUED_PLANS = sa.Table(
