@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.models.spark_tuning import TUNABLE
 from backfill_assets.warehouse.session import (
     LOG_STORE_KEY,
     MissingJarsError,
@@ -11,6 +12,7 @@ from backfill_assets.warehouse.session import (
     UnsafeLogStoreError,
     batch_session,
     refuse_local_log_store,
+    session_beside,
     spark_config,
 )
 
@@ -42,6 +44,24 @@ def test_a_batch_has_views_and_settings_of_its_own(spark: SparkSession):
     assert other.conf.get("spark.databricks.delta.commitInfo.userMetadata", "none") == "none"
     assert other.conf.get("spark.sql.session.timeZone") == "UTC"
     assert other.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+@pytest.mark.spark
+def test_every_setting_that_a_batch_may_have_can_be_set_while_spark_runs(spark: SparkSession):
+    assert [key for key in TUNABLE if not spark.conf.isModifiable(key)] == []
+
+
+@pytest.mark.spark
+def test_a_batchs_own_settings_are_those_of_its_further_sessions_and_of_nobody_else(
+    spark: SparkSession,
+):
+    tuning = {"spark.sql.shuffle.partitions": "7", "spark.sql.adaptive.enabled": "false"}
+    batch = batch_session(spark, tuning)
+    further = session_beside(batch)
+    for key, value in tuning.items():
+        assert (batch.conf.get(key), further.conf.get(key)) == (value, value)
+        assert batch_session(spark).conf.get(key) != value
+        assert spark.conf.get(key) != value
 
 
 @pytest.mark.spark
