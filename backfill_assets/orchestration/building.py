@@ -36,7 +36,7 @@ def build_definitions(
     Args:
         models: every model.
         sources: every source that they read.
-        landings: per source name, what lands it; a source without one is an external asset.
+        landings: per source name, what lands it; a source without one can be looked at.
 
     Raises:
         BackfillAssetsError: a declaration is wrong; it says which and what to write instead.

@@ -14,6 +14,7 @@ import dagster as dg
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import partitions_of
@@ -97,7 +98,13 @@ def run_request(graph: Graph, release: Release) -> dg.RunRequest:
         tags={**tags, **_range_tags(graph, release)},
         job_name=RELEASE_JOB,
         asset_selection=[asset_key(release.model)],
+        asset_check_keys=own_checks(graph, release.model),
     )
+
+
+def own_checks(graph: Graph, model: str) -> list[dg.AssetCheckKey]:
+    """Name the checks of the step itself; those that read the whole table are for the audits' job."""
+    return [dg.AssetCheckKey(asset_key(model), one.name) for one in audits_of(graph.models[model])]
 
 
 _NAMING = (REASON_TAG, ENVIRONMENT_TAG, PLAN_TAG, MODEL_TAG, CELLS_TAG, ATTEMPT_TAG)

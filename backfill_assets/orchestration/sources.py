@@ -55,7 +55,12 @@ def _landed(source: Source, landing: Landing, shown: Mapping[str, Any]) -> dg.As
 def _observable(source: Source, shown: Mapping[str, Any]) -> Any:  # noqa: ANN401 - Dagster's own
     """Let people look at a source: which of its cells changed since somebody last looked."""
 
-    @dg.observable_source_asset(key=asset_key(source.name), **shown)
+    @dg.observable_source_asset(
+        key=asset_key(source.name),
+        tags={"dagster/kind/delta": ""},
+        metadata={"owner": source.owner} if source.owner else {},
+        **shown,
+    )
     def looked(
         context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
     ) -> dg.ObserveResult:

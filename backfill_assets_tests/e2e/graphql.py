@@ -11,7 +11,7 @@ from typing import Any
 
 from backfill_assets_tests.e2e.polling import until
 
-_LONGEST = 420
+_LONGEST = 900
 LOCATION = "toy"
 _VALUES = ("text", "mdStr", "intValue", "jsonString")
 _AS_BEFORE = ("skipped", "same_content")

@@ -11,6 +11,7 @@ import pytest
 
 from backfill_assets import build_definitions
 from backfill_assets.intervals import Daily, Whole
+from backfill_assets.models.audits_of import audits_of
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
@@ -69,7 +70,10 @@ class Ticking:
         """Create the run that a request asks for."""
         job = self.repository.get_job(one.job_name or "__ASSET_JOB")
         if one.asset_selection:
-            job = job.get_subset(asset_selection=frozenset(one.asset_selection))
+            job = job.get_subset(
+                asset_selection=frozenset(one.asset_selection),
+                asset_check_selection=frozenset(one.asset_check_keys or ()),
+            )
         tags = {**one.tags, "dagster/run_key": one.run_key or ""}
         self.instance.create_run_for_job(
             job,
@@ -128,6 +132,8 @@ def test_a_gap_is_asked_for_as_a_range_of_one_model_with_all_that_tells_why(
 
     daily = next(one for one in found.run_requests if one.tags["backfill/reason"] == "daily")
     assert daily.asset_selection == [dg.AssetKey(["web", "visits"])]
+    own = {audit.name for audit in audits_of(VISITS)}  # not those that read the whole table
+    assert {key.name for key in daily.asset_check_keys} == own
     assert daily.tags == {
         "backfill/reason": "daily",
         "backfill/environment": "prod",

@@ -58,7 +58,7 @@ from acme.catalog import defs
 dg.Definitions.validate_loadable(defs)
 graph = defs.resolve_asset_graph()
 keys = graph.get_all_asset_keys()
-json.dump({key.to_user_string(): graph.get(key).is_executable for key in keys}, sys.stdout)
+json.dump({key.to_user_string(): [graph.get(key).is_materializable, graph.get(key).is_observable] for key in keys}, sys.stdout)
 """
 
 
@@ -71,13 +71,16 @@ def package(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_it_loads_alone_and_a_source_that_nobody_lands_is_external(package: Path):
+def test_it_loads_alone_and_a_source_that_nobody_lands_can_be_looked_at(package: Path):
     done = subprocess.run(
         [sys.executable, "-c", LIST], cwd=package, capture_output=True, text=True, check=False
     )
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"acme/sales": True, "acme/raw_sales": False}
+    assert json.loads(done.stdout) == {
+        "acme/sales": [True, False],
+        "acme/raw_sales": [False, True],
+    }
 
 
 @pytest.mark.spark

@@ -1,0 +1,165 @@
+"""Runs that serve a plan, in this process: what they build, and what Dagster is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+import pytest
+
+from backfill_assets import build_definitions
+from backfill_assets.execution.operation import Operation
+from backfill_assets.execution.plan_state import make_plan
+from backfill_assets.execution.queueing import queue_plan
+from backfill_assets.models.graph import build_graph
+from backfill_assets.orchestration.released_runs import op_name
+from backfill_assets.orchestration.resources import StateResource, now
+from backfill_assets.planning.request import PlanRequest, Restatement
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.orchestration.shop import Shop, checks, failure, keys, observed, told
+from backfill_assets_tests.toy import DAYS, MODELS, SOURCES, returns
+
+if TYPE_CHECKING:
+    from backfill_assets.planning.plan import Plan
+
+pytestmark = pytest.mark.spark
+
+ALL = f"{DAYS[0]}...{DAYS[-1]}"
+
+
+def queued(shop: Shop, model: str, day: str) -> Plan:
+    """Plan to build a day again, and queue it."""
+    state = StateResource()
+    graph = build_graph(MODELS, SOURCES)
+    request = PlanRequest(
+        environment=PROD, asked_by="ann", reason="late", restate=(Restatement(model, day, day),)
+    )
+    plan = make_plan(state.store, graph, request, clock=now, data_root=state.data_root)
+    op = Operation(
+        store=state.store,
+        loaded=graph,
+        plan=plan,
+        spark=lambda: shop.spark,
+        data_root=state.data_root,
+        clock=now,
+        run_id="operator",
+        who="ann",
+    )
+    queue_plan(op)
+    state.store.close()
+    return plan
+
+
+def status(plan: Plan) -> PlanStatus:
+    state = StateResource()
+    found = state.store.plan(plan.plan_id).status
+    state.store.close()
+    return found
+
+
+def serve(shop: Shop, plan: Plan, model: str, day: str) -> dg.ExecuteInProcessResult:
+    """The run that the sensor asks for."""
+    tags = {
+        "backfill/plan": plan.plan_id,
+        "backfill/model": model,
+        "backfill/reason": "plan",
+        "backfill/cells": day,
+    }
+    return shop.fill(model, cells=f"{day}...{day}", **tags)
+
+
+def finish(shop: Shop, plan: Plan, job: str = "finish") -> dg.ExecuteInProcessResult:
+    defs = build_definitions(models=MODELS, sources=SOURCES)
+    return defs.resolve_job_def(job).execute_in_process(
+        run_config={"ops": {op_name(job): {"config": {"plan": plan.plan_id}}}},
+        resources=shop.resources(),
+        instance=shop.instance,
+        raise_on_error=False,
+    )
+
+
+def test_a_plan_is_built_by_runs_told_as_observations_and_materialized_when_it_is_promoted(
+    shop: Shop,
+):
+    shop.fill("toy.returns", "toy.returns_daily", cells=ALL)
+    plan = queued(shop, "toy.returns", DAYS[1])
+    shop.spark.sql(
+        f"UPDATE delta.`{shop.root}/sources/raw_returns` SET amount = 500"  # noqa: S608
+        f" WHERE ds = DATE'{DAYS[1]}'"
+    )
+
+    first = serve(shop, plan, "toy.returns", DAYS[1])
+
+    assert first.success, failure(first)
+    assert keys(first, "toy.returns") == []
+    [(cell, said)] = observed(first, "toy.returns")
+    assert (cell, said["plan"]) == (DAYS[1], plan.plan_id)
+    assert all(one.passed for one in checks(first, "toy.returns").values())
+    assert figures(first)["cells_same_content"] == 0
+    second = serve(shop, plan, "toy.returns_daily", DAYS[1])
+    assert second.success, failure(second)
+    assert keys(second, "toy.returns_daily") == []
+
+    done = finish(shop, plan)
+
+    assert done.success, failure(done)
+    assert status(plan) is PlanStatus.BUILT
+    assert not told(done, "toy.returns")
+    promoted = finish(shop, plan, "promote")
+    assert promoted.success, failure(promoted)
+    assert status(plan) is PlanStatus.PROMOTED
+    newest = shop.instance.get_latest_materialization_event(dg.AssetKey(["toy", "returns_daily"]))
+    assert newest is not None
+    assert newest.asset_materialization is not None
+    assert newest.asset_materialization.partition == DAYS[1]
+
+
+def test_what_comes_out_the_same_is_counted_on_the_page_of_the_run(shop: Shop):
+    shop.fill("toy.returns", cells=ALL)
+    plan = queued(shop, "toy.returns", DAYS[1])
+
+    result = serve(shop, plan, "toy.returns", DAYS[1])
+
+    assert figures(result) == {"plan": plan.plan_id, "cells_built": 1, "cells_same_content": 1}
+
+
+def test_a_run_whose_models_were_edited_fails_with_the_difference(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+):
+    shop.fill("toy.returns", cells=ALL)
+    plan = queued(shop, "toy.returns", DAYS[1])
+    edited = replace(returns, description="in other words")
+    models = [edited if one is returns else one for one in MODELS]
+    changed = build_definitions(models=models, sources=SOURCES)
+    monkeypatch.setattr("backfill_assets_tests.orchestration.shop.defs", changed)
+
+    result = serve(shop, plan, "toy.returns", DAYS[1])
+
+    assert not result.success
+    assert "the code has changed" in failure(result)
+    assert "'toy.returns' was" in failure(result)
+
+
+def test_a_run_of_a_plan_that_is_over_does_nothing_and_says_so(shop: Shop):
+    shop.fill("toy.returns", cells=ALL)
+    plan = queued(shop, "toy.returns", DAYS[1])
+    assert finish(shop, plan, "abandon").success
+
+    result = serve(shop, plan, "toy.returns", DAYS[1])
+
+    assert not result.success
+    assert "is abandoned already" in failure(result)
+
+
+def figures(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
+    """What the step's output says, but for Dagster's own mark."""
+    for event in result.all_events:
+        if (
+            event.event_type_value == "STEP_OUTPUT"
+            and event.step_output_data.output_name == "result"
+        ):
+            found = event.step_output_data.metadata.items()
+            return {key: one.value for key, one in found if not key.startswith("__")}
+    return {}
