@@ -6,7 +6,7 @@ WRITE_PATH := backfill_assets_tests/execution backfill_assets_tests/warehouse ba
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock clean
+.PHONY: faults faults-long help env demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,14 @@ test-connect: env ## Run every test of the write path on a Spark Connect server
 
 test-all: env ## Run every test
 	@$(BIN)/pytest -m ""
+
+faults: env ## Kill, fill the disk, lock the state: some minutes; prints kills and violations
+	@$(BIN)/python -m backfill_assets_tests.faults
+
+KILLS ?= 200
+FAULTS ?= /tmp/backfill-faults
+faults-long: env ## The same until KILLS=200 processes were killed: hours; goes on where it stopped
+	@$(BIN)/python -m backfill_assets_tests.faults --kills $(KILLS) --results $(FAULTS)
 
 check: env ## Lint, format, types, import contracts, spelling
 	@$(BIN)/ruff check

@@ -144,7 +144,7 @@ def _hit(campaign: Campaign, work: Work, chance: random.Random) -> Hit:
             AtInstant(how, chance.uniform(5, 30)),
             JvmAtStep(_JVM_DIES[work.name]),
         ),
-        weights=(5, 4, 2, 1, 1, 1),
+        weights=(16, 10, 5, 1, 1, 1),
     )
     return drawn
 
