@@ -127,6 +127,7 @@ def _prod(looker: Looker, plans: Sequence[StoredPlan]) -> Scene:
         if name in looker.loaded.graph.models
         and name in there
         and looker.loaded.graph.models[name].automated is not Automation.OFF
+        and run.graph.models[name].cadence.grid == looker.loaded.graph.models[name].cadence.grid
     ]
     others: dict[str, IntervalSet] = {}
     for plan in plans:
@@ -226,12 +227,13 @@ class _Look:
         asked = _in_turn(scene, todo, start, self.looker.most)
         self.asked += len(asked)
         for one in scene.looks(asked) if asked else ():
+            name = one.model.name
             self._found(scene, one)
-            if one.stale:
-                self.stale[_name(scene, one.model.name)] = hashed([*one.stale.boundaries])
+            stale = IntervalSet.empty() if self._only_reported(name) else one.stale
+            if stale:
+                self.stale[_name(scene, name)] = hashed([*stale.boundaries])
             if one.settled:
-                name = one.model.name
-                self.keys[_name(scene, name)] = marked(now[name], left=one.left, stale=one.stale)
+                self.keys[_name(scene, name)] = marked(now[name], left=one.left, stale=stale)
         if len(asked) < len(todo):
             self.next[scene.title] = scene.names.index(asked[-1]) + 1
 
@@ -239,10 +241,7 @@ class _Look:
         name = one.model.name
         if not one.offers:
             return
-        if (
-            scene.plan_id is None
-            and self.looker.loaded.graph.models[name].automated is Automation.REPORT
-        ):
+        if scene.plan_id is None and self._only_reported(name):
             self.reported[name] = IntervalSet.union_all(offer.cells for offer in one.offers)
             return
         owner = scene.run.store.owner(scene.pointers[name].version)
@@ -250,6 +249,9 @@ class _Look:
             self.offers += one.offers
         else:
             self.notes.append(f"{name}: its table is filled by {owner}, which alone writes it")
+
+    def _only_reported(self, name: str) -> bool:
+        return self.looker.loaded.graph.models[name].automated is Automation.REPORT
 
     def _is_done(self, scene: Scene) -> bool:
         known = Settled(self.keys)

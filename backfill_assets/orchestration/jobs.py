@@ -232,7 +232,7 @@ def _ended(work: PlanWork, plan: Plan, done: Applied) -> None:
         name: ranges_text(work.graph.models[name].cadence, cells)
         for name, cells in done.left.items()
     }
-    work.show(plan, left=left)
+    work.show(plan, left=left, cells_spared=dict(done.spared))
     if left:
         listed = "; ".join(f"{name}: {cells}" for name, cells in left.items())
         raise dg.Failure(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.execution.requests import REFRESH, batch_request
+from backfill_assets.intervals import Daily
 from backfill_assets.planning.releasing import ReleaseKind
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
@@ -256,3 +257,10 @@ def test_what_is_stale_is_offered_once_as_late_work_and_again_when_more_is(world
 
     assert first.kind is same.kind is more.kind is ReleaseKind.LATE
     assert first.mark == same.mark != more.mark
+
+
+def test_a_model_whose_cells_prod_still_cuts_otherwise_waits_for_its_plan(world: QueueWorld):
+    world.fill("web.visits", day(1, 9))
+    world.graph = a_graph(replace(VISITS, cadence=Daily(start="2024-01-01", tz="Europe/Berlin")))
+
+    assert world.offered() == {}
