@@ -7,12 +7,20 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from backfill_assets_tests.faults.bases import Bases
 from backfill_assets_tests.faults.campaign import Campaign, live
 from backfill_assets_tests.faults.cases import long_cases, short_life, storm_case
 from backfill_assets_tests.faults.engine import start_engine
+from backfill_assets_tests.faults.queue_life import queue_life
+from backfill_assets_tests.faults.servers import on_connect, on_postgres
 from backfill_assets_tests.faults.trials import Bench
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backfill_assets_tests.faults.trials import Outcome
 
 
 def main() -> int:
@@ -25,7 +33,7 @@ def main() -> int:
     bench = Bench(Bases(scratch / "bases", engine), spark, scratch / "trials")
     if asked.kills:
         live(bench, campaign, kills=asked.kills, seed=asked.seed)
-        for name, made in long_cases(bench).items():
+        for name, made in {**long_cases(bench), **long_lives(bench)}.items():
             campaign.once(name, made)
     else:
         campaign.once("life short", lambda: short_life(bench))
@@ -35,6 +43,15 @@ def main() -> int:
     if not asked.results and code == 0:
         shutil.rmtree(scratch)
     return code
+
+
+def long_lives(bench: Bench) -> dict[str, Callable[[], Outcome]]:
+    """Give the lives that need more than a command: servers, and Dagster's services."""
+    return {
+        "life PostgreSQL 1": lambda: on_postgres(bench, "1"),
+        "life Connect 1": lambda: on_connect(bench, "1"),
+        "queue 1": lambda: queue_life(bench, "1", kills=10),
+    }
 
 
 def _arguments() -> argparse.ArgumentParser:

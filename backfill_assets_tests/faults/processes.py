@@ -102,14 +102,14 @@ def _nursery() -> Nursery:
 def start(ledger: Ledger, words: tuple[str, ...], **variables: str) -> Victim:
     """Start a command of a ledger.
 
-    One that attaches to a warm JVM is forked by the nursery; any other one is started from nothing,
-    as a person would.
+    One whose Spark is elsewhere is forked by the nursery; any other one is started from nothing, as a
+    person would.
     """
     log = ledger.folder / "said.log"
     given = {**os.environ, **ledger.variables, **variables}
     with log.open("ab") as out:
         out.write(f"\n$ backfill {' '.join(words)}\n".encode())
-    if "PYSPARK_GATEWAY_PORT" in variables:
+    if {"PYSPARK_GATEWAY_PORT", "BACKFILL_SPARK_REMOTE"} & set(variables):
         return Victim(_nursery().fork(words, given, ledger.folder, log), log)
     with log.open("ab") as out:
         process = subprocess.Popen(

@@ -68,8 +68,9 @@ class Reader:
         try:
             self._looked()
         except Exception as error:  # noqa: BLE001 - a reader must never see one
-            if isinstance(error, StateUnavailableError) and is_own_disk(self.ledger.data):
-                return  # no database can be opened where not a byte may be written
+            mortal = self.ledger.state_url or is_own_disk(self.ledger.data)
+            if isinstance(error, StateUnavailableError) and mortal:
+                return  # the server is away, or not a byte may be written: no database can be opened
             self.found.append(f"a reader got {type(error).__name__}: {error}"[:500])
 
     def _looked(self) -> None:

@@ -135,7 +135,12 @@ class Bench:
         return closed(outcome, base.ledger, began)
 
     def life(
-        self, hits: Iterator[Sequence[Hit]], name: str, *, around: Around = nullcontext
+        self,
+        hits: Iterator[Sequence[Hit]],
+        name: str,
+        *,
+        around: Around = nullcontext,
+        state_url: str = "",
     ) -> Outcome:
         """Let one ledger live through everything: filled, restated, promoted, taken back, collected.
 
@@ -143,9 +148,10 @@ class Bench:
             hits: for each of the five commands in turn.
             name: of the life.
             around: what the ledger lives in.
+            state_url: of its state; empty means an SQLite file in its folder.
         """
         began, outcome = time.monotonic(), Outcome(f"life {name}")
-        ledger = new_ledger(self.folder_of(outcome))
+        ledger = new_ledger(self.folder_of(outcome), state_url=state_url)
         ledger.land(first_moves())
         with around(ledger):
             self._lived(ledger, hits, outcome)
