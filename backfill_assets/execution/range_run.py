@@ -17,7 +17,8 @@ from backfill_assets.execution.failures import kind_of
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.requests import REFRESH, RERUN
-from backfill_assets.execution.sources import cells_held
+from backfill_assets.execution.retrying import patiently
+from backfill_assets.execution.sources import Held, cells_held
 from backfill_assets.execution.watching import giving_up, watching
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -25,6 +26,7 @@ from backfill_assets.planning.batching import batches
 from backfill_assets.planning.needs_work import Work, needs_work
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.snapshots.slots import ALL, model_scope
+from backfill_assets.warehouse.spark_errors import explained
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -80,7 +82,7 @@ def _filled(run: RunContext, model: Model, target: IntervalSet) -> Generator[Eve
         yield from _followed(run, model, target, "a plan")
         return
     try:
-        settle(run, model)
+        patiently(run, lambda: settle(run, model))
     except BackfillAssetsError as error:
         kind = kind_of(error)
         yield from (Failed(model.name, "", one, str(error), kind=kind) for one in target)
@@ -132,8 +134,7 @@ def _held_up(
 ) -> Iterator[tuple[Event, IntervalSet]]:
     """Tell which cells can't be filled now, and why: a source's, or those behind such a gap."""
     published = _published(run, model)
-    # Cells that are recorded as empty need no rows of any source.
-    for held in cells_held(run, model, todo if run.fills != EMPTY else work.refresh & todo):
+    for held in _held(run, model, work, todo):
         if held.error is None:
             # What is published and has no rows any more becomes empty when it is built again.
             if waiting := (held.cells & todo) - published:
@@ -146,6 +147,18 @@ def _held_up(
             yield Failed(model.name, "", interval, str(held.error), kind=kind), held.cells
     if model.in_order and (behind := _behind_a_gap(work, todo)):
         yield Waiting(model.name, behind, model.name), behind
+
+
+def _held(run: RunContext, model: Model, work: Work, todo: IntervalSet) -> tuple[Held, ...]:
+    """Look at the sources, for cells that are not recorded as empty: those need no rows of any."""
+    wanted = todo if run.fills != EMPTY else work.refresh & todo
+    try:
+        return patiently(run, lambda: tuple(cells_held(run, model, wanted)))
+    except Exception as error:
+        found = explained(error)
+        if not isinstance(found, BackfillAssetsError):
+            raise
+        return (Held("its sources", wanted, found),)
 
 
 def _published(run: RunContext, model: Model) -> IntervalSet:

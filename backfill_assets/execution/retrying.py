@@ -6,10 +6,11 @@ input failed is never tried again: the same rows would fail again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tenacity import (
     Retrying,
+    retry_if_exception,
     retry_if_result,
     sleep_using_event,
     stop_after_attempt,
@@ -19,7 +20,9 @@ from tenacity import (
 )
 
 from backfill_assets.execution.events import Failed, TryingAgain
+from backfill_assets.execution.failures import kind_of
 from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.warehouse.spark_errors import explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from backfill_assets.execution.events import Event
     from backfill_assets.execution.patience import Patience
     from backfill_assets.execution.run_context import RunContext
+
+T = TypeVar("T")
 
 
 def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event], None]) -> Event:
@@ -72,10 +77,26 @@ def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event],
     return patience(attempt)
 
 
+def patiently(run: RunContext, work: Callable[[], T]) -> T:
+    """Do what may be done twice, and again where what failed it may pass by itself."""
+    patience = Retrying(
+        retry=retry_if_exception(_passes),
+        wait=pauses(run.patience),
+        stop=stop_after_attempt(run.patience.attempts) | stop_when_event_set(run.interrupted),
+        sleep=sleep_using_event(run.interrupted),
+        reraise=True,
+    )
+    return patience(work)
+
+
 def pauses(patience: Patience) -> wait_base:
     """Give the seconds before each further attempt: they double, with some chance in them."""
     first = patience.pause
     return wait_exponential(multiplier=first, max=patience.longest) + wait_random(0, first)
+
+
+def _passes(error: BaseException) -> bool:
+    return isinstance(error, Exception) and kind_of(explained(error)) is FailureKind.TRANSIENT
 
 
 def _may_pass(ending: Event) -> bool:

@@ -12,6 +12,7 @@ from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.warehouse.source_rows import cells_with_rows
+from backfill_assets.warehouse.spark_errors import SparkLostError
 from backfill_assets.warehouse.tables import MissingTableError, head
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def cells_held(run: RunContext, model: Model, cells: IntervalSet) -> Iterator[He
             continue
         try:
             yield from _held(run, model, upstream, source, cells)
+        except SparkLostError:
+            raise  # it says nothing of the source
         except BackfillAssetsError as error:  # no table, one that drifted, or a damaged one
             yield Held(source.name, cells, error)
 

@@ -137,7 +137,7 @@ class JobsCancelledError(BackfillAssetsError):
         )
 
 
-def explained(error: Exception, path: str) -> Exception:
+def explained(error: Exception, path: str = "a table") -> Exception:
     """Give the error of ours that an engine's error means for a table, or the error itself."""
     if isinstance(error, BackfillAssetsError):
         return error
