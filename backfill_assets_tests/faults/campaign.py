@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
@@ -69,6 +70,16 @@ class Campaign:
     def violations(self) -> list[str]:
         return [f"{one.name}: {text}" for one in self.outcomes for text in one.violations]
 
+    @property
+    def met(self) -> set[str]:
+        """Which moments of which commands there were."""
+        return {step for one in self.outcomes for step in one.met}
+
+    @property
+    def hit(self) -> set[str]:
+        """At which of them something was hit."""
+        return {step for one in self.outcomes for step in map(_step_of, one.hits) if step}
+
     def add(self, outcome: Outcome) -> None:
         """Keep an outcome, and say how it went."""
         self.outcomes.append(outcome)
@@ -90,11 +101,9 @@ class Campaign:
 
     def close(self) -> int:
         """Say what came of it all, and give the exit code."""
-        met = {step for one in self.outcomes for step in one.met}
-        hit = {step for one in self.outcomes for step in map(_step_of, one.hits) if step}
         for text in self.violations:
             self.say(f"violation: {text}")
-        self.say(f"moments of effects: {len(met)} met, {len(met & hit)} of them hit")
+        self.say(f"moments of effects: {len(self.met)} met, {len(self.met & self.hit)} of them hit")
         slept = sum(hit.startswith("sleep") for one in self.outcomes for hit in one.hits)
         self.say(f"woken after a takeover: {slept}")
         self.say(f"kills: {self.kills}, violations: {len(self.violations)}")
@@ -102,9 +111,8 @@ class Campaign:
 
     def uncovered(self, work: Work) -> list[str]:
         """Give the moments of a command that were met, but never hit."""
-        met = {step for one in self.outcomes for step in one.met}
-        hit = {step for one in self.outcomes for step in map(_step_of, one.hits) if step}
-        mine = sorted(step for step in met - hit if step.startswith(f"{work.name}|"))
+        open_ = self.met - self.hit
+        mine = sorted(step for step in open_ if step.startswith(f"{work.name}|"))
         return [step.partition("|")[2] for step in mine]
 
     @staticmethod
@@ -149,10 +157,10 @@ def _hit(campaign: Campaign, work: Work, chance: random.Random) -> Hit:
     return drawn
 
 
+_AN_EFFECT = re.compile(r" at (?P<name>\w+):\d+:(?P<when>\w+) of (?P<work>.+)$")
+
+
 def _step_of(hit: str) -> str | None:
     """Give `work|name:when` of a hit at an effect."""
-    found, _, work = hit.partition(" of ") if " of the " not in hit else hit.rpartition(" of ")
-    if ":" not in found or " at " not in found:
-        return None
-    name, _, when = found.rpartition(" at ")[2].split(":")
-    return f"{work}|{name}:{when}"
+    found = _AN_EFFECT.search(hit)
+    return found and "{work}|{name}:{when}".format(**found.groupdict())

@@ -1,0 +1,73 @@
+"""Of the harness itself: what it would call a violation, and that its oracle adds up."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets_tests.faults.bases import worlds
+from backfill_assets_tests.faults.campaign import Campaign
+from backfill_assets_tests.faults.oracle import DAILY, ENTRIES, MODELS, MONTHLY
+from backfill_assets_tests.faults.readers import growing_to, one_of
+from backfill_assets_tests.faults.trials import Outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY = date(2024, 1, 30)
+
+
+def test_whole_worlds_are_right_and_any_mix_of_two_is_wrong():
+    known = worlds()
+    judge = one_of(known["first"], known["later"])
+    assert judge({}, known["first"]) is None
+    assert judge({}, known["later"]) is None
+    for model in MODELS:
+        mixed = known["first"] | {model: known["later"][model]}
+        assert judge(known["first"], mixed) is not None, model
+
+
+def test_cells_may_come_but_neither_go_nor_change_nor_lack_a_row():
+    whole = worlds()["first"]
+    judge = growing_to(whole)
+    lacking = deepcopy(whole)
+    del lacking[ENTRIES][DAY]
+    assert judge(lacking, whole) is None
+    assert "was there" in (judge(whole, lacking) or "")
+    short = deepcopy(whole)
+    short[ENTRIES][DAY].pop()
+    assert "not its own" in (judge({}, short) or "")
+
+
+def test_the_oracle_adds_up():
+    whole = worlds()["later"]
+    days = [row for rows in whole[DAILY].values() for row in rows]
+    months = [row for rows in whole[MONTHLY].values() for row in rows]
+    entries = [row for rows in whole[ENTRIES].values() for row in rows]
+    assert sum(row[2] for row in days) == sum(row[1] for row in months)
+    assert sum(row[2] for row in days) == sum(row[3] for row in entries)
+    assert sum(row[3] for row in days) == len(entries)
+
+
+@pytest.mark.parametrize(
+    ("hit", "step"),
+    [
+        ("kill at record:2:before of fill", "fill|record:before"),
+        (
+            "kill of the JVM at copy_cells:2:before of promote in place",
+            "promote in place|copy_cells:before",
+        ),
+        ("kill of the client after 3.0 s of fill", None),
+        ("sleep of Python and JVM while writing files of fill", None),
+    ],
+)
+def test_a_hit_tells_at_which_effect_it_was(tmp_path: Path, hit: str, step: str | None):
+    campaign = Campaign(tmp_path / "results.jsonl")
+    campaign.add(Outcome("a life", hits=[hit], violations=["rows are lost"]))
+    assert campaign.hit == ({step} if step else set())
+    again = Campaign(tmp_path / "results.jsonl")
+    assert (again.kills, again.violations) == (hit.startswith("kill"), ["a life: rows are lost"])
+    assert again.close() == 1
