@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from backfill_assets_tests.faults.trials import Bench, Work
 
-_DEEP = 30
+_DEEP, _HITS = 30, 14
 _OPEN_SHARE = 0.5
 _SLEEPS = {
     "fill": ("merge_cells:1:before", "commit_cells:2:before", "record:2:before", "record:1:after"),
@@ -133,7 +133,7 @@ def live(bench: Bench, campaign: Campaign, *, kills: int, seed: int) -> None:
 
 def _hits(campaign: Campaign, chance: random.Random) -> Iterator[Sequence[Hit]]:
     for work in LIFE:
-        yield [_hit(campaign, work, chance) for _ in range(8)]
+        yield [_hit(campaign, work, chance) for _ in range(_HITS)]
 
 
 def _hit(campaign: Campaign, work: Work, chance: random.Random) -> Hit:
