@@ -90,6 +90,14 @@ class Settings(BaseSettings):
     price_per_gb: float | None = Field(default=None, ge=0)
     currency: str = "EUR"
 
+    @field_validator("data_dir")
+    @classmethod
+    def _folder(cls, found: str) -> str:
+        # Delta's libraries disagree about these: one takes %41 for A, and \\ for /.
+        if {"\\", "%"} & {*found} or not found.isprintable():
+            raise ValueError("expected a folder without \\, % and control characters")
+        return found
+
     @field_validator("operators", mode="before")
     @classmethod
     def _names(cls, found: object) -> object:

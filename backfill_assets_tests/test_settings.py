@@ -28,3 +28,33 @@ def test_a_setting_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name
 
     with pytest.raises(InvalidSettingError, match=f"BACKFILL_{name} is '{value}'"):
         read_settings()
+
+
+@pytest.mark.parametrize("folder", ["C:\\data", "a%41", "a\nb", "a\x00b"])
+def test_a_data_folder_that_no_table_format_can_name_is_refused(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+):
+    if "\x00" in folder:
+        with pytest.raises(ValueError, match="control characters"):
+            Settings(data_dir=folder)
+        return
+    monkeypatch.setenv("BACKFILL_DATA_DIR", folder)
+    with pytest.raises(InvalidSettingError, match="BACKFILL_DATA_DIR"):
+        read_settings()
+
+
+def test_sparks_own_variables_count_where_ours_are_not_set(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SPARK_REMOTE", "sc://localhost:15002")
+    monkeypatch.setenv("SPARK_MASTER", "spark://master:7077")
+    assert read_settings().spark_remote == "sc://localhost:15002"
+    assert read_settings().spark_master == "spark://master:7077"
+    monkeypatch.setenv("BACKFILL_SPARK_MASTER", "local[3]")
+    monkeypatch.setenv("BACKFILL_SPARK_REMOTE", "")
+    assert read_settings().spark_remote == ""
+    assert read_settings().spark_master == "local[3]"
+
+
+def test_a_connect_server_that_is_no_url_of_one_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SPARK_REMOTE", "localhost:15002")
+    with pytest.raises(InvalidSettingError, match="SPARK_REMOTE"):
+        read_settings()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,12 +107,15 @@ def _text(path: str) -> str:
 
 
 def write_plan(plan: Plan, path: str) -> None:
-    """Write a plan as a file that `backfill apply` takes.
+    """Write a plan as a file that `backfill apply` takes, for its owner alone.
 
     Raises:
         PlanFileError: it can't be written.
     """
     try:
-        Path(path).write_text(plan_json(plan) + "\n", encoding="utf-8")
+        with open(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+        ) as file:  # noqa: PTH123
+            file.write(plan_json(plan) + "\n")
     except OSError as error:
         raise PlanFileError(path, error.strerror or str(error)) from error

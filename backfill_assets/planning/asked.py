@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.instants import start_at
 from backfill_assets.planning.request import Category
@@ -32,9 +36,25 @@ def check_request(request: PlanRequest, now: datetime) -> None:
     """
     for found, expected in _impossible(request):
         raise RequestError(found, expected)
+    if request.where is not None and not is_condition(request.where):
+        found = f"--where {request.where!r} is not one SQL condition"
+        raise RequestError(found, "write one, such as \"country = 'DE'\", without comments")
     for what, when in (("cutoff", request.cutoff), ("effective date", request.effective_from)):
         if when is not None and start_at(when, "UTC") > now:
             raise FutureDateError(what, when, now)
+
+
+def is_condition(text: str) -> bool:
+    """Say whether a text is one condition, so that it stays inside the brackets it is put into."""
+    try:
+        (found,) = sqlglot.parse(text, read="spark")
+        return (
+            isinstance(found, exp.Condition)
+            and not any(one.comments for one in found.walk())
+            and not found.find(exp.Query, exp.Placeholder)
+        )
+    except (SqlglotError, ValueError):
+        return False
 
 
 def _impossible(request: PlanRequest) -> list[tuple[str, str]]:

@@ -121,6 +121,8 @@ def session_config(shuffle_partitions: int) -> dict[str, str]:
     return {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        # A query is run as it is written: no ${env:NAME} in it becomes what a process knows.
+        "spark.sql.variable.substitute": "false",
         # The log of one table is small: one partition costs a third of the default fifty.
         "spark.databricks.delta.snapshotPartitions": "1",
         # An ordinary checkpoint must not delete commits that pins and rebuilds still need.
