@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
+from backfill_assets.evidence.audit_words import audit_lines, blocks
 from backfill_assets.execution.apply import Applied, applied
 from backfill_assets.execution.going_back import abandon_plan, rollback_plan
 from backfill_assets.execution.late_plan import refresh_late
@@ -232,13 +233,22 @@ def _ended(work: PlanWork, plan: Plan, done: Applied) -> None:
         name: ranges_text(work.graph.models[name].cadence, cells)
         for name, cells in done.left.items()
     }
-    work.show(plan, left=left, cells_spared=dict(done.spared))
+    audits = "; ".join(audit_lines(done.audited))
+    work.show(plan, left=left, cells_spared=_spared(work, plan), audits=audits or "none changed")
     if left:
         listed = "; ".join(f"{name}: {cells}" for name, cells in left.items())
         raise dg.Failure(
             description=f"plan {plan.plan_id} is not built to the end; left are {listed}",
             allow_retries=False,
         )
+    if blocks(done.audited):
+        raise dg.Failure(description=audits, allow_retries=False)
+
+
+def _spared(work: PlanWork, plan: Plan) -> dict[str, int]:
+    """Read how many cells need not be built, since what they read came out as it was."""
+    told = [one.detail.get("spared") for one in work.store.plan_events(plan.plan_id)]
+    return next((found for found in reversed(told) if found), {})
 
 
 def _promote(work: PlanWork, asked: OfPlan) -> None:
