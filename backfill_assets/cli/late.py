@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.cli.output import counted
+from backfill_assets.cli.output import counted, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.late_plan import Refreshed, refresh_late
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.settings import read_settings
 
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.execution.run_context import RunContext
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
 
 
@@ -36,6 +38,31 @@ def healed(run: RunContext) -> Refreshed:
             listener=listener,
             batches_at_once=read_settings().max_batches,
         )
+
+
+def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
+    """Bring in what came meanwhile; what has failed is left for the next run."""
+    work = late_work_of(run)
+    if before.failed or not (work.automatic or work.in_place):
+        return replace(before, waiting=work.waiting, because=work.because)
+    after = healed(run)
+    return replace(
+        after,
+        plan_id=after.plan_id or before.plan_id,
+        cells=_joined(before.cells, after.cells),
+        promoted=before.promoted and after.promoted,
+        spared=dict(Counter(before.spared) + Counter(after.spared)),
+        notes=(*before.notes, *after.notes),
+    )
+
+
+def _joined(
+    one: Mapping[str, IntervalSet], other: Mapping[str, IntervalSet]
+) -> dict[str, IntervalSet]:
+    return {
+        name: one.get(name, IntervalSet.empty()) | other.get(name, IntervalSet.empty())
+        for name in {**one, **other}
+    }
 
 
 def late_lines(graph: Graph, done: Refreshed) -> list[str]:
@@ -67,9 +94,15 @@ def waiting_lines(
     ]
 
 
-def late_json(graph: Graph, done: Refreshed) -> dict[str, Any]:
-    """Give it as JSON has it."""
-    return {
+def say_late(graph: Graph, done: Refreshed | None) -> None:
+    """Tell what became of late data."""
+    for line in late_lines(graph, done) if done else ():
+        say(line, indent=2)
+
+
+def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
+    """Give it as JSON has it; None where nobody brought it in."""
+    return done and {
         "plan_id": done.plan_id,
         "promoted": done.promoted,
         "built": _ranges(graph, done.cells),

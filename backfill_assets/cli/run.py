@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backfill_assets.cli.late import healed, late_json, late_lines
+from backfill_assets.cli.late import healed, healed_again, late_json, say_late
 from backfill_assets.cli.looking import say_looked
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.execution.events import Event
-    from backfill_assets.execution.late_plan import Refreshed
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval import Interval
@@ -49,8 +48,8 @@ def run(
 
     Ready cells are left alone, so the same command resumes a run that was stopped. Dates are local
     to each model; a range is rounded outward to whole cells and clipped to the model's life.
-    At last, late rows of the sources are brought in: cells inside of late windows are built again and
-    published, in all models at once. A run of some models, or of a range, leaves them alone.
+    Late rows of the sources are brought in: cells inside of late windows are built again and published,
+    in all models at once. A run of some models, or of a range, leaves them alone.
 
     Exit code: 0 when every cell asked for is ready, 1 when a batch failed or cells still lack.
 
@@ -59,11 +58,12 @@ def run(
     Example: backfill run --select web.events --start 2025-05-01 --end 2025-05-07
     """
     run_id = f"cli-{uuid.uuid4().hex[:12]}"
-    late: Refreshed | None = None
     with opened_run(env, run_id=run_id) as opened:
         names = selected(opened.graph, select)
         targets = _targets(opened, names, start, end)
         say_looked(observe(opened, names))
+        everything = not select and start is None and end is None
+        late = healed(opened) if everything else None  # first: gaps read it
         todo = _missing(opened, targets)
         told: dict[str, tuple[Event, ...]] = {}
         if any(todo.values()):
@@ -71,19 +71,15 @@ def run(
             at_once = read_settings().max_batches
             with shown(opened.graph, todo) as listener:
                 told = run_graph(opened, targets, listener, batches_at_once=at_once)
-        if not select and start is None and end is None:
-            late = healed(opened)
-        lacking = _missing(opened, targets)
-        late_said = late_lines(opened.graph, late) if late else []
-        late_plain = late_json(opened.graph, late) if late else None
+        late = healed_again(opened, late) if late else None
+        lacking, graph = _missing(opened, targets), opened.graph
     rows = {name: _summary(events, lacking[name]) for name, events in told.items()}
     if as_json:
         missing = sum(lacking.values())
         said = {"environment": env, "run_id": run_id, "missing": missing, "models": rows}
-        print_json({**said, "late": late_plain})
+        print_json({**said, "late": late_json(graph, late)})
     else:
-        for line in late_said:
-            say(line, indent=2)
+        say_late(graph, late)
         _report(env, len(targets), rows)
     failed = any(row["failed"] for row in rows.values()) or bool(late and late.failed)
     if any(lacking.values()) or failed:

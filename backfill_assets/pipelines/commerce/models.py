@@ -148,6 +148,7 @@ revenue_weekly = Model(
     columns=schemas.RevenueWeekly,
     times=TimeColumns(event="week_start"),
     audits=[reconciles("revenue", "commerce.gross_margin_daily")],
+    late_window=1,  # the last days of a period come after its end
     owner=_OWNER,
     tags={"domain": "sales"},
 )
@@ -164,6 +165,7 @@ revenue_monthly = Model(
     columns=schemas.RevenueMonthly,
     times=TimeColumns(event="month_start"),
     audits=[reconciles("revenue", "commerce.gross_margin_daily")],
+    late_window=1,  # the last days of a period come after its end
     owner=_OWNER,
     tags={"domain": "sales"},
 )

@@ -52,6 +52,7 @@ campaign_trends_monthly = Model(
     columns=schemas.CampaignTrendsMonthly,
     times=TimeColumns(event="month_start"),
     audits=[reconciles("cost", "marketing.campaign_performance")],
+    late_window=1,  # the last days of a month come after its end
     owner=_OWNER,
     tags={"domain": "performance"},
 )
