@@ -1,0 +1,49 @@
+"""A run that is cancelled in the UI: Dagster sends its process SIGINT, in the midst of a batch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+import pytest
+from dagster._core.errors import DagsterExecutionInterruptedError
+
+from backfill_assets.execution import batch_run
+from backfill_assets.orchestration.resources import StateResource
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.warehouse.inputs import compute
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.orchestration.shop import Shop
+
+pytestmark = pytest.mark.spark
+DAY = "2024-01-28"
+
+
+def test_its_batches_are_cancelled_their_cells_free_at_once_and_the_next_run_fills_them(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+):
+    def endless(session: Any, *_: object) -> Any:  # noqa: ANN401
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return session.sql(
+            f"SELECT DATE'{DAY}' AS ds, string(id) AS shop, CAST(1 AS DECIMAL(18,2)) AS amount "  # noqa: S608
+            "FROM range(1000000000000000) WHERE id % 7 = 8"
+        )
+
+    monkeypatch.setattr(batch_run, "compute", endless)
+    with pytest.raises(DagsterExecutionInterruptedError):
+        shop.fill("toy.sales", cells=DAY)
+
+    [run] = shop.instance.get_runs()
+    assert run.status is dg.DagsterRunStatus.CANCELED
+    state = StateResource()
+    (batch,) = state.store.batches(model="toy.sales")
+    assert (batch.status, batch.failure) == ("failed", FailureKind.CANCELLED)
+    assert "was cancelled before the commit" in str(batch.error)
+    assert state.store.in_flight() == ()
+    state.store.close()
+    monkeypatch.setattr(batch_run, "compute", compute)
+    assert shop.fill("toy.sales", cells=DAY).success
