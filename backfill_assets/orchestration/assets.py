@@ -6,6 +6,7 @@ from typing import Any, cast
 import dagster as dg
 
 from backfill_assets.execution.by_hand import published_before, rebuild_by_hand
+from backfill_assets.execution.observing import observe
 from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.range_run import run_range
 from backfill_assets.execution.run_context import Published, RunContext
@@ -98,6 +99,9 @@ def fill(
         published=Published.REBUILT,  # heeded in an environment that is not protected
         patience=state.patience,
     )
+    for looked in observe(run, [name]):
+        if looked.note:
+            context.log.warning(looked.note)
     model = run.graph.model(name)
     if name in run.changed:
         context.log.warning(
