@@ -6,6 +6,8 @@ with it: when the batch ends, or when its process has been silent for longer tha
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -20,7 +22,7 @@ from backfill_assets.snapshots.slots import (
 )
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.plans import plan
-from backfill_assets.state.tables import BATCHES, CLAIMS, LIMITS
+from backfill_assets.state.tables import BATCHES, CLAIMS, LIMITS, SLOT_WAITERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,21 +31,27 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.batch import BatchRequest
 
 _SHOWN = 3
+KEEPS_ITS_TURN = timedelta(seconds=10)
+"""How long after its last look a batch that waits keeps its place in the order."""
 
 
 class NoSlotError(BackfillAssetsError):
     """As many batches are in flight as may be."""
 
-    def __init__(self, scope: str, limit: int, holders: Sequence[InFlightBatch]) -> None:
-        self.scope, self.limit, self.holders = scope, limit, tuple(holders)
+    def __init__(
+        self, scope: str, limit: int, holders: Sequence[InFlightBatch], ahead: int = 0
+    ) -> None:
+        self.scope, self.limit, self.holders, self.ahead = scope, limit, tuple(holders), ahead
         self.words = f"a slot of {scope_words(scope)}, where the limit is {limit}"
         shown = ", ".join(
             f"{one.batch_id} of {one.model} (run {one.run_id})" for one in self.holders[:_SHOWN]
         )
         more = f" and {len(self.holders) - _SHOWN} more" if self.holders[_SHOWN:] else ""
+        waiting = f", and {ahead} wait since longer" if ahead else ""
         super().__init__(
-            f"{len(self.holders)} batches of {scope_words(scope)} are in flight: {shown}{more}; "
-            f"expected fewer than {limit}. Wait for one to end, or change it with `backfill limit`"
+            f"{len(self.holders)} batches of {scope_words(scope)} are in flight{': ' * bool(shown)}"
+            f"{shown}{more}{waiting}; expected fewer than {limit} together. Wait for one to end, or "
+            "change the limit with `backfill limit`"
         )
 
 
@@ -108,18 +116,30 @@ def in_flight(connection: sa.Connection, heard_after: datetime) -> tuple[InFligh
     return tuple(_in_flight(row) for row in connection.execute(wanted))
 
 
-def check_slots(connection: sa.Connection, request: BatchRequest, heard_after: datetime) -> None:
+def check_slots(
+    connection: sa.Connection, request: BatchRequest, now: datetime, lease: timedelta
+) -> None:
     """Make sure that a batch, whose claim is written, finds a slot in each of its limits.
 
     Raises:
-        NoSlotError: others hold all slots of one of them.
+        NoSlotError: others hold all slots of one of them, or wait for those since longer.
     """
+    heard_after = now - lease
     others = [one for one in in_flight(connection, heard_after) if one.batch_id != request.batch_id]
-    if not others:
-        return
+    ahead = _ahead(connection, request.batch_id, now)
     for scope, limit, holders in _limited(request, limits(connection), others):
-        if len(holders) >= limit:
-            raise NoSlotError(scope, limit, holders)
+        if len(holders) + ahead[scope] >= limit:
+            raise NoSlotError(scope, limit, holders, ahead[scope])
+
+
+def _ahead(connection: sa.Connection, batch_id: str, now: datetime) -> Counter[str]:
+    """Count who waits in each limit since longer than a batch; all, where it did not wait yet."""
+    waiters = SLOT_WAITERS.c
+    live = sa.select(SLOT_WAITERS).where(waiters.heard_at > now - KEEPS_ITS_TURN)
+    rows = connection.execute(live.order_by(waiters.since, waiters.batch_id)).all()
+    ids = [row.batch_id for row in rows]
+    elder = rows[: ids.index(batch_id)] if batch_id in ids else rows
+    return Counter(row.scope for row in elder)
 
 
 def _limited(

@@ -98,7 +98,7 @@ def open_batch(
     pins = [
         pin for upstream in sorted(request.reads) for pin in _pins(connection, request, upstream)
     ]
-    limits.check_slots(connection, request, now - lease)
+    limits.check_slots(connection, request, now, lease)
     sources = observing.at_observed_heads(connection, request.source_pins)
     opened = OpenBatch(request, next_number(connection), (*pins, *sources))
     batches.begin_batch(connection, opened, now)

@@ -8,18 +8,19 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state import (
     batches,
     claims,
     locks,
     observing,
-    opening,
     pointers,
     promotions,
     rebuild,
     recording,
     snapshots,
+    turns,
 )
 from backfill_assets.state.batches import Ending
 from backfill_assets.state.claims import Claimant
@@ -161,9 +162,12 @@ class Store(QueueStore):
             NoSlotError: as many batches are in flight as may be.
         """
         # The clock is read when its turn has come: a batch doesn't hold what it waits for.
-        return self._database.write(
-            lambda found: opening.open_batch(found, request, self._clock(), self._lease)
+        opened = self._database.write(
+            lambda found: turns.open_in_turn(found, request, self._clock(), self._lease)
         )
+        if isinstance(opened, BackfillAssetsError):
+            raise opened
+        return opened
 
     def claim_more(self, batch_id: str, cells: IntervalSet) -> None:
         """Claim cells of other batches too, where a merge moves rows.

@@ -283,6 +283,17 @@ LIMITS = sa.Table(
     _text("scope", key=True), _number("slots"), _text("set_by"), _instant("set_at"),
 )  # fmt: skip
 
+# Batches that wait for a slot of a limit, in the order in which they came; one that is not heard of
+# for some seconds counts no more.
+SLOT_WAITERS = sa.Table(
+    "slot_waiters",
+    METADATA,
+    _text("batch_id", key=True),
+    _text("scope"),
+    _instant("since"),
+    _instant("heard_at"),
+)
+
 # Plans that are released to the run queue, and what a person said of their going on.
 QUEUED_PLANS = sa.Table(
     "queued_plans",

@@ -45,6 +45,9 @@ def upgrade() -> None:
     )
     op.create_table("limits", _key("scope"), _number("slots"), _text("set_by"), _number("set_at"))
     op.create_table(
+        "slot_waiters", _key("batch_id"), _text("scope"), _number("since"), _number("heard_at")
+    )
+    op.create_table(
         "queued_plans",
         _key("plan_id"),
         _text("control"),
