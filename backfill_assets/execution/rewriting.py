@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.snapshots.environment import Layer, Pointer
     from backfill_assets.snapshots.publication import Intent
+    from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.state.locks import CommitLock
 
 
@@ -69,7 +70,11 @@ def _commit(
     """Say all about a rewrite: what its cells hold is what they held where they come from."""
     hull = (rewrite.cells | rewrite.emptied).hull() or _NOWHERE
     source = rewrite.source
-    records = run.store.ready_records(source.version, source.delta_version)
+    records = [
+        one
+        for one in run.store.ready_records(source.version, source.delta_version)
+        if one.cell in rewrite.cells
+    ]
     return BatchCommit(
         batch_id=f"{intent.plan_id}:{intent.number}:{pointer.model}",
         environment=pointer.environment,
@@ -85,13 +90,23 @@ def _commit(
         built_at=intent.number,
         token=lock.token,
         started_at=run.clock(),
-        inputs=(),
-        cells=tuple(
-            CommittedCell(one.cell, one.content) for one in records if one.cell in rewrite.cells
-        ),
+        inputs=_sources_read(run, {one.batch_id for one in records}),
+        cells=tuple(CommittedCell(one.cell, one.content) for one in records),
         audits=(),
         emptied=rewrite.emptied,
     )
+
+
+def _sources_read(run: RunContext, batches: set[str]) -> tuple[InputPin, ...]:
+    """Name where copied cells have read sources, at the oldest: all that the log will know of it."""
+    oldest: dict[str, InputPin] = {}
+    for batch_id in sorted(batches):
+        row = run.store.find_batch(batch_id)
+        for pin in row.inputs if row else ():
+            known = oldest.get(pin.upstream)
+            if not pin.version and (known is None or pin.delta_version < known.delta_version):
+                oldest[pin.upstream] = pin
+    return tuple(oldest[name] for name in sorted(oldest))
 
 
 _NOWHERE = Interval(instant_of(0), instant_of(1))

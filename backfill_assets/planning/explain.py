@@ -32,7 +32,7 @@ class Reason:
         depth: 0 for the cell asked about, 1 for what it reads, and so on.
         model: which model the line is about.
         cells: keys of the cells, as ranges.
-        branch: ``not required``, ``gap``, ``waits``, ``upstream changed``, ``ready``.
+        branch: ``not required``, ``gap``, ``waits``, ``upstream changed``, ``late data``, ``ready``.
         text: the sentence.
     """
 
@@ -119,6 +119,13 @@ def _branches(
             f"required and not ready; reads cells of {upstream} that lack",
         )
     for stale in work.stale:
+        if stale.late:
+            text = (
+                f"built before {stale.upstream} got, lost or changed rows; inside of late windows the "
+                "next run builds it again, else a plan"
+            )
+            yield cells & stale.cells, "late data", text
+            continue
         text = f"built before {stale.upstream} changed; published history changes by a plan only"
         yield cells & stale.cells, "upstream changed", text
     fresh = (cells & work.ready) - work.stale_cells

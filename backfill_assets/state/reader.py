@@ -218,6 +218,10 @@ class StateReader(PlanReader):
         wanted = [*versions]
         return self._database.read(lambda found: failures.failed_batches(found, wanted))
 
+    def find_batch(self, batch_id: str) -> BatchRow | None:
+        """Read one batch; None when it was never opened."""
+        return self._database.read(lambda found: batches.find_batch(found, batch_id))
+
     def attempts(self, version: str, interval: Interval) -> int:
         """Count how often a batch over exactly this interval was tried."""
         return self._database.read(lambda found: batches.attempts(found, version, interval))

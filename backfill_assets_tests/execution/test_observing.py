@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.execution.observing import Looked, observe_sources
+from backfill_assets.execution.state_rebuild import rebuild_state
 from backfill_assets.intervals import Monthly, Whole
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.column import Column
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.request import Restatement
+from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.world import arrow, row
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.source import Source
     from backfill_assets_tests.execution.world import World
@@ -258,3 +262,26 @@ def test_what_a_plan_has_built_is_promoted_and_a_late_row_of_meanwhile_stays_lat
     look(world, source)
     plans.promote(graph, plan)
     assert stale(world, graph) == "2024-01-02"
+
+
+def test_a_rebuilt_state_finds_late_rows_by_what_the_commits_say_they_read(
+    world: World, tmp_path: Path
+):
+    source, graph, plans = a_source(), a_graph(a_model(batch_size=5)), Plans(world)
+    world.land(source, *(row(number) for number in range(1, 11)))
+    look(world, source)
+    world.fill(graph)
+    append(world, source, row(3, 2))
+    look(world, source)
+    # What a plan copied in has read the late row of the 3rd, and none of what comes.
+    plans.published(graph)
+    append(world, source, row(7, 2))
+
+    with Store.open(f"sqlite:///{tmp_path / 'again.db'}", clock=world.clock) as store:
+        rebuild_state(store, graph, data_root=str(world.root))
+        again = replace(world, store=store)
+        assert changed(again, source) == "2024-01-07"
+        assert stale(again, graph) == "2024-01-07"
+        append(world, source, row(1, 2))
+        assert changed(again, source) == "2024-01-01"
+        assert stale(again, graph) == "2024-01-01, 2024-01-07"

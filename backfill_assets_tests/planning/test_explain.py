@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.explain import Reason, why
-from backfill_assets.snapshots.state_view import StateView
+from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.state_view import SourceState, StateView
 from backfill_assets_tests.builders import (
     DAY,
+    EVENTS,
     FIRST,
     a_graph,
     a_model,
@@ -120,3 +123,16 @@ def test_a_reason_is_a_plain_value():
             0, "web.bottom", "2024-01-01", "gap", "required and not ready; all it reads is ready"
         ),
     )
+
+
+def test_a_cell_whose_source_got_late_rows_says_so():
+    graph = a_graph(a_model("web.late"))
+    late = SourceState(Pointer("", EVENTS, "", "", 4), (replace(a_run(day(3), 9), own=False),))
+    view = replace(a_view({"web.late": [a_run(day(1, 4), 5)]}), sources={EVENTS: late})
+
+    (reason,) = why(graph, view, "web.late", day(3), now=NOW)
+
+    assert (reason.branch, reason.cells) == ("late data", "2024-01-03")
+    assert reason.text.startswith("built before web.events got, lost or changed rows")
+    (other,) = why(graph, view, "web.late", day(2), now=NOW)
+    assert other.branch == "ready"
