@@ -29,6 +29,7 @@ VISITS = "web.visits"
 POSITIVE = accepted_range("cost", 0, None)
 
 
+@pytest.mark.connect
 def test_a_first_fill_makes_every_cell_ready_in_batches_and_a_second_one_does_nothing(
     world: World,
 ):
@@ -77,6 +78,7 @@ def test_a_day_that_became_empty_is_ready_without_rows(world: World):
     assert world.ready(graph, VISITS) == "2024-01-09..2024-01-10 (2)"
 
 
+@pytest.mark.connect
 def test_a_blocking_audit_commits_nothing_and_its_numbers_and_rows_are_kept(world: World):
     graph = a_graph(a_model(audits=[POSITIVE], cadence=Daily(start="2024-01-06"), batch_size=3))
     world.land(a_source(), *(row(n) for n in range(6, 10)), row(10, 7, -3.0), row(10, 8, 5.0))

@@ -74,6 +74,7 @@ def test_rolled_back_cells_hold_what_they_held_and_the_next_fill_leaves_them_alo
         rollback_plan(world.store, OLD, plan, **plans.means())
 
 
+@pytest.mark.connect
 def test_undone_cells_come_back_and_days_since_stay(world: World, plans: Plans):
     world.land(a_source(), *ROWS)
     world.fill(OLD)

@@ -111,6 +111,7 @@ def test_a_key_in_another_cell_blocks_unless_rows_move(dev: World):
     assert held(dev) == before
 
 
+@pytest.mark.connect
 def test_rows_that_move_take_their_old_cell_into_the_batch(dev: World):
     graph = orders(IncrementalByUniqueKey("ds", rows_move=True))
     dev.land(source(), order(1, 9), order(2, 9))

@@ -62,6 +62,7 @@ MORE: Graph = a_graph(visits(", CAST(cost * 2 AS DECIMAL(18,2)) AS double"), cos
 ROWS = [row(n, 1, float(n)) for n in range(7, 11)]
 
 
+@pytest.mark.connect
 def test_an_additive_column_is_built_apart_and_published_at_once(world: World, plans: Plans):
     world.land(a_source(), *ROWS)
     world.fill(OLD)

@@ -31,6 +31,7 @@ def versions(spark: SparkSession, folder: Path) -> int:
     return spark.sql(f"DESCRIBE HISTORY delta.`{path}`").count()
 
 
+@pytest.mark.connect
 def test_landing_twice_writes_once(spark: SparkSession, tmp_path: Path):
     land = landing_of(60)
     assert not land.is_landed(tmp_path)

@@ -122,6 +122,7 @@ def test_a_writer_that_wakes_after_a_takeover_commits_nothing(spark: SparkSessio
     assert (content(spark, path, "ds", "shop"), head(path)) == (before, at)
 
 
+@pytest.mark.connect
 def test_the_holder_of_one_token_may_fence_restore_and_commit(spark: SparkSession, tmp_path: Path):
     path = str(tmp_path / "sales")
     filled(spark, path)
@@ -147,6 +148,7 @@ def test_a_restore_rewrites_only_the_cells_that_were_touched(spark: SparkSession
     assert commit.cells == {"2024-01-02"}
 
 
+@pytest.mark.connect
 def test_a_merge_updates_inserts_and_deletes_within_its_cells(spark: SparkSession, tmp_path: Path):
     path, model = str(tmp_path / "orders"), orders()
     first = batch(

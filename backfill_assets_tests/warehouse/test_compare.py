@@ -68,6 +68,7 @@ def world(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Comp
     return Compared(sales(), old, new)
 
 
+@pytest.mark.connect
 def test_every_cell_says_what_came_went_and_changed(spark: SparkSession, world: Compared):
     found = compare(spark, world, Question()).cells(world.model)
     counts = {

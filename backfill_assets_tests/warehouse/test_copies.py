@@ -61,6 +61,7 @@ def named(batch_id: str) -> str:
     ).to_json()  # fmt: skip
 
 
+@pytest.mark.connect
 def test_a_promotion_replaces_exactly_the_cells_that_differ(spark: SparkSession, tmp_path: Path):
     prod, mine = str(tmp_path / "prod"), str(tmp_path / "mine")
     sold(spark, prod, 1, "old", 1, 2, 3)
