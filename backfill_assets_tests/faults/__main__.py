@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from backfill_assets_tests.faults.bases import Bases
 from backfill_assets_tests.faults.campaign import Campaign, live
 from backfill_assets_tests.faults.cases import long_cases, short_life, storm_case
+from backfill_assets_tests.faults.chorus import chorus
 from backfill_assets_tests.faults.engine import start_engine
 from backfill_assets_tests.faults.queue_life import queue_life
 from backfill_assets_tests.faults.servers import on_connect, on_postgres
@@ -50,6 +51,7 @@ def long_lives(bench: Bench) -> dict[str, Callable[[], Outcome]]:
     return {
         "life PostgreSQL 1": lambda: on_postgres(bench, "1"),
         "life Connect 1": lambda: on_connect(bench, "1"),
+        "all at once 1": lambda: chorus(bench, "1"),
         "queue 1": lambda: queue_life(bench, "1", kills=10),
     }
 

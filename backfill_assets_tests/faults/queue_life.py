@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from backfill_assets_tests.e2e.polling import DeadlineError, until
 from backfill_assets_tests.faults import checks
 from backfill_assets_tests.faults.bases import RESTATED, later_moves
+from backfill_assets_tests.faults.campaign import Campaign
 from backfill_assets_tests.faults.ledger import CHECKOUT, new_ledger
 from backfill_assets_tests.faults.oracle import first_moves
 from backfill_assets_tests.faults.processes import start
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
     from backfill_assets_tests.faults.oracle import World
     from backfill_assets_tests.faults.trials import Bench
 
-_SENSOR = "gap_fill_sensor"
-_PATIENCE = 900.0
-_SETTINGS = {
+SENSOR = "gap_fill_sensor"
+PATIENCE = 900.0
+_CANCEL = "cancel"
+SETTINGS = {
     "BACKFILL_LEASE_SECONDS": "10",
     "BACKFILL_SPARK_MASTER": "local[2]",
     "BACKFILL_CELLS_PER_RUN": "2",
@@ -61,13 +63,18 @@ class Killer:
             hit = self._one()
             if hit:
                 self.left -= 1
-                self.outcome.hits.append(f"kill of the {hit} of {what}")
-        until(lambda: done() or None, seconds=_PATIENCE, what=what, every=2)
+                self.outcome.hits.append(f"kill of the {hit}, until {what}")
+                Campaign.say(f"{self.outcome.name}: kill of the {hit}, until {what}")
+        until(lambda: done() or None, seconds=PATIENCE, what=what, every=2)
 
     def _one(self) -> str | None:
         [name] = self.chance.choices(
-            ("run worker", "JVM", DAEMON, CODE, WEB), weights=(4, 3, 2, 2, 1)
+            ("run worker", "JVM", DAEMON, CODE, WEB, _CANCEL), weights=(4, 3, 2, 2, 1, 1)
         )
+        if name == _CANCEL:
+            if self.services.cancel_a_run():
+                self.outcome.hits.append("a run cancelled in the UI")
+            return None
         if name in self.services.commands:
             self.services.kill(name)
             return name
@@ -82,12 +89,12 @@ class Killer:
 def queue_life(bench: Bench, name: str, *, kills: int) -> Outcome:
     """Let the sensor fill a ledger and build a queued plan, under fire, without a command."""
     began, outcome = time.monotonic(), Outcome(f"queue {name}")
-    ledger = new_ledger(bench.folder_of(outcome), more=_SETTINGS)
+    ledger = new_ledger(bench.folder_of(outcome), more=SETTINGS)
     ledger.land(first_moves())
     chance = random.Random(name)  # noqa: S311 - that it can be drawn again is the point
     first, later = bench.known["first"], bench.known["later"]
     with served(ledger, CHECKOUT / "dagster.yaml") as services:
-        services.switch_on(_SENSOR)
+        services.switch_on(SENSOR)
         killer = Killer(services, chance, kills, outcome)
         try:
             with Reader(ledger, growing_to(first)) as reader:

@@ -39,6 +39,11 @@ _START_SENSOR = """
 mutation($sensor: SensorSelector!) { startSensor(sensorSelector: $sensor) {
   __typename ... on PythonError { message } } }"""
 
+_STARTED = """
+{ runsOrError(filter: {statuses: [STARTED]}) { ... on Runs { results { runId } } } }"""
+_CANCEL = """
+mutation($id: String!) { terminateRun(runId: $id) { __typename } }"""
+
 
 @dataclass
 class Services:
@@ -108,6 +113,15 @@ class Services:
         answer = self.client.ask(_START_SENSOR, sensor=selector)["startSensor"]
         assert answer["__typename"] == "Sensor", answer
 
+    def cancel_a_run(self) -> bool:
+        """Cancel a run, as the UI's button does; False when none is at work."""
+        with suppress(OSError, AssertionError):  # the webserver may just be away
+            runs = self.client.ask(_STARTED)["runsOrError"]["results"]
+            if runs:
+                done = self.client.ask(_CANCEL, id=runs[0]["runId"])["terminateRun"]
+                return done["__typename"] == "TerminateRunSuccess"
+        return False
+
     def _start(self, name: str) -> None:
         variables = {
             **os.environ,
@@ -167,7 +181,6 @@ def served(ledger: Ledger, instance: Path) -> Iterator[Services]:
                 str(code),
             ],
             DAEMON: [str(BIN / "dagster-daemon"), "run", "-w", str(workspace)],
-            WEB: [str(BIN / "dagster-webserver"), "-w", str(workspace), *local, str(web)],
         },
         Client(f"http://127.0.0.1:{web}/graphql"),
     )
