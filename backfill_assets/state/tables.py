@@ -264,10 +264,11 @@ POINTER_MOVES = sa.Table(
 )
 
 # Sources that were looked at: up to which delta_version every change is known. `table_id` is Delta's
-# own, which tells a table that was made anew; `declared` is what its cells are cut by.
+# own, which tells a table that was made anew; `declared` is what its cells are cut by; `runs` are
+# its cells again, touching ones with one stamp joined, for a picture is drawn often.
 OBSERVED_SOURCES = sa.Table(
     "observed_sources", METADATA, _text("source", key=True), _text("path"), _text("table_id"),
-    _text("declared"), _number("head"), _instant("observed_at"),
+    _text("declared"), _number("head"), _instant("observed_at"), _text("runs"),
 )  # fmt: skip
 
 # What each cell of a source held when it was looked at last; `changed_at` is 0 for what was there
@@ -286,13 +287,9 @@ LIMITS = sa.Table(
 # Batches that wait for a slot of a limit, in the order in which they came; one that is not heard of
 # for some seconds counts no more.
 SLOT_WAITERS = sa.Table(
-    "slot_waiters",
-    METADATA,
-    _text("batch_id", key=True),
-    _text("scope"),
-    _instant("since"),
-    _instant("heard_at"),
-)
+    "slot_waiters", METADATA,
+    _text("batch_id", key=True), _text("scope"), _instant("since"), _instant("heard_at"),
+)  # fmt: skip
 
 # Plans that are released to the run queue, and what a person said of their going on.
 QUEUED_PLANS = sa.Table(
