@@ -7,13 +7,15 @@ built before a change of what it read became known has the smaller number, and n
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.intervals.interval import Interval, epoch_of
+from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import ChangedAt
 from backfill_assets.snapshots.environment import Pointer
@@ -73,6 +75,7 @@ def observe(connection: sa.Connection, observation: Observation, now: datetime) 
     values = {
         "source": found.source, "path": found.path, "table_id": found.table_id,
         "declared": found.declared, "head": found.head, "observed_at": now,
+        "runs": _drawn(connection, found.source),
     }  # fmt: skip
     connection.execute(sa.insert(OBSERVED_SOURCES).values(values))
     return True
@@ -90,19 +93,22 @@ def at_observed_heads(connection: sa.Connection, pins: Iterable[InputPin]) -> tu
 
 def states(connection: sa.Connection) -> dict[str, SourceState]:
     """Draw every observed source: its head, and its cells with their stamps."""
-    runs: dict[str, list[tuple[ReadyRun, bool]]] = {}
-    for row in connection.execute(_runs()):
-        stamps = ChangedAt(row.changed_at, {})
-        run = ReadyRun(cell_of(row), row.changed_at, stamps, "", own=False)
-        runs.setdefault(row.source, []).append((run, bool(row.holds)))
-    return {
-        name: SourceState(
-            Pointer("", name, "", "", known.head),
-            tuple(run for run, _ in runs.get(name, ())),
-            IntervalSet.of(run.interval for run, holds in runs.get(name, ()) if not holds),
-        )
-        for name, known in observed(connection).items()
-    }
+    known = OBSERVED_SOURCES.c
+    rows = connection.execute(sa.select(known.source, known.head, known.runs)).all()
+    return {row.source: _state(row.source, row.head, row.runs) for row in rows}
+
+
+@lru_cache(maxsize=1024)
+def _state(source: str, head: int, runs: str) -> SourceState:
+    drawn = [
+        (Interval(instant_of(starts), instant_of(ends)), at, holds)
+        for starts, ends, at, holds in json.loads(runs)
+    ]
+    return SourceState(
+        Pointer("", source, "", "", head),
+        tuple(ReadyRun(cells, at, ChangedAt(at, {}), "", own=False) for cells, at, _ in drawn),
+        IntervalSet.of(cells for cells, _, holds in drawn if not holds),
+    )
 
 
 def source_cells(
@@ -208,30 +214,30 @@ def _remember(connection: sa.Connection, source: str, cells: Iterable[SourceCell
         connection.execute(told.values(row_count=rows, content=content), known)
 
 
-def _runs() -> sa.Select[*tuple[Any, ...]]:
+def _drawn(connection: sa.Connection, source: str) -> str:
+    """Write a source's cells as runs."""
+    rows = connection.execute(_runs(source))
+    return json.dumps([[row.starts, row.ends, row.changed_at, row.holds] for row in rows])
+
+
+def _runs(source: str) -> sa.Select[*tuple[Any, ...]]:
     """Join touching cells that share a stamp, in the database: ten years are one row."""
     holds = sa.case((_CELLS.row_count > 0, 1), else_=0)
 
     def before(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        return sa.func.lag(column).over(partition_by=_CELLS.source, order_by=_CELLS.starts)
+        return sa.func.lag(column).over(order_by=_CELLS.starts)
 
     goes_on = sa.and_(
         before(_CELLS.ends) == _CELLS.starts,
         before(_CELLS.changed_at) == _CELLS.changed_at,
         before(holds) == holds,
     )
-    columns = (_CELLS.source, _CELLS.starts, _CELLS.ends, _CELLS.changed_at, holds.label("holds"))
-    cells = sa.select(*columns, sa.case((goes_on, 0), else_=1).label("begins")).subquery()
-    number = sa.func.sum(cells.c.begins).over(partition_by=cells.c.source, order_by=cells.c.starts)
+    columns = (_CELLS.starts, _CELLS.ends, _CELLS.changed_at, holds.label("holds"))
+    begins = sa.case((goes_on, 0), else_=1).label("begins")
+    cells = sa.select(*columns, begins).where(_CELLS.source == source).subquery()
+    number = sa.func.sum(cells.c.begins).over(order_by=cells.c.starts)
     one = sa.select(cells, number.label("run")).subquery().c
-    return (
-        sa.select(
-            one.source,
-            sa.func.min(one.starts).label("starts"),
-            sa.func.max(one.ends).label("ends"),
-            sa.func.min(one.changed_at).label("changed_at"),
-            sa.func.min(one.holds).label("holds"),
-        )
-        .group_by(one.source, one.run)
-        .order_by(one.source, one.run)
-    )
+    joined = {"starts": sa.func.min(one.starts), "ends": sa.func.max(one.ends)}
+    joined |= {name: sa.func.min(one[name]) for name in ("changed_at", "holds")}
+    shown = (column.label(name) for name, column in joined.items())
+    return sa.select(*shown).group_by(one.run).order_by(one.run)

@@ -293,7 +293,7 @@ SLOT_WAITERS = sa.Table(
 
 # Plans that are released to the run queue, and what a person said of their going on.
 QUEUED_PLANS = sa.Table(
-    "queued_plans", METADATA,
-    _text("plan_id", key=True), _text("control"), sa.Column("off_peak", sa.Text),
-    _text("set_by"), _instant("set_at"), sa.Column("queued_at", Instant),
+    "queued_plans", METADATA, _text("plan_id", key=True), _text("control"),
+    sa.Column("off_peak", sa.Text), _text("set_by"), _instant("set_at"),
+    sa.Column("queued_at", Instant),
 )  # fmt: skip

@@ -17,10 +17,11 @@ from backfill_assets.intervals import (
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.overtaken import last_cells
-from backfill_assets.snapshots.environment import Environment
-from backfill_assets.snapshots.state_view import ReadyRun
+from backfill_assets.snapshots.environment import Environment, Pointer
+from backfill_assets.snapshots.state_view import ReadyRun, SourceState, StateView
 from backfill_assets_tests.builders import (
     DAY,
+    EVENTS,
     FIRST,
     a_graph,
     a_model,
@@ -297,3 +298,57 @@ def test_what_is_owed_is_rebuilt_in_a_workspace_and_waits_for_a_plan_elsewhere()
     assert published.owed == inside.owed == days(2)
     assert published.refresh == published.todo == NOTHING
     assert inside.refresh == inside.todo == days(2)
+
+
+def _late(view: StateView, *runs: ReadyRun) -> StateView:
+    """The picture, with these cells of the source changed at their stamps."""
+    moved = tuple(replace(one, own=False) for one in runs)
+    return replace(view, sources={EVENTS: SourceState(Pointer("", EVENTS, "", "", 4), moved)})
+
+
+def test_a_cell_that_was_built_before_its_source_got_late_rows_is_stale():
+    graph = a_graph(FIRST_MODEL)
+    built = a_view({"web.first": [a_run(day(1, 3), 5), a_run(day(4), 9)]})
+    view = _late(built, a_run(day(1), 0), a_run(day(2), 7), a_run(day(4), 8))
+
+    work = needs_work(graph, view, FIRST_MODEL, now=NOW)
+
+    assert (work.late_cells, work.stale_cells) == (days(2), days(2))
+    assert [(one.upstream, one.late) for one in work.stale] == [(EVENTS, True)]
+
+
+def test_what_a_publication_brought_has_read_its_source_when_its_batch_did():
+    graph = a_graph(FIRST_MODEL)
+    published = replace(a_run(day(2), 20), pinned_at=6)
+    view = _late(a_view({"web.first": [published]}), a_run(day(2), 7))
+
+    assert needs_work(graph, view, FIRST_MODEL, now=NOW).late_cells == days(2)
+
+
+def test_a_plan_is_not_held_up_by_late_rows_in_cells_that_it_has_built():
+    graph = a_graph(FIRST_MODEL)
+    own, other = a_run(day(2), 6), replace(a_run(day(3), 4), own=False)
+    view = _late(a_view({"web.first": [own, other]}), a_run(day(2, 2), 7))
+    view = replace(view, environment=Environment("plan:p1", protected=False, opened=5))
+
+    work = needs_work(graph, view, FIRST_MODEL, now=NOW)
+
+    assert work.refresh == days(2, 3)
+    assert work.left(view.own("web.first")) & days(2, 3) == days(3)
+
+
+def test_late_rows_of_a_source_with_other_readers_are_not_refreshed_in_place():
+    alone = a_model("web.first", late_window=3)
+    other = a_model("web.other", late_window=3)
+    view = _late(a_view({"web.first": [a_run(day(1, 5), 5)]}), a_run(day(5), 7))
+
+    assert needs_work(a_graph(alone), view, alone, now=NOW).refresh == days(5)
+    assert needs_work(a_graph(alone, other), view, alone, now=NOW).refresh == NOTHING
+
+
+def test_a_model_that_is_rebuilt_as_a_whole_is_stale_when_what_it_reads_as_a_whole_changes():
+    below, above = a_whole("web.below"), a_whole("web.above", upstreams=["web.below"])
+    graph = a_graph(below, above)
+    view = a_view({"web.below": [a_run(WHOLE_CELL, 9)], "web.above": [a_run(WHOLE_CELL, 5)]})
+
+    assert needs_work(graph, view, above, now=NOW).stale_cells == IntervalSet.of([WHOLE_CELL])

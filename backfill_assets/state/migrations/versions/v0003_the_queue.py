@@ -33,6 +33,7 @@ def upgrade() -> None:
         _text("declared"),
         _number("head"),
         _number("observed_at"),
+        _text("runs"),
     )
     op.create_table(
         "source_cells",
