@@ -18,11 +18,10 @@ from backfill_assets.execution.batch_inputs import batch_inputs, target_table
 from backfill_assets.execution.cancelling import RunCancelledError
 from backfill_assets.execution.commit_turn import commit_turn, record
 from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started, Waiting
-from backfill_assets.execution.failures import kind_of, sentence
+from backfill_assets.execution.failures import kind_of, sentence_of_batch
 from backfill_assets.execution.opening_batch import open_when_free
 from backfill_assets.execution.stopwatch import Stopwatch
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
@@ -56,8 +55,7 @@ def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
     except CellsReadyError as error:
         yield Skipped(request.model, error.built_by)
     except PlanHeldError as error:
-        cells = IntervalSet.of([request.interval])
-        yield Waiting(request.model, cells, error.words)
+        yield Waiting(request.model, IntervalSet.of([request.interval]), error.words)
     except BackfillAssetsError as error:
         kind = kind_of(error)
         yield Failed(request.model, request.batch_id, request.interval, str(error), kind=kind)
@@ -158,7 +156,8 @@ def _failed(
     run: RunContext, request: BatchRequest, error: Exception, audits: tuple[AuditResult, ...] = ()
 ) -> Failed:
     """Keep why a batch failed and give its cells back; whoever can't be told is told of later."""
-    said, kind = _sentence(run, request, error), kind_of(error)
+    said = sentence_of_batch(run.graph.model(request.model), request.interval, error)
+    kind = kind_of(error)
     try:
         run.store.fail_batch(
             request.batch_id, error=said, audits=audits, finished_at=run.clock(), failure=kind
@@ -166,15 +165,3 @@ def _failed(
     except (StateBusyError, StateUnavailableError) as unheard:
         said = f"{said} (and that could not be recorded: {unheard})"
     return Failed(request.model, request.batch_id, request.interval, said, audits, kind)
-
-
-def _sentence(run: RunContext, request: BatchRequest, error: Exception) -> str:
-    """Our own errors explain themselves; of an engine's, the first line names the cause."""
-    if isinstance(error, BackfillAssetsError):
-        return str(error)
-    cadence = run.graph.model(request.model).cadence
-    cells = ranges_text(cadence, IntervalSet.of([request.interval]))
-    return (
-        f"the batch of '{request.model}' over {cells} failed: {sentence(error)}. What is published "
-        "is as it was"
-    )
