@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
@@ -93,11 +94,19 @@ class Ledger:
             **self.more,
         }
 
+    @property
+    def ahead(self) -> float:
+        """By how many seconds the clock is ahead."""
+        return float(self.clock.read_text()) if self.clock.exists() else 0.0
+
+    def now(self) -> float:
+        """Give the time that the processes of the project see, in seconds since 1970."""
+        return time.time() + self.ahead
+
     def move_clock(self, seconds: float) -> None:
         """Let that much time pass for every process of the project, running ones too."""
-        ahead = float(self.clock.read_text()) if self.clock.exists() else 0.0
         fresh = self.clock.with_suffix(".new")
-        fresh.write_text(str(ahead + seconds))
+        fresh.write_text(str(self.ahead + seconds))
         fresh.replace(self.clock)
 
     def pass_lease(self) -> None:
