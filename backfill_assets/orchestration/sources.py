@@ -150,7 +150,8 @@ def _at_work(instance: dg.DagsterInstance) -> bool:
 
 def _skipped(found: Iterable[Looked]) -> str:
     moved = sum(bool(one.changed) for one in found)
-    return f"{moved} sources changed" if moved else "no source has moved"
+    sources = "source" if moved == 1 else "sources"
+    return f"{moved} {sources} changed" if moved else "no source has moved"
 
 
 def _observation(graph: Graph, one: Looked) -> dg.AssetObservation:

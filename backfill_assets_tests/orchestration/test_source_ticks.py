@@ -1,0 +1,79 @@
+"""Ticks of the sensor that looks at sources: by their logs alone, and without Spark."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from backfill_assets import build_definitions
+from backfill_assets.intervals import Daily
+from backfill_assets.orchestration.resources import StateResource
+from backfill_assets_tests.builders import a_model, a_source, day
+from backfill_assets_tests.execution.queue_world import QueueWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+VISITS = a_model("web.visits", cadence=Daily(start="2024-01-01", end="2024-01-10"))
+_ROWS = pa.schema([("ds", pa.date32()), ("id", pa.int64()), ("cost", pa.decimal128(18, 2))])
+
+
+def land(root: Path, number: int, rows: int = 1) -> None:
+    """Somebody lands rows of a day."""
+    found = [{"ds": date(2024, 1, number), "id": one, "cost": Decimal(1)} for one in range(rows)]
+    write_deltalake(str(root / "web/events"), pa.Table.from_pylist(found, _ROWS), mode="append")
+
+
+@pytest.fixture
+def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+    monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path))
+    home = tmp_path / "home"
+    home.mkdir()
+    with dg.instance_for_test(temp_dir=str(home)) as found:
+        yield found
+
+
+def tick(instance: dg.DagsterInstance, sensor: str = "source_sensor") -> Any:  # noqa: ANN401
+    repository = build_definitions(models=[VISITS], sources=[a_source()]).get_repository_def()
+    with dg.build_sensor_context(
+        instance=instance, repository_def=repository, resources={"state": StateResource()}
+    ) as context:
+        return repository.get_sensor_def(sensor).evaluate_tick(context)
+
+
+def test_late_rows_are_seen_in_the_log_told_as_an_observation_and_become_late_work(
+    instance: dg.DagsterInstance, tmp_path: Path
+):
+    for number in range(1, 11):
+        land(tmp_path, number)
+    assert not tick(instance).run_requests  # the first look takes what it finds
+    world = QueueWorld.of(tmp_path, VISITS, now=datetime.now(UTC))
+    world.fill("web.visits", day(1, 10))
+    assert not tick(instance, "gap_fill_sensor").run_requests
+    land(tmp_path, 4)
+
+    found = tick(instance)
+
+    [told] = found.asset_events
+    assert told.asset_key == dg.AssetKey(["web", "events"])
+    assert told.metadata["changed"].value == "2024-01-04"
+    assert "1 source changed" in found.skip_message
+    [late] = tick(instance, "gap_fill_sensor").run_requests
+    assert (late.job_name, late.tags["backfill/reason"]) == ("refresh_late", "late")
+
+
+def test_a_source_that_has_not_moved_is_not_spoken_of(instance: dg.DagsterInstance, tmp_path: Path):
+    land(tmp_path, 1)
+    tick(instance)
+
+    found = tick(instance)
+
+    assert not found.asset_events
+    assert found.skip_message == "no source has moved"
