@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.execution.leftover import to_remember
 from backfill_assets.execution.publishing import Step
 from backfill_assets.execution.rewriting import Rewrite
 from backfill_assets.execution.undone_versions import carried_pins
@@ -118,7 +119,8 @@ def _stale_then(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSe
         if old is not None:
             model = graph.model(name)
             reads = lineage_of(graph, model).reads
-            found[name] = needs_work(graph, view, model, now=op.clock(), reads=reads).stale_cells
+            work = needs_work(graph, view, model, now=op.clock(), reads=reads)
+            found[name] = to_remember(op.plan, work)
     return found
 
 

@@ -52,6 +52,15 @@ def todo(view: StateView, work: Work, name: str) -> IntervalSet:
     return work.left(view.own(name))
 
 
+def to_remember(plan: Plan, work: Work) -> IntervalSet:
+    """Give the stale cells that must be owed after a way back, for the rule does not find them again.
+
+    It finds those that read a source with late rows. But when a person takes late data back, that
+    must not come again by itself.
+    """
+    return work.stale_cells if plan.request.late else work.overtaken_cells
+
+
 def as_text(graph: Graph, cells: Mapping[str, IntervalSet]) -> dict[str, str]:
     """Write cells by model as ranges."""
     return {name: ranges_text(graph.model(name).cadence, found) for name, found in cells.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.execution.leftover import work_of
+from backfill_assets.execution.leftover import to_remember, work_of
 from backfill_assets.execution.publishing import Step
 from backfill_assets.execution.rewriting import Rewrite
 from backfill_assets.execution.workspace import scope
@@ -36,7 +36,7 @@ def steps_of(op: Operation) -> tuple[Step, ...]:
     environment = op.environment()
     pointers = op.store.pointers(op.plan.environment)
     own = op.store.own_pointers(workspace_name(op.plan_id))
-    stale = _stale_before(environment, [one.model for one in scope(op.plan.models)])
+    stale = _stale_before(op, environment)
     steps = (
         _step(op, one, own[one.model], pointers.get(one.model), stale.get(one.model, _NONE))
         for one in scope(op.plan.models)
@@ -80,11 +80,13 @@ def _move(new: Pointer, at: Pointer | None, stale: IntervalSet) -> Move:
     )
 
 
-def _stale_before(environment: RunContext, models: list[str]) -> dict[str, IntervalSet]:
+def _stale_before(op: Operation, environment: RunContext) -> dict[str, IntervalSet]:
     """Remember what was stale, for the way back."""
-    view = environment.view()
+    view, names = environment.view(), [one.model for one in scope(op.plan.models)]
     return {
-        name: work_of(environment, view, name).stale_cells for name in models if name in view.models
+        name: to_remember(op.plan, work_of(environment, view, name))
+        for name in names
+        if name in view.models
     }
 
 
