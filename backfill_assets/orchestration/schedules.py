@@ -34,8 +34,10 @@ def _schedule(unit: Unit, known: Known) -> dg.ScheduleDefinition:
     """Make the schedule of a cadence.
 
     It looks more often than its cells come: when a model's cells are due is the model's own cron's
-    business, and what reads them is ready only after them.
+    business, and what reads them is ready only after them. A schedule has no cursor, so what is
+    settled is kept as long as the process lives.
     """
+    kept: dict[str, Settled] = {}
 
     @dg.schedule(
         name=_NAMES[unit],
@@ -53,11 +55,12 @@ def _schedule(unit: Unit, known: Known) -> dg.ScheduleDefinition:
         found = tick(
             context.instance,
             looker,
-            Settled(),
+            kept.get(settings.state, Settled()),
             batches=settings.cells_per_run,
             share=0,
             wanted=lambda one: _is_due(one, unit),
         )
+        kept[settings.state] = found.settled
         if not found.requests:
             return dg.SkipReason("; ".join(("nothing is due", *found.said)))
         return list(found.requests)
