@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.apply import Applied
     from backfill_assets.execution.events import Event
     from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.queued_plan import Control
 
 
 def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be asked
@@ -97,6 +98,12 @@ class _Ended:
     applied: Applied
     done: tuple[Progress, ...]
     actual: Actual
+    control: Control
+
+    @property
+    def next(self) -> tuple[str, ...]:
+        """What can be done now."""
+        return next_commands(self.plan.plan_id, self.applied.status.value, self.control)
 
     def plain(self) -> dict[str, Any]:
         """Give it as JSON has it."""
@@ -113,7 +120,8 @@ class _Ended:
             "seconds": {name: _seconds(told) for name, told in self.applied.events.items()},
             "estimate": asdict(self.plan.estimate) if self.plan.estimate else None,
             "actual": asdict(self.actual),
-            "next": list(next_commands(self.plan.plan_id, self.applied.status.value)),
+            "control": self.control.value,
+            "next": list(self.next),
         }
 
 
@@ -170,7 +178,8 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
         at.store.tell(plan.plan_id, MEASURED, who=at.who, detail=detail)
     if applied.status is PlanStatus.PROMOTED:
         tell_quietly(at, plan.environment)
-    return _Ended(plan, applied, _progress(at, plan), actual)
+    control = at.store.control_of(plan.plan_id)
+    return _Ended(plan, applied, _progress(at, plan), actual, control)
 
 
 def _progress(at: Operating, plan: Plan) -> tuple[Progress, ...]:
@@ -207,8 +216,9 @@ def _report(ended: _Ended) -> None:
             "Next: restate the cells that fail in a new plan, or change the audit; then "
             f"backfill abandon {ended.plan.plan_id}"
         )
-    elif commands := next_commands(ended.plan.plan_id, status.value):
-        say(f"Next: {', or '.join(commands)}")
+    elif ended.next:
+        say(f"Next: {', or '.join(ended.next)}")
     built = sum(one.done for one in ended.done)
     failed = counted(len(ended.applied.failed), "batch", "batches")
-    say(f"{ended.plan.plan_id}: {status.value}, {counted(built, 'cell')} built, {failed} failed.")
+    stands = f"{status.value}{f', {ended.control.words}' if ended.control.holds else ''}"
+    say(f"{ended.plan.plan_id}: {stands}, {counted(built, 'cell')} built, {failed} failed.")

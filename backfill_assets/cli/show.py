@@ -21,6 +21,7 @@ from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
     from backfill_assets.evidence.plan_life import Progress
+    from backfill_assets.snapshots.queued_plan import Control
     from backfill_assets.snapshots.stored_plan import PlanEvent
 
 
@@ -55,22 +56,23 @@ def show(
             _after_watching(found, end.status.value)
             return
         events = store.plan_events(found.plan.plan_id)
+        control = store.control_of(found.plan.plan_id)
         rows = [row for one in found.plan.models for row in store.batches(model=one.model)]
     naming = naming_of(graph)
     done = progress(found.plan, naming, rows)
     status = status_text(found.stored, now())
     if as_json:
-        print_json(_json(found, status, done, events))
+        print_json({**_json(found, status, done, events), **_controlled(found, status, control)})
     elif markdown:
         typer.echo(plan_markdown(found.plan, naming), nl=False)
     else:
         print_plan(found.plan, naming, to=out, whole=verbose)
-        say(f"Status    {status}")
+        say(f"Status    {status}{f', {control.words}' if control.holds else ''}")
         for event in events:
             say(_event(event), indent=12)
         if any(one.batches or one.running or one.failed for one in done):
             _table(done)
-        print_end(found.plan, naming, _next(found, status), to=out)
+        print_end(found.plan, naming, _next(found, status, control), to=out)
 
 
 def _after_watching(found: Kept, status: str) -> None:
@@ -88,8 +90,12 @@ def _json(
         "status": status,
         "progress": [asdict(one) for one in done],
         "events": [asdict(one) for one in events],
-        "next": list(next_commands(found.plan.plan_id, status)),
     }
+
+
+def _controlled(found: Kept, status: str, control: Control) -> dict[str, Any]:
+    commands = next_commands(found.plan.plan_id, status, control)
+    return {"control": control.value, "next": list(commands)}
 
 
 def _event(event: PlanEvent) -> str:
@@ -98,8 +104,8 @@ def _event(event: PlanEvent) -> str:
     return f"          {instant_text(event.at)}  {event.event}{who}{why}"
 
 
-def _next(found: Kept, status: str) -> tuple[str, ...]:
-    commands = next_commands(found.plan.plan_id, status)
+def _next(found: Kept, status: str, control: Control) -> tuple[str, ...]:
+    commands = next_commands(found.plan.plan_id, status, control)
     return (f"Next: {', or '.join(commands)}",) if commands else ()
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
@@ -83,8 +84,10 @@ def status_text(stored: StoredPlan, now: datetime) -> str:
     return EXPIRED if expired else stored.status.value
 
 
-def next_commands(plan_id: str, status: str) -> tuple[str, ...]:
+def next_commands(plan_id: str, status: str, control: Control = Control.RUNNING) -> tuple[str, ...]:
     """Name what can be done with a plan that stands there, the likeliest first."""
+    if control.holds and status in (PlanStatus.PROPOSED.value, PlanStatus.APPLYING.value):
+        return (f"backfill resume {plan_id}", f"backfill abandon {plan_id}")
     named = {
         PlanStatus.PROPOSED.value: ("apply {0}", "show {0} -v"),
         PlanStatus.APPLYING.value: ("apply {0}", "abandon {0}"),

@@ -7,6 +7,7 @@ import pytest
 
 from backfill_assets.evidence.plan_life import Progress, next_commands, progress, status_text
 from backfill_assets.intervals.interval import Interval
+from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
 from backfill_assets.state.batches import BatchRow
 from backfill_assets_tests.evidence.plans import DAYS, NAMING, NOON, PERFORMANCE, ROI, added_columns
@@ -75,3 +76,9 @@ def test_what_comes_next_is_never_the_end_of_a_road(status: str):
     ended = {"rolled back", "undone", "abandoned"}
 
     assert bool(next_commands("p1", status)) == (status not in ended)
+
+
+@pytest.mark.parametrize("control", [Control.PAUSED, Control.STOPPED, Control.CANCELLED])
+def test_a_held_plan_is_resumed_before_anything_else_unless_it_is_built(control: Control):
+    assert next_commands("p1", "applying", control)[0] == "backfill resume p1"
+    assert next_commands("p1", "built", control) == next_commands("p1", "built")
