@@ -8,10 +8,11 @@ from rich.console import Console
 
 from backfill_assets.cli import output
 from backfill_assets.cli.output import Heading, bar, counted, print_table, say, size_text
-from backfill_assets.cli.progress import Tally
-from backfill_assets.execution.events import Committed, Started, Timing
+from backfill_assets.cli.progress import Tally, event_line
+from backfill_assets.execution.events import Committed, Delayed, Started, Timing, Waiting
 from backfill_assets.intervals.cadence import Daily
 from backfill_assets.models.content import Content
+from backfill_assets_tests.builders import a_graph, a_model, day, days
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,9 +117,22 @@ def test_sizes_are_written_as_people_read_them():
     ]
 
 
+def test_a_batch_that_waits_says_for_what():
+    graph = a_graph(a_model())
+    slot = "a slot of model web.visits, where the limit is 1"
+    plan = "plan p1, which is paused"
+
+    assert event_line(graph, Delayed("web.visits", day(2), slot)) == (
+        f"waits   web.visits 2024-01-02: for {slot}"
+    )
+    assert event_line(graph, Waiting("web.visits", days(2, 3), plan)) == (
+        f"waits   web.visits 2024-01-02..2024-01-03 (2): for {plan}"
+    )
+
+
 def test_a_heartbeat_says_what_is_at_work_and_how_far_all_is():
-    days = Daily(start="2024-01-01", end="2024-01-03")
-    cells = [days.cell(key) for key in ("2024-01-01", "2024-01-02", "2024-01-03")]
+    cadence = Daily(start="2024-01-01", end="2024-01-03")
+    cells = [cadence.cell(key) for key in ("2024-01-01", "2024-01-02", "2024-01-03")]
     tally = Tally({"toy.sales": 7, "toy.clicks": 24})
 
     tally.count(Started("toy.sales", "b1", cells[0], 1))
