@@ -199,17 +199,28 @@ class Tried:
         return self.ended + min(rest, _LONGEST_REST)
 
 
-def tried_lately(instance: dg.DagsterInstance, now: datetime) -> dict[tuple[str, ...], Tried]:
-    """Read how often each release was tried of late, by its name."""
+_RELEASED = tuple(kind.value for kind in ReleaseKind)
+
+
+def tried_lately(
+    instance: dg.DagsterInstance, now: datetime, reasons: tuple[str, ...] = _RELEASED
+) -> dict[tuple[str, ...], Tried]:
+    """Read how often each release was tried of late, by its name.
+
+    Args:
+        instance: whose runs are read.
+        now: the instant.
+        reasons: what the runs are for.
+    """
     wanted = dg.RunsFilter(
         statuses=_FINISHED,
-        tags={REASON_TAG: [kind.value for kind in ReleaseKind]},
+        tags={REASON_TAG: list(reasons)},
         updated_after=now - _REMEMBERED,
     )
     found: dict[tuple[str, ...], Tried] = {}
     for record in instance.get_run_records(wanted, limit=_SEEN):
         run = record.dagster_run
-        name = _named(run.tags)
+        name = named(run.tags)
         before = found.get(name, Tried(0, record.update_timestamp))
         weight = 2 if run.status is dg.DagsterRunStatus.CANCELED else 1
         ended = max(before.ended, record.update_timestamp)
@@ -219,10 +230,11 @@ def tried_lately(instance: dg.DagsterInstance, now: datetime) -> dict[tuple[str,
 
 def name_of(graph: Graph, release: Release) -> tuple[str, ...]:
     """Name a release by what its runs are tagged with, the attempt left out."""
-    return _named(tags_of(graph, release))
+    return named(tags_of(graph, release))
 
 
-def _named(tags: Mapping[str, str]) -> tuple[str, ...]:
+def named(tags: Mapping[str, str]) -> tuple[str, ...]:
+    """Name what a run is for by its tags, the attempt left out."""
     return tuple(tags.get(tag, "") for tag in _NAMING if tag != ATTEMPT_TAG)
 
 
@@ -249,8 +261,8 @@ def is_done(instance: dg.DagsterInstance, release: Release) -> bool:
 def _last_attempt(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> int:
     wanted = {tag: tags[tag] for tag in _NAMING if tag in tags and tag != ATTEMPT_TAG}
     runs = instance.get_runs(filters=dg.RunsFilter(tags=wanted), limit=_SEEN)
-    name = _named(tags)
+    name = named(tags)
     return max(
-        (int(run.tags.get(ATTEMPT_TAG, "0")) for run in runs if _named(run.tags) == name),
+        (int(run.tags.get(ATTEMPT_TAG, "0")) for run in runs if named(run.tags) == name),
         default=0,
     )

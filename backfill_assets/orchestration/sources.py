@@ -12,12 +12,20 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.models.source import Source
 from backfill_assets.orchestration.metadata import asset_key, subject
 from backfill_assets.orchestration.pools import pool
-from backfill_assets.orchestration.released_runs import UNFINISHED
-from backfill_assets.orchestration.resources import SparkResource, StateResource
+from backfill_assets.orchestration.released_runs import (
+    CELLS_TAG,
+    PRIORITY_TAG,
+    REASON_TAG,
+    UNFINISHED,
+    named,
+    tried_lately,
+)
+from backfill_assets.orchestration.resources import SparkResource, StateResource, now
 from backfill_assets.orchestration.steps import plainly
 
 SOURCE_SENSOR, OBSERVE_JOB = "source_sensor", "observe"
 _OBSERVE_OP = "observe_sources"
+_LOOK = "observe"
 _EVERY = 30
 
 Landing = Callable[[Any, str], object]
@@ -126,8 +134,9 @@ def source_sensor(graph: Graph) -> dg.SensorDefinition:
         for one in found:
             context.log.info("%s: %s", one.source, _words(graph.sources[one.source], one))
         unjudged = sorted(one.source for one in found if not one.judged)
-        at_work = _at_work(context.instance)
-        request = [_request(unjudged)] if unjudged and not at_work else []
+        tags = {REASON_TAG: _LOOK, CELLS_TAG: ",".join(unjudged), PRIORITY_TAG: "10"}
+        asked = bool(unjudged) and not _rests(context.instance, tags)
+        request = [_request(unjudged, tags)] if asked else []
         return dg.SensorResult(
             run_requests=request,
             asset_events=[_observation(graph, one) for one in found if one.judged],
@@ -137,15 +146,18 @@ def source_sensor(graph: Graph) -> dg.SensorDefinition:
     return looked
 
 
-def _request(names: list[str]) -> dg.RunRequest:
+def _request(names: list[str], tags: Mapping[str, str]) -> dg.RunRequest:
     config = {"ops": {_OBSERVE_OP: {"config": {"sources": names}}}}
-    return dg.RunRequest(run_config=config, tags={"dagster/priority": "10"})
+    return dg.RunRequest(run_config=config, tags=tags)
 
 
-def _at_work(instance: dg.DagsterInstance) -> bool:
-    """Whether a run is looking at rows already."""
-    wanted = dg.RunsFilter(job_name=OBSERVE_JOB, statuses=UNFINISHED)
-    return bool(instance.get_runs(filters=wanted, limit=1))
+def _rests(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> bool:
+    """Whether a run looks at these sources right now, or did in vain not long ago."""
+    at_work = dg.RunsFilter(job_name=OBSERVE_JOB, statuses=UNFINISHED)
+    if instance.get_runs(filters=at_work, limit=1):
+        return True
+    tried = tried_lately(instance, now(), (_LOOK,)).get(named(tags))
+    return tried is not None and now() < tried.rests_until
 
 
 def _skipped(found: Iterable[Looked]) -> str:

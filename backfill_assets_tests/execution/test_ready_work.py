@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
+from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.requests import REFRESH, batch_request
 from backfill_assets.intervals import Daily
+from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.releasing import ReleaseKind
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets_tests.builders import a_graph, a_model, day, days
+from backfill_assets_tests.builders import a_graph, a_model, a_source, day, days
 from backfill_assets_tests.execution.queue_world import LEASE, QueueWorld
 from backfill_assets_tests.state.building import content, write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+ROWS = pa.schema([("ds", pa.date32()), ("id", pa.int64()), ("cost", pa.decimal128(18, 2))])
 VISITS = a_model("web.visits", batch_size=2)
 SUMS = a_model("web.sums", upstreams=["web.visits"])
 
@@ -264,3 +271,21 @@ def test_a_model_whose_cells_prod_still_cuts_otherwise_waits_for_its_plan(world:
     world.graph = a_graph(replace(VISITS, cadence=Daily(start="2024-01-01", tz="Europe/Berlin")))
 
     assert world.offered() == {}
+
+
+def test_cells_wait_for_the_rows_of_a_source_that_declares_so(tmp_path: Path):
+    waits = a_source(when_empty=WhenEmpty.WAIT)
+    world = QueueWorld(tmp_path, a_graph(VISITS, sources=[waits]))
+    path = str(tmp_path / waits.path)
+    for one in (1, 2, 5):
+        landed = [{"ds": date(2024, 1, one), "id": one, "cost": Decimal(1)}]
+        write_deltalake(path, pa.Table.from_pylist(landed, ROWS), mode="append")
+    observe_sources(world.store, [waits], str(tmp_path), None)
+
+    assert world.offered() == {("backfill", "web.visits"): days(1, 2, 5)}
+
+    late = [{"ds": date(2024, 1, 3), "id": 3, "cost": Decimal(1)}]
+    write_deltalake(path, pa.Table.from_pylist(late, ROWS), mode="append")
+    observe_sources(world.store, [waits], str(tmp_path), None)
+
+    assert world.offered() == {("backfill", "web.visits"): days(1, 2, 3, 5)}

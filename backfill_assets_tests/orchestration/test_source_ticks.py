@@ -77,3 +77,26 @@ def test_a_source_that_has_not_moved_is_not_spoken_of(instance: dg.DagsterInstan
 
     assert not found.asset_events
     assert found.skip_message == "no source has moved"
+
+
+def test_rows_are_looked_at_by_a_run_where_the_log_cannot_tell_and_not_again_and_again(
+    instance: dg.DagsterInstance, tmp_path: Path
+):
+    rows = [{"ds": date(2024, 1, one), "id": one, "cost": Decimal(1)} for one in (1, 2)]
+    write_deltalake(str(tmp_path / "web/events"), pa.Table.from_pylist(rows, _ROWS))
+    repository = build_definitions(models=[VISITS], sources=[a_source()]).get_repository_def()
+
+    requests: list[int] = []
+    for _ in range(4):
+        found = tick(instance).run_requests
+        requests.append(len(found))
+        for one in found:
+            assert one.run_config["ops"]["observe_sources"]["config"]["sources"] == ["web.events"]
+            run = instance.create_run_for_job(
+                repository.get_job("observe"), tags=one.tags, run_config=one.run_config
+            )
+            assert not tick(instance).run_requests  # while that one is under way
+            event = dg.DagsterEvent(dg.DagsterEventType.RUN_FAILURE.value, "observe")
+            instance._run_storage.handle_run_event(run.run_id, event)
+
+    assert requests == [1, 1, 0, 0]
