@@ -7,6 +7,7 @@ for all batches.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -48,14 +49,19 @@ TUNABLE = (
 """Every setting that a batch may have of its own."""
 
 
+_KNOWN_BEST = ("spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold")
+
+
 class SparkSettingError(BackfillAssetsError):
     """A Spark setting is none that a batch may have of its own."""
 
     def __init__(self, of: str, key: str, value: object, why: str) -> None:
         self.of, self.key = of, key
+        like = get_close_matches(key, TUNABLE, cutoff=0.7) or _KNOWN_BEST
         super().__init__(
             f"{of} sets Spark's '{key}' to {value!r}, which a batch can't have of its own: {why}. "
-            f"Expected one of {', '.join(TUNABLE)}"
+            f"Expected a setting of pace, such as {', '.join(like)}; "
+            "`backfill_assets.models.spark_tuning.TUNABLE` has all of them"
         )
 
 

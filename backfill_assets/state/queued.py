@@ -35,9 +35,12 @@ class PlanHeldAlreadyError(BackfillAssetsError):
 
     def __init__(self, plan_id: str, found: Control, asked: Control) -> None:
         self.plan_id, self.found, self.asked = plan_id, found, asked
+        stands = f"{found.words} already"
+        if found.words != asked.words:
+            stands = f"{stands}, so it can't be {asked.words}"
         super().__init__(
-            f"plan {plan_id} is {found.words} already, so it can't be {asked.words}; nothing was "
-            f"changed. `backfill resume {plan_id}` lets it go on"
+            f"plan {plan_id} is {stands}; expected one that goes on. Nothing was changed; "
+            f"`backfill resume {plan_id}` lets it go on"
         )
 
 

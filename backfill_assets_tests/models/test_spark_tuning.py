@@ -40,7 +40,12 @@ def test_a_model_with_a_setting_that_is_not_for_a_batch_does_not_load(
     with pytest.raises(SparkSettingError, match=why) as refused:
         a_model("web.a", **{profile: {key: "1"}})
     assert str(refused.value).startswith("model 'web.a' sets")
-    assert SHUFFLE in str(refused.value)
+    assert "Expected a setting of pace, such as spark." in str(refused.value)
+
+
+def test_a_setting_that_is_misspelt_is_told_what_may_be_meant():
+    with pytest.raises(SparkSettingError, match=f"such as {SHUFFLE}"):
+        spark_tuning("the plan", {"spark.sql.shuffle.partition": "64"})
 
 
 @pytest.mark.parametrize("value", ["", "  ", None, ["64"]])
