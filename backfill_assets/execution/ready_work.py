@@ -229,9 +229,9 @@ class _Look:
         for one in scene.looks(asked) if asked else ():
             name = one.model.name
             self._found(scene, one)
-            stale = IntervalSet.empty() if self._only_reported(name) else one.stale
+            stale = "" if self._only_reported(name) else one.stale
             if stale:
-                self.stale[_name(scene, name)] = hashed([*stale.boundaries])
+                self.stale[_name(scene, name)] = stale
             if one.settled:
                 self.keys[_name(scene, name)] = marked(now[name], left=one.left, stale=stale)
         if len(asked) < len(todo):

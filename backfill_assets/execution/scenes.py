@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from backfill_assets.execution.settled import Pins
+from backfill_assets.execution.settled import Pins, hashed
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read, cells_reading
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.needs_work import Work
+    from backfill_assets.planning.needs_work import Stale, Work
     from backfill_assets.planning.releasing import Offer
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.failed_batch import FailedBatch
@@ -41,7 +41,8 @@ class Looked:
         work: what the rule found.
         offers: what could be released now.
         left: whether anything is left, released or not.
-        stale: published cells that only a plan may build again.
+        stale: a name for published cells that only a plan may build again, and for what has overtaken
+            them; empty for none.
         settled: whether the answer stays the same while no pin moves.
     """
 
@@ -49,7 +50,7 @@ class Looked:
     work: Work
     offers: tuple[Offer, ...]
     left: bool
-    stale: IntervalSet
+    stale: str
     settled: bool
 
 
@@ -148,7 +149,7 @@ class Scene:
         )
         left = todo if within is None else self._left(work, view) & within
         passing = (broken.for_now | claimed) & todo
-        stale = work.stale_cells - work.refresh if self.plan_id is None else _NONE
+        stale = _named(view, work) if self.plan_id is None else ""
         return Looked(model, work, found, bool(left), stale, not found and not passing)
 
     def _left(self, work: Work, view: StateView) -> IntervalSet:
@@ -165,6 +166,29 @@ class Scene:
         if all(theirs.get(one) == ours.get(one) for one in self._and_upstreams(theirs[name])):
             return self.loaded.reads.get(name)
         return self.run.reads.get(name)
+
+
+def _named(view: StateView, work: Work) -> str:
+    """Name what is stale by its cells, and by when that which they read has changed."""
+    stale = [
+        [one.upstream, [*cells.boundaries], _changed(view, one)]
+        for one in work.stale
+        if (cells := one.cells - work.refresh)
+    ]
+    return hashed(stale) if stale else ""
+
+
+def _changed(view: StateView, stale: Stale) -> int:
+    state = (view.sources if stale.late else view.models)[stale.upstream]
+    cells = stale.upstream_cells
+    return max(
+        (
+            run.changed_at.latest(None)
+            for run in state.runs
+            if IntervalSet.of([run.interval]) & cells
+        ),
+        default=0,
+    )
 
 
 def lacking_in_sources(

@@ -32,8 +32,8 @@ class Settled:
 
     Attributes:
         keys: per environment and model, at what it had nothing to release; with a mark where
-            something is left all the same, because it waits or failed, and with a hash of what is
-            stale.
+            something is left all the same, because it waits or failed, and with the name of what
+            is stale.
         next: where the next look begins, by environment: no model is asked more often than others.
     """
 
@@ -72,10 +72,9 @@ class Settled:
         return key, left, stale
 
 
-def marked(key: str, *, left: bool, stale: IntervalSet) -> str:
-    """Note whether something was left, and what is stale."""
-    said = hashed([*stale.boundaries]) if stale else ""
-    return f"{key} {_LEFT if left else '-'} {said}"
+def marked(key: str, *, left: bool, stale: str) -> str:
+    """Note whether something was left, and the name of what is stale."""
+    return f"{key} {_LEFT if left else '-'} {stale}"
 
 
 def hashed(value: object) -> str:

@@ -243,12 +243,12 @@ def test_models_are_asked_in_turn_where_one_look_would_take_too_long(tmp_path: P
     assert set().union(*rounds) == {model.name for model in models}
 
 
-def _rewrite(world: QueueWorld, name: str, number: int) -> None:
+def _rewrite(world: QueueWorld, name: str, number: int, rows: int = 99) -> None:
     """Another content of a published cell, as a promotion brings it."""
     run = world.run()
     request = batch_request(run, run.graph.model(name), day(number), reason=REFRESH)
     opened = world.store.open_batch(request)
-    write(world.store, opened, dict.fromkeys(opened.request.cells, content(99)))
+    write(world.store, opened, dict.fromkeys(opened.request.cells, content(rows)))
 
 
 def test_what_is_stale_is_offered_once_as_late_work_and_again_when_more_is(world: QueueWorld):
@@ -261,9 +261,12 @@ def test_what_is_stale_is_offered_once_as_late_work_and_again_when_more_is(world
     [same] = world.look().offers
     _rewrite(world, "web.visits", 4)
     [more] = world.look().offers
+    _rewrite(world, "web.visits", 4, rows=98)
+    [once_more] = world.look().offers
 
     assert first.kind is same.kind is more.kind is ReleaseKind.LATE
-    assert first.mark == same.mark != more.mark
+    assert first.mark == same.mark
+    assert len({first.mark, more.mark, once_more.mark}) == 3
 
 
 def test_a_model_whose_cells_prod_still_cuts_otherwise_waits_for_its_plan(world: QueueWorld):
