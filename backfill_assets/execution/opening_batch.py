@@ -15,6 +15,7 @@ from tenacity import (
     retry_if_exception_type,
     sleep_using_event,
     stop_when_event_set,
+    wait_exponential,
     wait_random,
 )
 
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.snapshots.batch import BatchRequest, OpenBatch
 
-SHORTEST, LONGEST = 0.5, 1.5
-"""Between these many seconds lies the time until a batch looks again; by chance, so that those who
-wait for one slot don't all look at once."""
+FIRST, LONGEST, SLOWER = 0.1, 1.0, 1.1
+"""Seconds until a batch looks again: at first, at most, and how much longer each time. So a slot that
+comes free lies idle for about a tenth of the time that was waited for it. Some chance is added, so
+that those who wait don't all look at once."""
 
 
 def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed, None, OpenBatch]:
@@ -52,7 +54,7 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
     """
     patience = Retrying(
         retry=retry_if_exception_type((CellsClaimedError, NoSlotError)),
-        wait=wait_random(SHORTEST, LONGEST),
+        wait=wait_exponential(FIRST, LONGEST, SLOWER) + wait_random(0, 2 * FIRST),
         stop=_Patience(run.store.lease_seconds * 1.5, run.interrupted),
         sleep=sleep_using_event(run.interrupted),
         reraise=True,

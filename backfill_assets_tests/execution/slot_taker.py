@@ -99,7 +99,7 @@ def _commit(store: Store, batch: OpenBatch, began: datetime) -> None:
 
 
 def main(url: str, run_id: str, first: str, last: str, what: str, lease: str) -> None:
-    opening_batch.SHORTEST, opening_batch.LONGEST = 0.0, 0.02
+    opening_batch.FIRST = opening_batch.LONGEST = 0.005
     with (
         Store.open(url, clock=now, lease_seconds=float(lease)) as store,
         beating(store, run_id),

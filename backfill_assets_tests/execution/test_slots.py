@@ -55,8 +55,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def store(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """A state on a clock that stands still, and a waiter that looks again at once."""
-    monkeypatch.setattr(opening_batch, "SHORTEST", 0.0)
-    monkeypatch.setattr(opening_batch, "LONGEST", 0.01)
+    monkeypatch.setattr(opening_batch, "FIRST", 0.0)
     with Store.open(url, clock=Clock(), lease_seconds=0.01) as found:
         add_model(found, "orders")
         yield found
