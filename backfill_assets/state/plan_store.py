@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.state import (
+    clock_back,
     collecting,
     environments,
     owed,
@@ -174,6 +175,8 @@ class PlanStore(StateReader):
             UnknownVersionError: no such version.
         """
         now = self._clock()
+        # By itself: what is refused is undone.
+        self._database.write(lambda found: clock_back.bring_back(found, now, self._lease))
         return self._database.write(lambda found: promotions.begin(found, intent, now, self._lease))
 
     def note_promotion(self, intent: Intent, steps: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state import (
     batches,
     claims,
+    clock_back,
     locks,
     observing,
     pointers,
@@ -190,6 +191,7 @@ class Store(QueueStore):
         now = self._clock()
 
         def work(found: Connection) -> None:
+            clock_back.bring_back(found, now, self._lease)
             claims.refresh_claims(found, run_id, now)
             locks.refresh_locks(found, run_id, now)
             promotions.refresh(found, run_id, now)
@@ -223,6 +225,8 @@ class Store(QueueStore):
             PlanLeasedError: another live run has it.
         """
         now = self._clock()
+        # By itself: what is refused is undone.
+        self._database.write(lambda found: clock_back.bring_back(found, now, self._lease))
         self._database.write(lambda found: locks.take_lease(found, name, holder, now, self._lease))
 
     def release_lease(self, name: str, holder: str) -> None:

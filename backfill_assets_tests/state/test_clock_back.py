@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.state.claims import CellsClaimedError
+from backfill_assets.state.locks import PlanLeasedError, TableLockedError
+from backfill_assets_tests.state.building import LEASE, Asked, version_of
+from backfill_assets_tests.state.publishing import Trial
+
+if TYPE_CHECKING:
+    from backfill_assets.state.store import Store
+    from backfill_assets_tests.state.building import Clock
+
+HOURS = 3 * 3600
+TABLE = version_of("orders")
+
+
+def set_back(clock: Clock) -> None:
+    clock.pass_by(-HOURS)
+
+
+def test_cells_of_one_who_died_before_the_clock_was_set_back_are_free_after_a_lease(
+    store: Store, other: Store, clock: Clock
+):
+    dead = store.open_batch(Asked(run="run-1").request)
+    store.take_commit_lock(TABLE, dead.request.batch_id)
+    set_back(clock)
+    other.heartbeat("run-2")
+    with pytest.raises(CellsClaimedError):
+        other.open_batch(Asked(run="run-2").request)
+
+    clock.pass_by(LEASE + 1)
+    living = other.open_batch(Asked(run="run-2").request)
+    assert other.take_commit_lock(TABLE, living.request.batch_id).taken_over
+    assert store.batch(dead.request.batch_id).status == "abandoned"
+
+
+def test_one_who_lives_through_it_keeps_its_cells(store: Store, other: Store, clock: Clock):
+    store.open_batch(Asked(run="run-1").request)
+    set_back(clock)
+    for _ in range(4):
+        clock.pass_by(LEASE / 2)
+        other.heartbeat("run-2")
+        store.heartbeat("run-1")
+    with pytest.raises(CellsClaimedError):
+        other.open_batch(Asked(run="run-2").request)
+
+
+def test_the_lease_of_a_plan_lapses_though_nobody_beats(store: Store, other: Store, clock: Clock):
+    store.take_lease("launch b1", "run-1")
+    set_back(clock)
+    with pytest.raises(PlanLeasedError):
+        other.take_lease("launch b1", "run-2")
+    clock.pass_by(LEASE + 1)
+    other.take_lease("launch b1", "run-2")
+
+
+def test_a_promotion_is_begun_again_after_a_lease(store: Store, clock: Clock):
+    trial = Trial(store)
+    trial.begin(TABLE, holder="boss")
+    set_back(clock)
+    with pytest.raises(TableLockedError):
+        trial.begin(TABLE, holder="heir")
+    clock.pass_by(LEASE + 1)
+    assert trial.begin(TABLE, holder="heir").holder == "heir"
+
+
+def test_clocks_that_differ_by_less_than_a_lease_change_nothing(
+    store: Store, other: Store, clock: Clock
+):
+    store.take_lease("launch b1", "run-1")
+    clock.pass_by(1 - LEASE)
+    other.heartbeat("run-2")
+    clock.pass_by(LEASE)
+    with pytest.raises(PlanLeasedError):
+        other.take_lease("launch b1", "run-2")
