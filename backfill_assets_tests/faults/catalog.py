@@ -61,7 +61,7 @@ entries = Model(
     ),
     audits=[row_rule("amount_is_sane", "ABS(amount) < 1000000")],
     late_window=2,
-    batch_size=2,
+    batch_size=4,
     batch_concurrency=2,
     owner=_OWNER,
 )
@@ -85,7 +85,7 @@ daily = Model(
     ),
     audits=[row_rule("there_are_moves", "moves > 0")],
     late_window=2,
-    batch_size=4,
+    batch_size=8,
     owner=_OWNER,
 )
 three_days = Model(
@@ -105,7 +105,7 @@ three_days = Model(
     unique_key=["ds"],
     columns=(Column("ds", "date"), Column("amount", _MONEY)),
     late_window=4,
-    batch_size=4,
+    batch_size=8,
     owner=_OWNER,
 )
 monthly = Model(
