@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 
 def healed(run: RunContext) -> Refreshed:
     """Bring late data in, and show how."""
-    work = late_work_of(run)
-    todo = {
-        name: run.graph.model(name).cadence.count(cells) for name, cells in work.automatic.items()
-    }
-    with shown(run.graph, todo) as listener:
+    with shown(run.graph, {}) as listener:  # how much follows is found out on the way
         return refresh_late(
             run,
             spark=run.spark,
@@ -98,6 +94,8 @@ def say_late(graph: Graph, done: Refreshed | None) -> None:
     """Tell what became of late data."""
     for line in late_lines(graph, done) if done else ():
         say(line, indent=2)
+    if done and done.waiting:
+        say("Next: backfill plan, for what is late and needs one")
 
 
 def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:

@@ -80,7 +80,7 @@ def run(
         print_json({**said, "late": late_json(graph, late)})
     else:
         say_late(graph, late)
-        _report(env, len(targets), rows)
+        _report(env, len(targets), rows, healed=bool(late and late.cells))
     failed = any(row["failed"] for row in rows.values()) or bool(late and late.failed)
     if any(lacking.values()) or failed:
         raise typer.Exit(1)
@@ -159,9 +159,10 @@ _HEADINGS = (
 )
 
 
-def _report(env: str, models: int, rows: Mapping[str, Mapping[str, Any]]) -> None:
+def _report(env: str, models: int, rows: Mapping[str, Mapping[str, Any]], *, healed: bool) -> None:
     if not rows:
-        say(f"{env}: nothing to do, every required cell of {counted(models, 'model')} is ready.")
+        what = "late data is in" if healed else "nothing to do"
+        say(f"{env}: {what}, every required cell of {counted(models, 'model')} is ready.")
         return
     moved = {name: row for name, row in rows.items() if any(row[key] for key in _COUNTS)}
     print_table(

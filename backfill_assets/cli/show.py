@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.options import AsJson, Markdown, Verbose  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, bar, out, print_json, print_table, say
+from backfill_assets.cli.output import Heading, bar, counted, out, print_json, print_table, say
 from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
 from backfill_assets.cli.project import load_graph, now, open_store
 from backfill_assets.cli.stored_plans import Kept, kept_plan
@@ -101,7 +101,11 @@ def _controlled(found: Kept, status: str, control: Control) -> dict[str, Any]:
 def _event(event: PlanEvent) -> str:
     who = f" by {event.who}" if event.who else ""
     why = f": {event.why}" if event.why else ""
-    return f"          {instant_text(event.at)}  {event.event}{who}{why}"
+    count = sum(event.detail.get("spared", {}).values())
+    spared = (
+        f"; {counted(count, 'cell')} spared, what they read came out as it was" if count else ""
+    )
+    return f"          {instant_text(event.at)}  {event.event}{who}{why}{spared}"
 
 
 def _next(found: Kept, status: str, control: Control) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.model_change import Changes, ModelChange
     from backfill_assets.planning.plan_state import PlanState
     from backfill_assets.planning.request import PlanRequest
+    from backfill_assets.snapshots.environment import Environment
     from backfill_assets.snapshots.loaded import Loaded
 
 
@@ -85,7 +86,7 @@ def build_plan(
             removed=aim.removed,
             untouched=tuple(changes.untouched),
             in_flight=in_flight(models, state),
-            gates=("explicit promote",) if environment.protected and publishes else (),
+            gates=_gates(request, environment, publishes=publishes),
             rollback=_rollback(models, publishes=publishes),
             notes=planner.notes(models),
         )
@@ -217,6 +218,11 @@ class _Planner:
                 "reading what they read until a plan of their own is promoted"
             )
         return tuple(found)
+
+
+def _gates(request: PlanRequest, environment: Environment, *, publishes: bool) -> tuple[str, ...]:
+    """Say what must happen before it is published; late data inside of its windows waits for nobody."""
+    return ("explicit promote",) if environment.protected and publishes and not request.late else ()
 
 
 def _rollback(models: tuple[ModelPlan, ...], *, publishes: bool) -> str:
