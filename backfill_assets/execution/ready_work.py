@@ -233,7 +233,8 @@ class _Look:
             if stale:
                 self.stale[_name(scene, name)] = stale
             if one.settled:
-                self.keys[_name(scene, name)] = marked(now[name], left=one.left, stale=stale)
+                self.keys[_name(scene, name)] = marked(now[name], end=one.end, stale=stale)
+        self._tell_failures(scene)
         if len(asked) < len(todo):
             self.next[scene.title] = scene.names.index(asked[-1]) + 1
 
@@ -249,6 +250,21 @@ class _Look:
             self.offers += one.offers
         else:
             self.notes.append(f"{name}: its table is filled by {owner}, which alone writes it")
+
+    def _tell_failures(self, scene: Scene) -> None:
+        """Name the models of which nothing more comes by itself."""
+        prefix = _name(scene, "")
+        failed = [
+            one.removeprefix(prefix)
+            for one in Settled(self.keys).failed()
+            if one.startswith(prefix)
+        ]
+        if failed:
+            whose = f"of plan {scene.plan_id}" if scene.plan_id else "missing"
+            self.notes.append(
+                f"cells {whose} have failed and are not asked for again before their code or their "
+                f"input changes: {', '.join(failed)}; see `backfill batches --failed`"
+            )
 
     def _only_reported(self, name: str) -> bool:
         return self.looker.loaded.graph.models[name].automated is Automation.REPORT

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from backfill_assets.execution.settled import Pins, hashed
+from backfill_assets.execution.settled import DONE, FAILED, LEFT, Pins, hashed
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read, cells_reading
@@ -40,7 +40,7 @@ class Looked:
         model: the model.
         work: what the rule found.
         offers: what could be released now.
-        left: whether anything is left, released or not.
+        end: whether anything is left, released or not, and whether some of it failed for good.
         stale: a name for published cells that only a plan may build again, and for what has overtaken
             them; empty for none.
         settled: whether the answer stays the same while no pin moves.
@@ -49,7 +49,7 @@ class Looked:
     model: Model
     work: Work
     offers: tuple[Offer, ...]
-    left: bool
+    end: str
     stale: str
     settled: bool
 
@@ -150,7 +150,8 @@ class Scene:
         left = todo if within is None else self._left(work, view) & within
         passing = (broken.for_now | claimed) & todo
         stale = _named(view, work) if self.plan_id is None else ""
-        return Looked(model, work, found, bool(left), stale, not found and not passing)
+        end = FAILED if broken.for_good & left else LEFT if left else DONE
+        return Looked(model, work, found, end, stale, not found and not passing)
 
     def _left(self, work: Work, view: StateView) -> IntervalSet:
         if view.environment.is_workspace:

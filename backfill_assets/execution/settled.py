@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.environment import Pointer
 
 _LENGTH = 12
-_LEFT = "left"
+DONE, LEFT, FAILED = "done", "left", "failed"
+"""What a look may end with: nothing is left; something waits; something failed and won't come again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,8 @@ class Settled:
     """The memory of earlier looks.
 
     Attributes:
-        keys: per environment and model, at what it had nothing to release; with a mark where
-            something is left all the same, because it waits or failed, and with the name of what
-            is stale.
+        keys: per environment and model, at what it had nothing to release; with what was left all
+            the same, and with the name of what is stale.
         next: where the next look begins, by environment: no model is asked more often than others.
     """
 
@@ -60,7 +60,11 @@ class Settled:
 
     def is_done(self, name: str) -> bool:
         """Whether nothing at all was left at the last look."""
-        return name in self.keys and self._parts(name)[1] != _LEFT
+        return self._parts(name)[1] == DONE
+
+    def failed(self) -> list[str]:
+        """Name where something failed and is not asked for again."""
+        return [name for name in self.keys if self._parts(name)[1] == FAILED]
 
     def stale(self) -> dict[str, str]:
         """What was stale at the last look, as a hash, by model."""
@@ -68,13 +72,13 @@ class Settled:
 
     def _parts(self, name: str) -> tuple[str, str, str]:
         key, _, more = self.keys.get(name, "").partition(" ")
-        left, _, stale = more.partition(" ")
-        return key, left, stale
+        end, _, stale = more.partition(" ")
+        return key, end, stale
 
 
-def marked(key: str, *, left: bool, stale: str) -> str:
-    """Note whether something was left, and the name of what is stale."""
-    return f"{key} {_LEFT if left else '-'} {stale}"
+def marked(key: str, *, end: str, stale: str) -> str:
+    """Note what a look ended with, and the name of what is stale."""
+    return f"{key} {end} {stale}"
 
 
 def hashed(value: object) -> str:

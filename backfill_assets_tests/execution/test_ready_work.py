@@ -109,6 +109,22 @@ def test_what_failed_for_good_blocks_its_readers_only_until_its_input_changes(wo
     assert world.offered() == {("backfill", "web.sums"): days(*range(1, 11))}
 
 
+def test_what_failed_for_good_is_told_at_every_look_as_long_as_it_is_so(world: QueueWorld):
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 9))
+    world.fail("web.sums", day(10))
+
+    for _ in range(2):
+        found = world.look()
+        assert not found.offers
+        [note] = found.notes
+        assert "web.sums" in note
+        assert "backfill batches --failed" in note
+
+    _rewrite(world, "web.visits", 10)
+    assert not world.look().notes
+
+
 def test_a_failure_that_may_pass_comes_again_after_a_while(world: QueueWorld):
     world.fill("web.visits", day(1, 9))
     world.fill("web.sums", day(1, 9))
