@@ -285,3 +285,13 @@ def test_a_rebuilt_state_finds_late_rows_by_what_the_commits_say_they_read(
         append(world, source, row(1, 2))
         assert changed(again, source) == "2024-01-01"
         assert stale(again, graph) == "2024-01-01, 2024-01-07"
+
+
+def test_a_table_that_was_only_moved_is_the_same(world: World):
+    source, moved = a_source(), a_source(path="elsewhere")
+    world.land(source, row(1), row(2))
+    look(world, source)
+    shutil.move(world.root / source.path, world.root / moved.path)
+    append(world, moved, row(2, 2))
+    assert changed(world, moved) == "2024-01-02"
+    assert world.store.observed()[EVENTS].path.endswith("/elsewhere")
