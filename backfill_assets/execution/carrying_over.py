@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.execution.events import Failed
+from backfill_assets.execution.events import Failed, Waiting
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.leftover import BUILT_APART, as_text, todo, work_of
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -14,6 +14,7 @@ from backfill_assets.planning.plan import Build
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from backfill_assets.execution.events import Event
     from backfill_assets.execution.operation import Operation
     from backfill_assets.planning.plan import ModelPlan
     from backfill_assets.snapshots.state_view import StateView
@@ -44,9 +45,16 @@ def carried_over(op: Operation) -> dict[str, IntervalSet]:
     run = op.workspace()
     events = run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
     if left := lacking(op):
-        told = (one for each in events.values() for one in each if isinstance(one, Failed))
-        raise CarryOverError(op.plan_id, as_text(run.graph, left), tuple(one.error for one in told))
+        raise CarryOverError(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return cells
+
+
+def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
+    """Say why cells were not built: what failed first, then what they wait for."""
+    told = [one for each in events.values() for one in each]
+    failed = [one.error for one in told if isinstance(one, Failed)]
+    waits = [f"{one.model} waits for {one.upstream}" for one in told if isinstance(one, Waiting)]
+    return (*failed, *dict.fromkeys(waits))
 
 
 def lacking(op: Operation) -> dict[str, IntervalSet]:

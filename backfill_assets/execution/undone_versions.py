@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.execution.carrying_over import CarryOverError
-from backfill_assets.execution.events import Failed
+from backfill_assets.execution.carrying_over import CarryOverError, what_lacked
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.leftover import as_text, work_of
 from backfill_assets.snapshots.environment import workspace_name
@@ -57,8 +56,7 @@ def carried_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalS
     run = op.run_in(workspace_name(undo_id(op.plan_id)))
     events = run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
     if left := lacking_back(op, moves):
-        told = (one for each in events.values() for one in each if isinstance(one, Failed))
-        raise CarryOverError(op.plan_id, as_text(run.graph, left), tuple(one.error for one in told))
+        raise CarryOverError(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return cells
 
 
