@@ -134,17 +134,14 @@ class _Sweeps:
         if not asked:
             return
         for stale in self._rule(name, model).stale:
-            what = "got, lost or changed rows" if stale.late else "changed"
-            cells = asked & stale.cells & found.ready
-            found.add(Why.LATE_DATA, cells, f"{stale.upstream} {what}")
+            found.add(Why.LATE_DATA, asked & stale.cells & found.ready, stale.words)
 
     def _overtaken(self, name: str, found: ModelCells, rule: Work) -> None:
         """Plan what is owed, and what was built before something that it reads changed."""
         found.add(Why.OWED, self.view.owed.get(name, _NOTHING) & found.ready, "not rebuilt yet")
         for stale in rule.stale:
-            found.add(
-                Why.UPSTREAM_CHANGED, stale.cells & found.required, f"{stale.upstream} changed"
-            )
+            why = Why.LATE_DATA if stale.late else Why.UPSTREAM_CHANGED
+            found.add(why, stale.cells & found.required, stale.words)
 
     def _late(self, name: str) -> None:
         """Plan the last cells before new ones, where nobody can see late rows arrive."""

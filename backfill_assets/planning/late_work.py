@@ -184,11 +184,7 @@ def _reopened(reader: Model, upstream: Upstream, ready: IntervalSet) -> Interval
 
 
 def _because(work: Work) -> str:
-    said = (
-        f"{one.upstream} {'got, lost or changed rows' if one.late else 'changed'}"
-        for one in work.stale
-    )
-    return "; ".join(dict.fromkeys(said))
+    return "; ".join(dict.fromkeys(one.words for one in work.stale))
 
 
 def _some(cells: Mapping[str, IntervalSet]) -> dict[str, IntervalSet]:

@@ -43,6 +43,11 @@ class Stale:
     upstream_cells: IntervalSet
     late: bool = False
 
+    @property
+    def words(self) -> str:
+        """Say what happened upstream."""
+        return f"{self.upstream} {'got, lost or changed rows' if self.late else 'changed'}"
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
