@@ -19,8 +19,8 @@ CLIENTS, DAYS = 3, 9
 
 
 def graph() -> Graph:
-    """A model without upstreams: one row per day."""
-    return a_graph(a_model(LOOP, upstreams=[], cadence=Daily(start="2024-01-01")), sources=[])
+    """Every event of a day."""
+    return a_graph(a_model(LOOP, cadence=Daily(start="2024-01-01")))
 
 
 def main(url: str, folder: str, first: str) -> None:

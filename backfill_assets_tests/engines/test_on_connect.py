@@ -22,8 +22,9 @@ from backfill_assets.warehouse.connect import (
 )
 from backfill_assets.warehouse.connect_server import ConnectServer
 from backfill_assets.warehouse.shared_session import SharedSession
+from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engines.client import CLIENTS, DAYS, LOOP, graph
-from backfill_assets_tests.execution.world import on
+from backfill_assets_tests.execution.world import on, row
 from backfill_assets_tests.spark import free_port, small_settings
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def test_a_session_ends_on_the_server_when_it_is_hung_up(spark: SparkSession):
 
 
 def test_many_clients_of_one_server_fill_one_table_and_lose_nothing(world: World):
+    world.land(a_source(), *(row(number) for number in range(1, DAYS + 1)))
     url = url_of(world.spark)
     clients = [
         subprocess.Popen(
