@@ -69,8 +69,10 @@ class Settings(BaseSettings):
     data_dir: str = "data"
     state_url: str = ""
     jars_dir: Path = Path(".spark-jars")
-    spark_master: str = Field("local[*]", validation_alias=_also_by_spark("MASTER"))
-    spark_remote: str = Field("", validation_alias=_also_by_spark("REMOTE"), pattern="^(sc://.+)?$")
+    spark_master: str = Field(default="local[*]", validation_alias=_also_by_spark("MASTER"))
+    spark_remote: str = Field(
+        default="", validation_alias=_also_by_spark("REMOTE"), pattern="^(sc://.+)?$"
+    )
     spark_patience: float = Field(default=60.0, gt=0)
     spark_memory: str = "4g"
     lease_seconds: float = Field(default=60.0, gt=0)

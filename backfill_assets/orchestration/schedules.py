@@ -49,7 +49,9 @@ def _schedule(unit: Unit, known: Known) -> dg.ScheduleDefinition:
             "history. For those who don't want the sensor, which does this and more."
         ),
     )
-    def due(context: dg.ScheduleEvaluationContext, state: StateResource) -> object:
+    def due(
+        context: dg.ScheduleEvaluationContext, state: StateResource
+    ) -> dg.SkipReason | list[dg.RunRequest]:
         settings = read_settings()
         looker = Looker(state.store, known(), state.data_root, now())
         found = tick(

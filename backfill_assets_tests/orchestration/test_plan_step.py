@@ -61,7 +61,7 @@ def status(plan: Plan) -> PlanStatus:
 
 def serve(shop: Shop, plan: Plan, model: str, day: str) -> dg.ExecuteInProcessResult:
     """The run that the sensor asks for."""
-    tags = {
+    tags: dict[str, Any] = {
         "backfill/plan": plan.plan_id,
         "backfill/model": model,
         "backfill/reason": "plan",

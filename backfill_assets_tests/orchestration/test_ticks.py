@@ -56,7 +56,7 @@ class Ticking:
         ) as context:
             found = repository.get_sensor_def(name).evaluate_tick(context)
         self.cursor = found.cursor
-        self.asked = list(found.run_requests)
+        self.asked = list(found.run_requests or ())
         return found
 
     def tick(self) -> list[str]:
@@ -307,6 +307,6 @@ def test_a_schedule_asks_for_what_came_due_and_leaves_history_alone(ticking: Tic
     ) as context:
         found = schedule.evaluate_tick(context)
 
-    assert [shown(one) for one in found.run_requests] == [
+    assert [shown(one) for one in found.run_requests or ()] == [
         "daily web.visits 2024-01-05...2024-01-10"
     ]
