@@ -11,6 +11,7 @@ import dagster as dg
 
 from backfill_assets.execution.batch_run import run_batch
 from backfill_assets.execution.events import Committed
+from backfill_assets.execution.observing import observe
 from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.requests import batch_request
 from backfill_assets.models.graph import build_graph
@@ -101,6 +102,7 @@ class Shop:
             clock=now,
             run_id="refresh",
         )
+        observe(run, [model])
         declared = run.graph.model(model)
         request = batch_request(run, declared, declared.cadence.cell(key), reason="refresh")
         assert isinstance([*run_batch(run, request)][-1], Committed)
