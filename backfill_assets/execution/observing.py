@@ -29,12 +29,12 @@ from backfill_assets.warehouse.source_changes import (
     table_id,
     touched,
 )
-from backfill_assets.warehouse.source_content import content_by_cell, rows_by_cell
 from backfill_assets.warehouse.spark_errors import PinGoneError
 from backfill_assets.warehouse.tables import CorruptTableError, head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from types import ModuleType
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
@@ -202,7 +202,9 @@ class _Look:
         """Compare every cell of a table that was made anew with what is known of the old one."""
         everything = life_of(self.source)
         stored = self.store.source_cells(self.source.name, everything)
-        (now,) = content_by_cell(self._session(), self.path, self.source, (found.head,), everything)
+        (now,) = _spark_side().content_by_cell(
+            self._session(), self.path, self.source, (found.head,), everything
+        )
         changed, same = _against_known(stored, now, everything)
         return Observation(found, known, (ChangedCells(tuple(changed.values())),), same)
 
@@ -213,7 +215,9 @@ class _Look:
         found = present(self.path, self.source, at)
         cells = {cell: SourceCell(cell, rows) for cell, rows in found.changed.items() if rows}
         if found.unsure:
-            cells |= rows_by_cell(self._session(), self.path, self.source, at, found.unsure)
+            cells |= _spark_side().rows_by_cell(
+                self._session(), self.path, self.source, at, found.unsure
+            )
         return cells
 
     def _between(
@@ -237,9 +241,11 @@ class _Look:
     ) -> tuple[dict[Interval, SourceCell], tuple[SourceCell, ...]]:
         session = self._session()
         try:
-            both = content_by_cell(session, self.path, self.source, (since, until), cells)
+            both = _spark_side().content_by_cell(
+                session, self.path, self.source, (since, until), cells
+            )
         except (PinGoneError, CorruptTableError):  # vacuumed: what it was, nobody can say
-            (now,) = content_by_cell(session, self.path, self.source, (until,), cells)
+            (now,) = _spark_side().content_by_cell(session, self.path, self.source, (until,), cells)
             return _against_known(stored, now, cells)
         before, now = both
         changed = {
@@ -290,3 +296,10 @@ def _made_anew(known: ObservedSource, found: ObservedSource) -> str:
     if found.head < known.head:
         return f"its head went back from delta_version {known.head} to {found.head}"
     return ""
+
+
+def _spark_side() -> ModuleType:
+    """What needs Spark: half a second that a look which needs none must not pay."""
+    from backfill_assets.warehouse import source_content  # noqa: PLC0415
+
+    return source_content
