@@ -7,11 +7,12 @@ import random
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.warehouse.connect_server import ConnectServer
+from backfill_assets_tests.e2e.polling import until
 from backfill_assets_tests.faults.bases import Bases
 from backfill_assets_tests.faults.hits import AtMoment
 from backfill_assets_tests.faults.processes import start
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from backfill_assets_tests.faults.hits import Hit
     from backfill_assets_tests.faults.ledger import Ledger
     from backfill_assets_tests.faults.trials import Bench
+    from backfill_assets_tests.postgres import Server
 
 
 @dataclass(frozen=True)
@@ -65,22 +67,35 @@ def on_postgres(bench: Bench, name: str) -> Outcome:
     """Let a ledger live whose state lies in PostgreSQL, which is killed, as are its clients."""
     title = f"PostgreSQL {name}"
     chance = random.Random(title)  # noqa: S311 - that it can be drawn again is the point
-    try:
-        with postgres_server() as server:
+    with ExitStack() as running:
+        try:
+            server = running.enter_context(postgres_server())
+        except NoPostgresError as error:
+            return Outcome(f"life {title}", hits=[f"LEFT OUT: {error}"[:300]])
+        url = server.create("faults")
 
-            def kill() -> None:
-                for pid in _listening(server.url().rpartition(":")[2].partition("/")[0]):
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+        def kill() -> None:
+            for pid in _listening(url.rpartition(":")[2].partition("/")[0]):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
-            def dies() -> Hit:
-                seconds, away = chance.uniform(0.5, 12), chance.uniform(0, 4)
-                return ServerDies("PostgreSQL", kill, server.start, seconds, away)
+        def dies() -> Hit:
+            seconds, away = chance.uniform(0.5, 12), chance.uniform(0, 4)
+            return ServerDies("PostgreSQL", kill, lambda: _again(server), seconds, away)
 
-            hits = _mixed(chance, dies)
-            return bench.life(hits, title, state_url=server.create("faults"))
-    except NoPostgresError as error:
-        return Outcome(f"life {title}", hits=[f"LEFT OUT: {error}"])
+        return bench.life(_mixed(chance, dies), title, state_url=url)
+
+
+def _again(server: Server) -> None:
+    """Start it again, as a service manager would: until nothing of the dead one is in its way."""
+
+    def started() -> bool:
+        with suppress(NoPostgresError):
+            server.start()
+            return True
+        return False
+
+    until(started, seconds=60, what="PostgreSQL is up again")
 
 
 def on_connect(bench: Bench, name: str) -> Outcome:
