@@ -13,6 +13,7 @@ from backfill_assets.execution import batch_run
 from backfill_assets.execution.events import Failed, Waiting
 from backfill_assets.execution.frozen_code import CodeChangedError
 from backfill_assets.execution.going_back import abandon_plan
+from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.refusals import (
     EditedPlanError,
     ExpiredPlanError,
@@ -232,6 +233,7 @@ def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(
     world.clock.now += timedelta(days=1)
     world.land(a_source(), *ROWS, row(11, 1, 11.0))
     world.fill(OLD, VISITS)
+    world.patience = Patience(attempts=1)
     before(batch_run, "audited", lambda: plans.promote(MORE, plan), monkeypatch)
     (failed,) = ended(world.fill(MORE, COSTS)[COSTS], Failed)
     assert plan.plan_id in failed.error
