@@ -14,7 +14,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.frozen_code import FrozenCode
 from backfill_assets.execution.leftover import BUILT_APART
 from backfill_assets.execution.opening import look, open_run
-from backfill_assets.execution.scenes import Scene
+from backfill_assets.execution.scenes import Scene, in_turn
 from backfill_assets.execution.settled import Settled, hashed, marked
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.automation import Automation
@@ -154,10 +154,11 @@ def _scenes(looker: Looker, plan: Plan) -> Iterator[Scene]:
             run_id="sensor",
             snapshots=looker.loaded.snapshots,
         )
-        names = [name for name in run.graph.order if name in within]
+        there = looker.store.pointers(environment)
+        names = [name for name in run.graph.order if name in within and name in there]
         yield Scene(
             run,
-            looker.store.pointers(environment),
+            there,
             looker.loaded,
             names,
             plan.until,
@@ -205,12 +206,12 @@ class _Look:
             plan = _parsed(stored.content)
             FrozenCode.of(plan, lambda: self.looker.loaded.fingerprints).check()
             scenes = list(_scenes(self.looker, plan))
+            before = len(self.offers)
+            for scene in scenes:
+                self.at(scene)
         except BackfillAssetsError as error:
             self.notes.append(str(error))
             return
-        before = len(self.offers)
-        for scene in scenes:
-            self.at(scene)
         if len(self.offers) == before and all(map(self._is_done, scenes)):
             self.offers.append(Offer(plan.environment, ReleaseKind.FINISH, plan_id=plan.plan_id))
 
@@ -224,7 +225,7 @@ class _Look:
             else:
                 todo.append(name)
         start = self.settled.next.get(scene.title, 0)
-        asked = _in_turn(scene, todo, start, self.looker.most)
+        asked = in_turn(scene, todo, start, self.looker.most)
         self.asked += len(asked)
         for one in scene.looks(asked) if asked else ():
             name = one.model.name
@@ -272,19 +273,6 @@ class _Look:
     def _is_done(self, scene: Scene) -> bool:
         known = Settled(self.keys)
         return all(known.is_done(_name(scene, name)) for name in scene.names)
-
-
-def _in_turn(scene: Scene, todo: list[str], start: int, most: int) -> list[str]:
-    """Take as many models as one look may ask about, going on where the last one ended."""
-    place = {name: number for number, name in enumerate(scene.names)}
-    taken: list[str] = []
-    read: set[str] = set()
-    for name in sorted(todo, key=lambda name: (place[name] < start, place[name])):
-        read |= scene.read(name)
-        if taken and sum(map(scene.cells, read)) > most:
-            break
-        taken.append(name)
-    return taken
 
 
 def _name(scene: Scene, model: str) -> str:

@@ -205,3 +205,16 @@ def lacking_in_sources(
         lacking = read - seen.ready
         held |= cells_reading(model.cadence, upstream, source.cadence, lacking) & cells
     return held
+
+
+def in_turn(scene: Scene, todo: list[str], start: int, most: int) -> list[str]:
+    """Take as many models as one look may ask about, going on where the last one ended."""
+    place = {name: number for number, name in enumerate(scene.names)}
+    taken: list[str] = []
+    read: set[str] = set()
+    for name in sorted(todo, key=lambda name: (place[name] < start, place[name])):
+        read |= scene.read(name)
+        if taken and sum(map(scene.cells, read)) > most:
+            break
+        taken.append(name)
+    return taken
