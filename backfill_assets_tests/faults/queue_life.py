@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from backfill_assets_tests.faults.trials import Bench
 
 SENSOR = "gap_fill_sensor"
-PATIENCE = 900.0
+PATIENCE = 1800.0
 _CANCEL = "cancel"
 SETTINGS = {
     "BACKFILL_LEASE_SECONDS": "10",
