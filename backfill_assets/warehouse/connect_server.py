@@ -107,6 +107,7 @@ class ConnectServer:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C in the terminal is not meant for it
             )
+        _STARTED[started.pid] = started
         with _private(self._pid_file) as file:
             file.write(str(started.pid).encode())
         while not _answers(self.port):
@@ -125,13 +126,13 @@ class ConnectServer:
         if pid is None:
             self._pid_file.unlink(missing_ok=True)
             return False
-        for number, tries in ((signal.SIGTERM, 100), (signal.SIGKILL, 50)):
+        for number in (signal.SIGTERM, signal.SIGKILL):
             os.kill(pid, number)
-            for _ in range(tries):
-                if not _is_server(pid):
-                    self._pid_file.unlink(missing_ok=True)
-                    return True
-                time.sleep(0.1)
+            if _ended(pid):
+                break
+        self._pid_file.unlink(missing_ok=True)
+        if pid in _STARTED:
+            _STARTED.pop(pid).wait()
         return True
 
     @property
@@ -183,6 +184,18 @@ def _answers(port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+_STARTED: dict[int, subprocess.Popen[bytes]] = {}
+"""The servers that this process has started, and takes leave of when it stops them."""
+
+
+def _ended(pid: int) -> bool:
+    for _ in range(100):
+        if not _is_server(pid):
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def _is_server(pid: int) -> bool:
