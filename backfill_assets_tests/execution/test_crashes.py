@@ -300,6 +300,7 @@ def test_a_rebuilt_state_gives_the_same_answers_after_fences_and_strangers(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
     child = a_model("web.child", upstreams=[VISITS], cadence=FOUR_DAYS)
+    world.patience = ONCE
     graph = a_graph(a_model(cadence=FOUR_DAYS), child)
     world.land(a_source(), *ROWS)
     with mortal(world) as store, monkeypatch.context() as patch:
