@@ -56,7 +56,7 @@ class Server:
     """One server, which can be stopped and started again."""
 
     def __init__(self, programs: Path, folder: Path, port: int) -> None:
-        self.programs, self._data, self._port = programs, folder / "data", port
+        self._programs, self._data, self._port = programs, folder / "data", port
         self._log, self._secret = folder / "server.log", folder / "password"
         if os.geteuid() == 0:
             nobody = pwd.getpwnam("nobody")
@@ -112,7 +112,7 @@ class Server:
             as_user = {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid}
             as_user["extra_groups"] = []
         done = subprocess.run(
-            [str(self.programs / program), "-D", str(self._data), *arguments],
+            [str(self._programs / program), "-D", str(self._data), *arguments],
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if program == "initdb" else subprocess.DEVNULL,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+import sqlalchemy as sa
 
 from backfill_assets_tests.e2e.server import BIN, Project, new_project
 from backfill_assets_tests.postgres import PASSWORD
@@ -78,7 +78,12 @@ def _found_in(content: bytes) -> list[str]:
 
 
 def _dumped(postgres: Server) -> bytes:
-    dump = [str(postgres.programs / "pg_dump"), "--inserts", postgres.url("secrets")]
-    content = subprocess.run(dump, capture_output=True, check=True).stdout
-    assert b"toy.sales" in content
-    return content
+    """Every row of the state, as PostgreSQL writes it."""
+    engine = sa.create_engine(
+        sa.make_url(postgres.url("secrets")).set(drivername="postgresql+psycopg")
+    )
+    with engine.connect() as connection:
+        content = connection.scalar(sa.text("select database_to_xml(true, false, '')::text"))
+    engine.dispose()
+    assert "toy.sales" in str(content)
+    return str(content).encode()
