@@ -113,9 +113,9 @@ def write_plan(plan: Plan, path: str) -> None:
         PlanFileError: it can't be written.
     """
     try:
-        with open(
-            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-        ) as file:  # noqa: PTH123
+        # For its owner alone, whatever the umask.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(plan_json(plan) + "\n")
     except OSError as error:
         raise PlanFileError(path, error.strerror or str(error)) from error
