@@ -50,7 +50,7 @@ faults: env ## Kill, fill the disk, lock the state: some minutes; prints kills a
 	@$(BIN)/python -m backfill_assets_tests.faults
 
 KILLS ?= 200
-FAULTS ?= /tmp/backfill-faults
+FAULTS ?= .faults
 faults-long: env ## The same until KILLS=200 processes were killed: hours; goes on where it stopped
 	@$(BIN)/python -m backfill_assets_tests.faults --kills $(KILLS) --results $(FAULTS)
 
