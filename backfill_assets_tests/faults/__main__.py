@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def main() -> int:
     """Run the short form, or the long one until so many processes were killed."""
     asked = _arguments().parse_args()
-    scratch = asked.results or Path(tempfile.mkdtemp(prefix="faults-"))
+    scratch = asked.results.resolve() if asked.results else Path(tempfile.mkdtemp(prefix="faults-"))
     scratch.mkdir(parents=True, exist_ok=True)
     spark, engine = start_engine(scratch / "spark")
     campaign = Campaign(scratch / "results.jsonl")
