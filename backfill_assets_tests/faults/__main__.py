@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets_tests.faults.bases import Bases
 from backfill_assets_tests.faults.campaign import Campaign, live
-from backfill_assets_tests.faults.cases import long_cases, short_life, storm_case
+from backfill_assets_tests.faults.cases import life_of_faults, short_life, slow_life, storm_case
 from backfill_assets_tests.faults.chorus import chorus
 from backfill_assets_tests.faults.engine import start_engine
 from backfill_assets_tests.faults.queue_life import queue_life
@@ -34,7 +34,7 @@ def main() -> int:
     bench = Bench(Bases(scratch / "bases", engine), spark, scratch / "trials")
     if asked.kills:
         live(bench, campaign, kills=asked.kills, seed=asked.seed)
-        for name, made in {**long_cases(bench), **long_lives(bench)}.items():
+        for name, made in long_lives(bench).items():
             campaign.once(name, made)
     else:
         campaign.once("life short", lambda: short_life(bench))
@@ -47,8 +47,11 @@ def main() -> int:
 
 
 def long_lives(bench: Bench) -> dict[str, Callable[[], Outcome]]:
-    """Give the lives that need more than a command: servers, and Dagster's services."""
+    """Give what is tried once: faults that kill nobody, servers, and Dagster's services."""
     return {
+        "life of faults": lambda: life_of_faults(bench),
+        "life slow": lambda: slow_life(bench),
+        "storm of two times 300 commits": lambda: storm_case(bench, 300),
         "life PostgreSQL 1": lambda: on_postgres(bench, "1"),
         "life Connect 1": lambda: on_connect(bench, "1"),
         "all at once 1": lambda: chorus(bench, "1"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import time
-from contextlib import closing, nullcontext
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from backfill_assets_tests.faults.hits import Asleep, AtStep, JvmAtStep, WhileWriting
 from backfill_assets_tests.faults.places import Disk, NoDiskError, is_own_disk, own_disk
 from backfill_assets_tests.faults.processes import start
 from backfill_assets_tests.faults.storm import storm
-from backfill_assets_tests.faults.trials import APPLY, FILL, PROMOTE, Outcome
+from backfill_assets_tests.faults.trials import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Run = Callable[["Ledger", tuple[str, ...], Mapping[str, str]], int]
     from backfill_assets_tests.faults.hits import Hit
     from backfill_assets_tests.faults.ledger import Ledger
-    from backfill_assets_tests.faults.trials import Around, Bench, Work
+    from backfill_assets_tests.faults.trials import Bench
 
 
 HOUR = 3600.0
@@ -29,8 +29,8 @@ HOUR = 3600.0
 class Fault:
     """Lets a command run into something once; it must end by itself, and say so plainly."""
 
-    def __init__(self, name: str, run: Run, around: Around = nullcontext) -> None:
-        self._name, self._run, self.around = name, run, around
+    def __init__(self, name: str, run: Run) -> None:
+        self._name, self._run = name, run
         self.wrong: list[str] = []
 
     def __call__(
@@ -58,13 +58,15 @@ def full_disk(left: int) -> Fault:
         finally:
             disk.empty()
 
-    return Fault(f"disk full, {left // 1024} kB left", run, own_disk)
+    return Fault(f"disk full, {left // 1024} kB left", run)
 
 
 def read_only_disk() -> Fault:
     """Nothing may be written."""
 
     def run(ledger: Ledger, words: tuple[str, ...], engine: Mapping[str, str]) -> int:
+        if not is_own_disk(ledger.data):
+            return start(ledger, words, **engine).wait()
         disk = Disk(ledger.data)
         disk.read_only(really=True)
         try:
@@ -72,7 +74,7 @@ def read_only_disk() -> Fault:
         finally:
             disk.read_only(really=False)
 
-    return Fault("read-only disk", run, own_disk)
+    return Fault("read-only disk", run)
 
 
 def locked_state(seconds: float) -> Fault:
@@ -114,16 +116,6 @@ def slow_effects(seconds: float, lease: float) -> Fault:
         return one.wait() + other.wait()
 
     return Fault(f"effects {seconds:g} s slow under a lease of {lease:g} s", run)
-
-
-def case(bench: Bench, work: Work, fault: Fault, name: str) -> Outcome:
-    """Let a command run into a fault once, and again without it."""
-    try:
-        outcome = bench.trial(work, [fault], name, around=fault.around)
-    except NoDiskError as error:
-        return Outcome(f"{work.name} {name}", hits=[f"LEFT OUT, no disk can be mounted: {error}"])
-    outcome.violations += fault.wrong
-    return outcome
 
 
 def storm_case(bench: Bench, count: int) -> Outcome:
@@ -171,34 +163,38 @@ def short_life(bench: Bench) -> Outcome:
             AtStep("delete_files:1:before"),
         ),
     )
+    return faulty_life(bench, hits, "short")
+
+
+def life_of_faults(bench: Bench) -> Outcome:
+    """Live once through everything, and run into every fault that kills nobody on the way."""
+    hits: tuple[tuple[Hit, ...], ...] = (
+        (
+            full_disk(0),
+            read_only_disk(),
+            clock_back("commit_cells:1:before", 3),
+            locked_state(45),
+        ),
+        (full_disk(200_000), read_only_disk(), locked_state(10)),
+        (full_disk(50_000), read_only_disk(), clock_back("publish:1:before", 3)),
+        (full_disk(0), clock_back("restore_cells:1:before", 3)),
+        (read_only_disk(), full_disk(0)),
+    )
+    return faulty_life(bench, hits, "of faults")
+
+
+def slow_life(bench: Bench) -> Outcome:
+    """Two of each command at once, every effect slower than the lease."""
+    return faulty_life(bench, tuple((slow_effects(2, 3),) for _ in range(5)), "slow")
+
+
+def faulty_life(bench: Bench, hits: tuple[tuple[Hit, ...], ...], name: str) -> Outcome:
+    """Live on a disk of its own, or without one where none can be mounted."""
     try:
-        outcome = bench.life(iter(hits), "short", around=own_disk)
+        outcome = bench.life(iter(hits), name, around=own_disk)
     except NoDiskError as error:
-        outcome = bench.life(iter(hits), "short")
-        outcome.hits.append(f"LEFT OUT: the full disk, for none can be mounted: {error}")
+        outcome = bench.life(iter(hits), name)
+        outcome.hits.append(f"LEFT OUT: disks, for none can be mounted: {error}")
     faults = [one for phase in hits for one in phase if isinstance(one, Fault)]
     outcome.violations += [text for fault in faults for text in fault.wrong]
     return outcome
-
-
-def long_cases(bench: Bench) -> dict[str, Callable[[], Outcome]]:
-    """Give all of them."""
-    faults: list[tuple[Work, Fault, str]] = [
-        (FILL, full_disk(0), "full"),
-        (APPLY, full_disk(200_000), "full"),
-        (PROMOTE, full_disk(50_000), "full"),
-        (FILL, read_only_disk(), "read-only"),
-        (PROMOTE, read_only_disk(), "read-only"),
-        (FILL, locked_state(45), "locked"),
-        (PROMOTE, locked_state(45), "locked"),
-        (FILL, clock_back("commit_cells:1:before", 3), "clock back"),
-        (PROMOTE, clock_back("publish:1:before", 3), "clock back"),
-        (FILL, slow_effects(2, 3), "slow"),
-    ]
-    made = {
-        f"{work.name} {name}": lambda work=work, fault=fault, name=name: case(
-            bench, work, fault, name
-        )
-        for work, fault, name in faults
-    }
-    return {**made, "storm of two times 300 commits": lambda: storm_case(bench, 300)}

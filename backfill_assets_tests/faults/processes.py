@@ -19,7 +19,7 @@ from backfill_assets_tests.faults.victim import children
 if TYPE_CHECKING:
     from backfill_assets_tests.faults.ledger import Ledger
 
-LONGEST = 300.0
+LONGEST = 900.0
 """Seconds after which a command hangs: a violation of its own."""
 
 
