@@ -1,0 +1,48 @@
+"""The job that brings late rows in: what it builds, publishes, and shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from backfill_assets_tests.orchestration.shop import failure, keys
+from backfill_assets_tests.toy import DAYS
+from backfill_assets_tests.toy_queue_definitions import defs
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.orchestration.shop import Shop
+
+pytestmark = pytest.mark.spark
+
+ALL = f"{DAYS[0]}...{DAYS[-1]}"
+READER = "toy.sales_of_three_days"
+
+
+def test_late_rows_reach_the_last_model_in_one_plan_and_dagster_is_told_of_what_changed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("backfill_assets_tests.orchestration.shop.defs", defs)
+    filled = shop.fill("toy.sales", READER, cells=ALL)
+    assert filled.success, failure(filled)
+    assert len(keys(filled, READER)) == len(DAYS)
+    shop.sell(DAYS[3], "north", 500)
+
+    done = defs.resolve_job_def("refresh_late").execute_in_process(
+        resources=shop.resources(), instance=shop.instance, raise_on_error=False
+    )
+
+    assert done.success, failure(done)
+    [said] = [
+        {key: one.value for key, one in event.step_output_data.metadata.items()}
+        for event in done.all_events
+        if event.event_type_value == "STEP_OUTPUT"
+    ]
+    assert said["cells"]["toy.sales"] == 1
+    assert said["needs_a_plan"] == {}
+    assert said["changed_cells"] == 4
+    newest = shop.instance.get_latest_materialization_event(dg.AssetKey(READER.split(".")))
+    assert newest is not None
+    assert newest.asset_materialization is not None
+    assert newest.asset_materialization.partition in DAYS[3:6]
