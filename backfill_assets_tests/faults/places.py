@@ -8,6 +8,8 @@ import subprocess
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from backfill_assets_tests.e2e.polling import until
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -79,4 +81,9 @@ class Disk:
     def read_only(self, *, really: bool) -> None:
         """Let nothing be written, or anything again."""
         how = "ro" if really else "rw"
-        subprocess.run(["mount", "-o", f"remount,{how}", str(self._folder)], check=True)
+        command = ["mount", "-o", f"remount,{how}", str(self._folder)]
+
+        def done() -> bool:  # not while somebody just has a file open for writing
+            return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+        until(done, seconds=60, what=f"the disk is {how}", every=0.02)
