@@ -121,7 +121,7 @@ def _said(commit: dict[str, Any]) -> BatchCommit | None:
 
 def collected(ledger: Ledger, spark: SparkSession) -> Iterator[str]:
     """After `gc` there is no file that nobody needs."""
-    later = datetime.now(UTC) + timedelta(days=30)
+    later = datetime.fromtimestamp(ledger.now(), UTC) + timedelta(days=30)
     with Store.open(ledger.settings.state, clock=lambda: later, lease_seconds=LEASE) as store:
         for number in range(2):  # tables of what has just expired go with the second one
             run = look(
