@@ -16,6 +16,7 @@ from backfill_assets.execution.way_back import (
     NothingToTakeBackError,
     RollbackExpiredError,
 )
+from backfill_assets.planning.plan import Why
 from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -85,7 +86,12 @@ def test_undone_cells_come_back_and_days_since_stay(world: World, plans: Plans):
     undo_plan(world.store, OLD, plan, **plans.means())
     assert totals(world) == [7, 8, 9, 10, 11]
     assert told(world.fill(OLD)[COSTS]) == ["skipped"]
-    assert plans.make(OLD).is_empty
+    # The source still holds what was taken back: a plan says so, and nothing brings it in by itself.
+    left = plans.make(OLD)
+    assert {(one.model, work.why) for one in left.models for work in one.work} == {
+        (VISITS, Why.LATE_DATA),
+        (COSTS, Why.UPSTREAM_CHANGED),
+    }
 
 
 def test_a_new_table_is_undone_by_reading_the_old_one_with_the_days_since(
