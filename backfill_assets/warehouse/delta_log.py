@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ABSENT = -1
+_LOG = "_delta_log"
 STEPS_PER_TOKEN = 4
 """Delta takes a transaction version once; the holder of one token may fence, restore and commit."""
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -74,6 +76,23 @@ def head(path: str) -> int:
     _refuse_holes(path, versions, max(checkpoints, default=0))
     logged_commit(path, versions[-1])
     return versions[-1]
+
+
+def clear_unborn(path: str) -> None:
+    """Take away a log without a single commit, which a creation that was cut off has left.
+
+    Delta finds a table there that it can neither read nor create. What is not a temporary file stays,
+    and with it the folder.
+    """
+    folder = local_folder(path)
+    if folder is None or not (folder / _LOG).is_dir():
+        return
+    for file in (folder / _LOG).glob(".*.json.*"):
+        file.unlink(missing_ok=True)
+    with suppress(OSError):  # somebody's commit is there by now
+        (folder / _LOG / "_staged_commits").rmdir()
+    with suppress(OSError):
+        (folder / _LOG).rmdir()
 
 
 def commits_there(path: str) -> frozenset[int]:

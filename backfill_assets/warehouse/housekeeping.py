@@ -9,7 +9,7 @@ from backfill_assets.models.codec import dumps
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_type
-from backfill_assets.warehouse.delta_log import ABSENT, head, logged_commits
+from backfill_assets.warehouse.delta_log import ABSENT, clear_unborn, head, logged_commits
 from backfill_assets.warehouse.quoting import table_at
 from backfill_assets.warehouse.session import RETENTION, batch_session
 from backfill_assets.warehouse.spark_errors import explaining
@@ -69,6 +69,7 @@ def create_table(spark: SparkSession, model: Model, path: str) -> None:
     """
     if head(path) != ABSENT:
         return
+    clear_unborn(path)
     columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
     listed = ", ".join(f"{quoted(name)} {dtype}" for name, dtype in columns.items())
     kept = {"enableExpiredLogCleanup": "false", **RETENTION}

@@ -66,6 +66,20 @@ def test_a_batch_replaces_exactly_its_cells(spark: SparkSession, tmp_path: Path)
     assert [row[1] for row in content(spark, path, "ds", "shop")] == ["a", "b", "c"]
 
 
+def test_a_creation_that_was_cut_off_does_not_close_the_place_for_good(
+    spark: SparkSession, tmp_path: Path
+):
+    path = tmp_path / "sales"
+    left = path / "_delta_log" / "_staged_commits"
+    left.mkdir(parents=True)
+    name = "00000000000000000000.json.ec0a09ae-de72-4d4d-b930-132976d66c1a.tmp"
+    (path / "_delta_log" / f".{name}").write_text("{")
+    (path / "_delta_log" / f"..{name}.crc").touch()
+    filled(spark, str(path))
+    assert len(content(spark, str(path), "ds", "shop")) == 3
+    assert not list(path.rglob("*.tmp"))
+
+
 def test_a_batch_without_rows_empties_its_cells_and_is_still_a_commit(
     spark: SparkSession, tmp_path: Path
 ):
