@@ -171,6 +171,8 @@ def served(ledger: Ledger, instance: Path) -> Iterator[Services]:
     services = Services(
         ledger,
         {
+            # First of all: two processes that make Dagster's tables at once disturb each other.
+            WEB: [str(BIN / "dagster-webserver"), "-w", str(workspace), *local, str(web)],
             CODE: [
                 str(BIN / "dagster"),
                 "api",
