@@ -211,7 +211,11 @@ class _Holder:
     def method(self, interval: object) -> None: ...
 
 
-@pytest.mark.parametrize("function", [lambda *_: 1, _Holder().method, len, 5], ids=str)
+@pytest.mark.parametrize(
+    "function",
+    [lambda *_: 1, _Holder().method, len, 5],
+    ids=["lambda", "method", "built-in", "number"],
+)
 def test_only_a_function_at_the_top_level_of_a_file_can_be_stored(function: Any):  # noqa: ANN401
     with pytest.raises(NotAModuleFunctionError, match="top level of a file"):
         function_query(function)
