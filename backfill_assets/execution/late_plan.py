@@ -55,7 +55,8 @@ class Refreshed:
     Attributes:
         plan_id: the last plan that was made or finished; None where none was needed.
         cells: what was built again and is published, by model.
-        promoted: whether every plan that was begun is published.
+        promoted: whether everything that could be published by itself is; what fails for good is not
+            counted.
         spared: cells that were not built, since what they read was built again with equal content.
         waiting: late, but outside of a late window or reaching out of one: needs a plan, by model.
         held: late, but others are at work where it reaches, by model.
@@ -73,6 +74,11 @@ class Refreshed:
     because: Mapping[str, str] = field(default_factory=dict[str, str])
     failed: tuple[Failed, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the same once more would come to the same: it would take other rows, or other code."""
+        return self.promoted and not any(one.kind in _MAY_PASS for one in self.failed)
 
 
 def refresh_late(run: RunContext, **means: Unpack[Means]) -> Refreshed:
@@ -110,6 +116,7 @@ class _Refresh:
     means: Means
     so_far: Refreshed = field(default_factory=Refreshed)
     left: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    gave_up: bool = False
 
     def done(self) -> Refreshed:
         """Finish what somebody has begun, then go on until nothing is left that can be done."""
@@ -125,6 +132,8 @@ class _Refresh:
             plan = self._made(work)
             if plan.is_empty or not self._carry(plan):
                 break
+        if self.gave_up and late_work_of(self.run, self.left).automatic:
+            self.so_far = replace(self.so_far, promoted=False)
         return _told(late_work_of(self.run), self.so_far)
 
     def _begun(self) -> Iterator[Plan]:
@@ -183,6 +192,7 @@ class _Refresh:
             return False
         except BackfillAssetsError as error:  # its world has moved: the next one knows better
             self._give_up(plan)
+            self.gave_up = True
             self._note(f"plan {plan.plan_id} was given up: {error}")
             return True
         self._built({one.model: one.certain for one in plan.models})

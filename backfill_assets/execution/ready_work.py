@@ -183,13 +183,16 @@ class _Look:
     asked: int = 0
 
     def late(self, plans: Sequence[StoredPlan]) -> None:
-        """Offer what late data needs, by the name of what is stale and who is at work there.
+        """Offer what late data needs, by the name of all that decides what becomes of it.
 
-        Which of it may be built without a person is found out by whoever does it.
+        That is what is stale, who is at work there, what the models declare, and what is owed. Which
+        of it may be built without a person is found out by whoever does it.
         """
         stale = {**Settled(self.keys).stale(), **self.stale}
         if stale:
-            mark = hashed([stale, sorted(one.plan_id for one in plans)])
+            others = sorted(one.plan_id for one in plans)
+            words = {name: at.fingerprint for name, at in self.looker.store.pointers(PROD).items()}
+            mark = hashed([stale, others, words, self.looker.store.owed_marks(PROD)])
             self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark))
 
     def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:

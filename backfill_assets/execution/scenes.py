@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from backfill_assets.execution.leftover import todo as todo_in_plan
 from backfill_assets.execution.settled import DONE, FAILED, LEFT, Pins, hashed
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.failed_batch import FailedBatch
     from backfill_assets.snapshots.loaded import Loaded
+    from backfill_assets.snapshots.observation import ObservedSource
     from backfill_assets.snapshots.state_view import StateView
 
 _NONE = IntervalSet.empty()
@@ -95,8 +97,8 @@ class Scene:
         """Where everything stands that decides."""
         store, environment = self.run.store, self.run.environment
         published = store.pointers(environment.follows) if environment.follows else {}
-        heads = {name: one.head for name, one in store.observed().items()}
-        return Pins(self.pointers, published, heads, self.now)
+        heads = {name: _place(one) for name, one in store.observed().items()}
+        return Pins(self.graph, self.pointers, published, heads, self.now)
 
     def key(self, name: str) -> str:
         """Hash what decides about a model."""
@@ -137,26 +139,25 @@ class Scene:
         todo = work.gaps | work.refresh
         waiting = lacking_in_sources(self.graph, view, model, todo, self.now)
         within = None if self.within is None else self.within.get(model.name, _NONE)
+        left = todo if within is None else self._left(work, view, model.name) & within
         found = tuple(
             offers(
                 self.run.environment.name,
                 model,
                 work,
                 held=claimed | elsewhere | broken.cells | waiting,
-                within=within,
+                within=None if within is None else left,
                 plan_id=self.plan_id,
             )
         )
-        left = todo if within is None else self._left(work, view) & within
         passing = (broken.for_now | claimed) & todo
-        stale = _named(view, work) if self.plan_id is None else ""
+        stale = _named(view, model.name, work) if self.plan_id is None else ""
         end = FAILED if broken.for_good & left else LEFT if left else DONE
         return Looked(model, work, found, end, stale, not found and not passing)
 
-    def _left(self, work: Work, view: StateView) -> IntervalSet:
-        if view.environment.is_workspace:
-            return work.gaps | work.stale_cells | work.owed
-        return work.gaps
+    def _left(self, work: Work, view: StateView, name: str) -> IntervalSet:
+        """Give what a plan still has to do here: late rows are no reason to build its cells again."""
+        return todo_in_plan(view, work, name) if view.environment.is_workspace else work.gaps
 
     def _and_upstreams(self, model: Model) -> tuple[str, ...]:
         return (model.name, *(upstream.name for upstream in model.reads))
@@ -169,14 +170,26 @@ class Scene:
         return self.run.reads.get(name)
 
 
-def _named(view: StateView, work: Work) -> str:
-    """Name what is stale by its cells, and by when that which they read has changed."""
+def _place(one: ObservedSource) -> list[object]:
+    """Name what is observed: a table made anew may have the same head."""
+    return [one.path, one.table_id, one.declared, one.head]
+
+
+def _named(view: StateView, name: str, work: Work) -> str:
+    """Name what is stale by its cells, when these were built, and when what they read has changed."""
     stale = [
-        [one.upstream, [*cells.boundaries], _changed(view, one)]
+        [one.upstream, [*cells.boundaries], _built(view, name, cells), _changed(view, one)]
         for one in work.stale
         if (cells := one.cells - work.refresh)
     ]
     return hashed(stale) if stale else ""
+
+
+def _built(view: StateView, name: str, cells: IntervalSet) -> int:
+    return max(
+        (one.built_at for one in view.models[name].runs if IntervalSet.of([one.interval]) & cells),
+        default=0,
+    )
 
 
 def _changed(view: StateView, stale: Stale) -> int:

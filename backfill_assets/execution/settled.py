@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.environment import Pointer
 
@@ -91,15 +92,17 @@ class Pins:
     """All that decides about a look, but for the model.
 
     Attributes:
+        graph: the models that the environment runs, and the sources.
         pointers: where the environment reads each model.
         published: where the environment that a workspace follows does.
-        heads: up to where each source is observed.
+        heads: which table each source is, how it is cut, and up to where it is observed.
         now: the instant.
     """
 
+    graph: Graph
     pointers: Mapping[str, Pointer]
     published: Mapping[str, Pointer]
-    heads: Mapping[str, int]
+    heads: Mapping[str, list[object]]
     now: datetime
 
     def key(self, model: Model, *others: IntervalSet | None) -> str:
@@ -116,7 +119,17 @@ class Pins:
         ]
         due = "" if model.cadence.unit is Unit.WHOLE else str(model.cadence.due(self.now))
         cells = [list(one.boundaries) if one is not None else None for one in others]
-        return hashed([said, due, model.automated.value, cells])
+        return hashed([said, due, model.automated.value, cells, self._around(model)])
+
+    def _around(self, model: Model) -> list[object]:
+        """Say what others declare: who reads the model, and what becomes of its sources' rows."""
+        sources = [self.graph.sources.get(upstream.name) for upstream in model.reads]
+        declared = [
+            [one.when_empty.value, str(one.cadence), one.time_column, self.graph.readers(one.name)]
+            for one in sources
+            if one is not None
+        ]
+        return [self.graph.readers(model.name), declared]
 
 
 def _at(pointer: Pointer | None) -> list[Any] | None:

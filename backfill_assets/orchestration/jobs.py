@@ -221,6 +221,8 @@ def _late(work: PlanWork, asked: InEnvironment) -> None:
         }
     )
     if done.failed or not done.promoted:
+        if done.ended:
+            work.end_for_good()
         said = [*(one.error for one in done.failed), *done.notes]
         raise dg.Failure(description="; ".join(said), allow_retries=False)
 

@@ -23,7 +23,7 @@ from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.run_context import RunContext
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.catching_up import report_ready
-from backfill_assets.orchestration.released_runs import PLAN_TAG
+from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, PLAN_TAG
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
 from backfill_assets.planning.plan import Plan
 from backfill_assets.planning.plan_json import read_plan
@@ -90,6 +90,10 @@ class PlanWork:
     def tag(self, plan: Plan) -> None:
         """Let the run carry a plan's name, so that all runs of a plan are found together."""
         self.context.instance.add_run_tags(self.context.run.run_id, {PLAN_TAG: plan.plan_id})
+
+    def end_for_good(self) -> None:
+        """Say on the run that the same need not be asked for again, though it failed."""
+        self.context.instance.add_run_tags(self.context.run.run_id, {ENDED_TAG: FOR_GOOD})
 
     def may_change(self, environment: str) -> None:
         """Refuse those who may not change a protected environment.

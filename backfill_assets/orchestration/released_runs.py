@@ -26,6 +26,7 @@ REASON_TAG = "backfill/reason"
 ATTEMPT_TAG = "backfill/attempt"
 CELLS_TAG = "backfill/cells"
 ENVIRONMENT_TAG = "backfill/environment"
+ENDED_TAG, FOR_GOOD = "backfill/ended", "for good"
 PRIORITY_TAG = "dagster/priority"
 _RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 
@@ -248,14 +249,17 @@ def numbered(
 
 
 def is_done(instance: dg.DagsterInstance, release: Release) -> bool:
-    """Whether a run of a release that is about no one model has succeeded."""
+    """Whether a run of a release that is about no one model has succeeded, or failed for good."""
     wanted = {
         REASON_TAG: release.kind.value,
         ENVIRONMENT_TAG: release.environment,
         CELLS_TAG: release.mark,
     }
-    done = dg.RunsFilter(tags=wanted, statuses=[dg.DagsterRunStatus.SUCCESS])
-    return bool(instance.get_runs(filters=done, limit=1))
+    done = (
+        dg.RunsFilter(tags=wanted, statuses=[dg.DagsterRunStatus.SUCCESS]),
+        dg.RunsFilter(tags={**wanted, ENDED_TAG: FOR_GOOD}),
+    )
+    return any(instance.get_runs(filters=one, limit=1) for one in done)
 
 
 def _last_attempt(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> int:

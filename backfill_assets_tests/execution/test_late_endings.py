@@ -1,0 +1,75 @@
+"""How a refresh of late data says that it must come again; without any Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.apply import Applied
+from backfill_assets.execution.events import Failed
+from backfill_assets.execution.late_plan import Refreshed, refresh_late
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import day, days
+from backfill_assets_tests.execution.queue_world import QueueWorld
+from backfill_assets_tests.execution.test_looked_again import SUMS, VISITS, filled, land
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets.execution.operation import Operation
+
+_APPLIED = "backfill_assets.execution.late_plan.applied"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> QueueWorld:
+    world = QueueWorld.of(tmp_path, VISITS, SUMS)
+    land(world, *range(1, 11))
+    filled(world)
+    land(world, 9)
+    return world
+
+
+def refreshed(world: QueueWorld) -> Refreshed:
+    run = world.run()
+    return refresh_late(
+        run,
+        spark=run.spark,
+        data_root=run.data_root,
+        clock=run.clock,
+        run_id=run.run_id,
+        who="sensor",
+    )
+
+
+def test_late_data_whose_plans_were_all_given_up_is_not_published(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    def fails(_: Operation) -> Applied:
+        raise BackfillAssetsError("somebody holds the table")
+
+    monkeypatch.setattr(_APPLIED, fails)
+    done = refreshed(world)
+
+    assert done.held == {"web.visits": days(9)}
+    assert not done.promoted
+    assert not done.ended
+
+
+@pytest.mark.parametrize(
+    ("kind", "ended"), [(FailureKind.AUDIT, True), (FailureKind.TRANSIENT, False)]
+)
+def test_what_fails_for_good_need_not_come_again_and_what_may_pass_does(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch, kind: FailureKind, *, ended: bool
+):
+    def fails(op: Operation) -> Applied:
+        failed = Failed("web.visits", "b1", day(9), "no", kind=kind)
+        events = {"web.visits": (failed,)}
+        return Applied(op.plan_id, PlanStatus.APPLYING, events, {"web.visits": days(9)})
+
+    monkeypatch.setattr(_APPLIED, fails)
+
+    assert refreshed(world).ended is ended
