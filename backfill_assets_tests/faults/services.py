@@ -110,8 +110,12 @@ class Services:
             "repositoryLocationName": "ledger",
             "sensorName": sensor,
         }
-        answer = self.client.ask(_START_SENSOR, sensor=selector)["startSensor"]
-        assert answer["__typename"] == "Sensor", answer
+
+        def started() -> bool:
+            answer = self.client.ask(_START_SENSOR, sensor=selector)["startSensor"]
+            return answer["__typename"] == "Sensor"
+
+        until(started, seconds=_BOOT, what=f"{sensor} is switched on")
 
     def cancel_a_run(self) -> bool:
         """Cancel a run, as the UI's button does; False when none is at work."""
