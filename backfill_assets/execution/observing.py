@@ -10,9 +10,9 @@ each stretch between two of their pins is looked at, so that no late data of bef
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.run_context import source_path
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.observation import (
@@ -29,7 +29,7 @@ from backfill_assets.warehouse.source_changes import (
     table_id,
     touched,
 )
-from backfill_assets.warehouse.spark_errors import PinGoneError
+from backfill_assets.warehouse.spark_errors import PinGoneError, explained
 from backfill_assets.warehouse.tables import CorruptTableError, head
 
 if TYPE_CHECKING:
@@ -120,8 +120,11 @@ class _Look:
             return self._taken()
         except _UnjudgedError:
             return self._unjudged()
-        except BackfillAssetsError as error:
-            note = f"source '{self.source.name}' was not looked at: {error}"
+        except Exception as error:  # noqa: BLE001 - whatever it is, other sources are looked at
+            from backfill_assets.execution.failures import sentence  # noqa: PLC0415 - it imports Spark
+
+            said = sentence(explained(error))
+            note = f"source '{self.source.name}' was not looked at: {said}"
             return Looked(self.source.name, note=note, judged=False)
 
     def _taken(self) -> Looked | None:
@@ -173,24 +176,19 @@ class _Look:
     def _first(self, known: ObservedSource | None, found: ObservedSource) -> Observation:
         """Take what is there; what ready cells have read of before is looked at stretch by stretch."""
         there = self._present(found.head)
-        stamps: dict[Interval, tuple[SourceCell, int]] = {}
-        pins = [
-            pin
-            for pin in self.store.source_pins(self.source.name, self.path)
-            if pin.delta_version <= found.head
-        ]
-        ends = [pin.delta_version for pin in pins[1:]] + [found.head] * bool(pins)
-        last = 0
-        for pin, until in zip(pins, ends, strict=True):
-            last = max(last, pin.last)
-            changed, _ = self._between(pin.delta_version, until, there)
-            stamps |= {cell: (there.get(cell, SourceCell(cell, 0)), last + 1) for cell in changed}
-        baseline = tuple(one for cell, one in there.items() if cell not in stamps)
+        pins = [pin.delta_version for pin in self.store.source_pins(self.source.name, self.path)]
+        read = [pin for pin in pins if pin <= found.head]
+        late: dict[Interval, int] = {}
+        for since, until in pairwise([*read, found.head] if read else []):
+            changed, _ = self._between(since, until, there)
+            late |= dict.fromkeys(changed, since)
+        baseline = tuple(one for cell, one in there.items() if cell not in late)
         changes = [ChangedCells(baseline, BASELINE)]
-        for at in sorted({at for _, at in stamps.values()}):
-            cells = tuple(one for one, stamp in stamps.values() if stamp == at)
-            changes.append(ChangedCells(cells, at))
-        return Observation(found, known, tuple(changes), anew=True)
+        for since in sorted(set(late.values())):
+            cells = (cell for cell, at in late.items() if at == since)
+            gone_or_there = (there.get(cell, SourceCell(cell, 0)) for cell in cells)
+            changes.append(ChangedCells(tuple(gone_or_there), since=since))
+        return Observation(found, known, tuple(changes), anew=True, pins=frozenset(pins))
 
     def _moved(self, known: ObservedSource, found: ObservedSource) -> Observation:
         """Look at what came since the last look."""

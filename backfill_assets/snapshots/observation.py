@@ -37,10 +37,13 @@ class ChangedCells:
     Attributes:
         cells: as they are now.
         changed_at: the counter when that became known; None: now.
+        since: of a first look: they changed after this delta_version, so they count as changed just
+            after the last batch that has read it, or an earlier one. None for any other look.
     """
 
     cells: tuple[SourceCell, ...]
     changed_at: int | None = None
+    since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ class Observation:
         same: cells that were read and hold what they held; remembered, so that they need not be
             read again.
         anew: forget every cell that is known: the changes name all there are.
+        pins: of a first look: the delta_versions that batches have read, as far as it knew. If one
+            has read another one meanwhile, the look counts nothing. None for any other look.
     """
 
     found: ObservedSource
@@ -83,11 +88,12 @@ class Observation:
     changes: tuple[ChangedCells, ...] = ()
     same: tuple[SourceCell, ...] = ()
     anew: bool = False
+    pins: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePin:
-    """At which delta_version ready cells have read a source.
+    """At which delta_version ready cells, and batches in flight, have read a source.
 
     Attributes:
         delta_version: of the source's table.

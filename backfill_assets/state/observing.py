@@ -23,13 +23,19 @@ from backfill_assets.snapshots.observation import ObservedSource, SourceCell, So
 from backfill_assets.snapshots.state_view import ReadyRun, SourceState
 from backfill_assets.state.cells import bounds, cell_of, reached
 from backfill_assets.state.counter import next_number
-from backfill_assets.state.tables import BATCHES, OBSERVED_SOURCES, READY_RECORDS, SOURCE_CELLS
+from backfill_assets.state.tables import (
+    BATCHES,
+    CLAIMS,
+    OBSERVED_SOURCES,
+    READY_RECORDS,
+    SOURCE_CELLS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from backfill_assets.snapshots.observation import Observation
+    from backfill_assets.snapshots.observation import ChangedCells, Observation
     from backfill_assets.snapshots.ready import InputPin
 
 _CELLS = SOURCE_CELLS.c
@@ -49,7 +55,7 @@ def find_observed(connection: sa.Connection, source: str) -> ObservedSource | No
 
 
 def observe(connection: sa.Connection, observation: Observation, now: datetime) -> bool:
-    """Write what a look has found, unless somebody else has looked meanwhile.
+    """Write what a look has found, unless somebody else has looked, or read elsewhere, meanwhile.
 
     Returns:
         Whether it was written.
@@ -58,17 +64,14 @@ def observe(connection: sa.Connection, observation: Observation, now: datetime) 
     known = find_observed(connection, found.source)
     if _place(known) != _place(before):
         return False
+    pins = () if observation.pins is None else pins_of(connection, found.source, found.path)
+    if {one.delta_version for one in pins} - (observation.pins or set()):
+        return False
     if observation.anew:
         connection.execute(sa.delete(SOURCE_CELLS).where(_CELLS.source == found.source))
     for change in observation.changes:
         if change.cells:
-            at = change.changed_at
-            _put(
-                connection,
-                found.source,
-                change.cells,
-                next_number(connection) if at is None else at,
-            )
+            _put(connection, found.source, change.cells, _stamp(connection, change, pins))
     _remember(connection, found.source, observation.same)
     source = OBSERVED_SOURCES.c.source == found.source
     connection.execute(sa.delete(OBSERVED_SOURCES).where(source))
@@ -79,6 +82,12 @@ def observe(connection: sa.Connection, observation: Observation, now: datetime) 
     }  # fmt: skip
     connection.execute(sa.insert(OBSERVED_SOURCES).values(values))
     return True
+
+
+def _stamp(connection: sa.Connection, change: ChangedCells, pins: Iterable[SourcePin]) -> int:
+    if change.since is not None:
+        return 1 + max((one.last for one in pins if one.delta_version <= change.since), default=0)
+    return next_number(connection) if change.changed_at is None else change.changed_at
 
 
 def at_observed_heads(connection: sa.Connection, pins: Iterable[InputPin]) -> tuple[InputPin, ...]:
@@ -141,11 +150,12 @@ def held(
 
 
 def pins_of(connection: sa.Connection, source: str, path: str) -> tuple[SourcePin, ...]:
-    """Read at which delta_versions the cells that are ready now have read a source, in order."""
+    """Read at which delta_versions what is ready now, or in flight, has read a source, in order."""
     records = READY_RECORDS.c
-    ready = sa.select(records.batch_id).where(records.valid_to.is_(None)).distinct().subquery()
+    ready = sa.select(records.batch_id).where(records.valid_to.is_(None))
+    concerned = ready.union(sa.select(CLAIMS.c.batch_id)).subquery()
     wanted = sa.select(BATCHES.c.inputs, BATCHES.c.built_at).join(
-        ready, ready.c.batch_id == BATCHES.c.batch_id
+        concerned, concerned.c.batch_id == BATCHES.c.batch_id
     )
     found = sorted(
         (pin.delta_version, row.built_at)

@@ -102,7 +102,7 @@ def test_a_batch_reads_what_was_looked_at_and_not_what_came_since(world: World):
     world.land(source, row(1))
     look(world, source)
     append(world, source, row(2))
-    world.fill(graph)
+    world.go(world.open(graph))
     assert [ds.day for ds, *_ in world.rows(VISITS)] == [1]
     assert changed(world, source) == "2024-01-02"
     assert stale(world, graph) == "2024-01-02"
@@ -111,9 +111,9 @@ def test_a_batch_reads_what_was_looked_at_and_not_what_came_since(world: World):
 def test_rows_that_came_before_the_first_look_and_after_a_batch_are_late(world: World):
     source, graph = a_source(), a_graph(a_model(batch_size=5))
     world.land(source, row(1), row(6))
-    world.fill(graph, cells=days(1, 2, 3, 4, 5))
+    world.go(world.open(graph), cells=days(1, 2, 3, 4, 5))
     append(world, source, row(2), row(7))
-    world.fill(graph)
+    world.go(world.open(graph))
     append(world, source, row(8))
     look(world, source)
     assert stale(world, graph) == "2024-01-02, 2024-01-08"  # the 7th was read by the second batch

@@ -135,3 +135,27 @@ class _With:
 
     def __init__(self, asked: Asked, pins: tuple[InputPin, ...]) -> None:
         self.request = replace(asked.request, source_pins=pins)
+
+
+def test_a_first_look_knows_where_batches_in_flight_read(store: Store):
+    flying = _opened(store, 2)
+    assert store.source_pins("raw", "/lake/raw") == (SourcePin(2, flying.built_at),)
+    changed = ChangedCells(_cells(1), since=2)
+    baseline = ChangedCells(_cells(0), BASELINE)
+    assert store.observe(
+        Observation(RAW, None, (baseline, changed), anew=True, pins=frozenset({2}))
+    )
+
+    stamps = {
+        run.interval: run.changed_at.latest(None) for run in store.view("prod").sources["raw"].runs
+    }
+    assert stamps == {days(0, 1): 0, days(1, 2): flying.built_at + 1}
+
+
+def test_a_first_look_counts_nothing_if_somebody_read_elsewhere_meanwhile(store: Store):
+    baseline = (ChangedCells(_cells(0), BASELINE),)
+    look = Observation(RAW, None, baseline, anew=True, pins=frozenset())
+    _opened(store, 2)
+
+    assert not store.observe(look)
+    assert store.observe(replace(look, pins=frozenset({2})))

@@ -1,0 +1,29 @@
+"""Looks at sources that need no Spark, and what keeps them from seeing anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.execution.observing import observe_sources
+from backfill_assets_tests.builders import EVENTS, a_graph, a_source
+from backfill_assets_tests.execution.queue_world import QueueWorld
+from backfill_assets_tests.execution.test_looked_again import VISITS, land
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_source_whose_folder_cannot_be_read_keeps_nobody_from_looking_at_the_others(
+    tmp_path: Path,
+):
+    broken = a_source("web.broken")
+    world = QueueWorld(tmp_path, a_graph(VISITS, sources=[broken, a_source()]))
+    (tmp_path / broken.path / "_delta_log" / f"{0:020d}.json").mkdir(parents=True)
+    land(world, 1)
+
+    found = observe_sources(world.store, [broken, a_source()], str(tmp_path), None)
+
+    assert [(one.source, one.judged) for one in found] == [("web.broken", False)]
+    assert "web.broken" in found[0].note
+    assert "IsADirectoryError" in found[0].note
+    assert list(world.store.observed()) == [EVENTS]
