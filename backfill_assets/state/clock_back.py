@@ -1,6 +1,6 @@
 """Heartbeats from the future: left by a process that died before the clock was set back.
 
-They would keep a dead holder's cells and tables for as long as the clock was ahead. So they count as
+They would keep a dead holder's cells, tables and turn for as long as the clock was ahead. So they count as
 heard just now: a living holder beats again, a dead one lapses within the lease.
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from backfill_assets.state.tables import CLAIMS, COMMIT_LOCKS, PROMOTIONS
+from backfill_assets.state.tables import CLAIMS, COMMIT_LOCKS, PROMOTIONS, SLOT_WAITERS
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -21,6 +21,9 @@ def bring_back(connection: sa.Connection, now: datetime, lease: timedelta) -> No
 
     Clocks of two machines that differ by less change nothing.
     """
-    for table in (CLAIMS, COMMIT_LOCKS, PROMOTIONS):
-        ahead = sa.update(table).where(table.c.heartbeat_at > now + lease)
-        connection.execute(ahead.values(heartbeat_at=now))
+    heard = (
+        *(table.c.heartbeat_at for table in (CLAIMS, COMMIT_LOCKS, PROMOTIONS)),
+        SLOT_WAITERS.c.heard_at,
+    )
+    for at in heard:
+        connection.execute(sa.update(at.table).where(at > now + lease).values({at: now}))

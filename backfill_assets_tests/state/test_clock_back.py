@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.snapshots.slots import Slots
 from backfill_assets.state.claims import CellsClaimedError
+from backfill_assets.state.limits import KEEPS_ITS_TURN, NoSlotError
 from backfill_assets.state.locks import PlanLeasedError, TableLockedError
-from backfill_assets_tests.state.building import LEASE, Asked, version_of
+from backfill_assets_tests.state.building import LEASE, Asked, version_of, write
 from backfill_assets_tests.state.publishing import Trial
 
 if TYPE_CHECKING:
@@ -76,3 +78,18 @@ def test_clocks_that_differ_by_less_than_a_lease_change_nothing(
     clock.pass_by(LEASE)
     with pytest.raises(PlanLeasedError):
         other.take_lease("launch b1", "run-2")
+
+
+def test_who_waited_for_a_slot_and_died_keeps_it_from_nobody_for_hours(
+    store: Store, other: Store, clock: Clock
+):
+    one = Slots(overall=1)
+    held = store.open_batch(Asked(run="run-1", slots=one).request)
+    with pytest.raises(NoSlotError):
+        store.open_batch(Asked(start=5, end=6, run="dead", slots=one).request)
+    write(store, held)
+    set_back(clock)
+    other.heartbeat("run-2")
+    clock.pass_by(KEEPS_ITS_TURN.total_seconds() + 1)
+
+    other.open_batch(Asked(start=7, end=8, run="run-2", slots=one).request)
