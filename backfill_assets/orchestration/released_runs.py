@@ -5,7 +5,7 @@ tried and since when it rests is read from the runs' tags.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -48,12 +48,14 @@ UNFINISHED = [
     dg.DagsterRunStatus.STARTED,
     dg.DagsterRunStatus.CANCELING,
 ]
-_FINISHED = [
-    dg.DagsterRunStatus.SUCCESS,
-    dg.DagsterRunStatus.FAILURE,
-    dg.DagsterRunStatus.CANCELED,
-]
-_REMEMBERED = timedelta(hours=3)
+_REMEMBERED = {
+    dg.DagsterRunStatus.SUCCESS: timedelta(hours=3),
+    dg.DagsterRunStatus.FAILURE: timedelta(hours=12),
+    dg.DagsterRunStatus.CANCELED: timedelta(hours=12),
+}
+"""How long a run counts. Failures for longer than the rests that they lead to take together: else
+these would be forgotten one by one, and the rests grow short again. What succeeded comes again because
+more came, so it counts for less long."""
 _LONGEST_REST = timedelta(hours=1)
 _SEEN = 1000
 
@@ -213,13 +215,8 @@ def tried_lately(
         now: the instant.
         reasons: what the runs are for.
     """
-    wanted = dg.RunsFilter(
-        statuses=_FINISHED,
-        tags={REASON_TAG: list(reasons)},
-        updated_after=now - _REMEMBERED,
-    )
     found: dict[tuple[str, ...], Tried] = {}
-    for record in instance.get_run_records(wanted, limit=_SEEN):
+    for record in _ended(instance, now, reasons):
         run = record.dagster_run
         name = named(run.tags)
         before = found.get(name, Tried(0, record.update_timestamp))
@@ -227,6 +224,16 @@ def tried_lately(
         ended = max(before.ended, record.update_timestamp)
         found[name] = Tried(before.times + weight, ended)
     return found
+
+
+def _ended(
+    instance: dg.DagsterInstance, now: datetime, reasons: tuple[str, ...]
+) -> Iterator[dg.RunRecord]:
+    for status, remembered in _REMEMBERED.items():
+        wanted = dg.RunsFilter(
+            statuses=[status], tags={REASON_TAG: list(reasons)}, updated_after=now - remembered
+        )
+        yield from instance.get_run_records(wanted, limit=_SEEN)
 
 
 def name_of(graph: Graph, release: Release) -> tuple[str, ...]:

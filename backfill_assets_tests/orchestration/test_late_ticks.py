@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 
-from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD
+from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, tried_lately
 from backfill_assets_tests.builders import a_graph, a_model, day
 from backfill_assets_tests.execution.test_looked_again import rewrite
 from backfill_assets_tests.orchestration.test_ticks import TEN_DAYS, Ticking, ticking  # noqa: F401
@@ -56,3 +57,17 @@ def test_late_data_that_failed_for_good_waits_until_something_changes(late: Tick
 
     rewrite(late.world, "web.visits", 10)
     assert _asked(late) == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "counts"),
+    [(dg.DagsterRunStatus.FAILURE, True), (dg.DagsterRunStatus.SUCCESS, False)],
+)
+def test_failures_are_remembered_for_longer_than_the_rests_that_they_lead_to(
+    late: Ticking, ending: dg.DagsterRunStatus, *, counts: bool
+):
+    late.tick()
+    late.end(ending)
+    after = datetime.now(UTC) + timedelta(hours=8)
+
+    assert bool(tried_lately(late.instance, after)) is counts
