@@ -122,14 +122,19 @@ class Pins:
         return hashed([said, due, model.automated.value, cells, self._around(model)])
 
     def _around(self, model: Model) -> list[object]:
-        """Say what others declare: who reads the model, and what becomes of its sources' rows."""
+        """Say what others declare: whether they read the model, or what it reads, and how that is cut."""
         sources = [self.graph.sources.get(upstream.name) for upstream in model.reads]
         declared = [
-            [one.when_empty.value, str(one.cadence), one.time_column, self.graph.readers(one.name)]
+            [
+                one.when_empty.value,
+                str(one.cadence),
+                one.time_column,
+                len(self.graph.readers(one.name)) > 1,
+            ]
             for one in sources
             if one is not None
         ]
-        return [self.graph.readers(model.name), declared]
+        return [bool(self.graph.readers(model.name)), declared]
 
 
 def _at(pointer: Pointer | None) -> list[Any] | None:

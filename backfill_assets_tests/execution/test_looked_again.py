@@ -30,13 +30,14 @@ SUMS = a_model("web.sums", upstreams=["web.visits"], late_window=5)
 TOP = a_model("web.top", upstreams=["web.sums"])
 
 
-def land(world: QueueWorld, *numbers: int) -> None:
-    """Rows of some days arrive, and somebody looks."""
+def land(world: QueueWorld, *numbers: int, looks: bool = True) -> None:
+    """Rows of some days arrive, and somebody looks, unless told otherwise."""
     for number in numbers:
         rows = [{"ds": date(2024, 1, number), "id": number, "cost": Decimal(1)}]
         table = pa.Table.from_pylist(rows, ROWS)
         write_deltalake(str(world.root / a_source().path), table, mode="append")
-    observe_sources(world.store, [a_source()], str(world.root), None)
+    if looks:
+        observe_sources(world.store, [a_source()], str(world.root), None)
 
 
 def filled(world: QueueWorld) -> QueueWorld:
