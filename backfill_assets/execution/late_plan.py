@@ -26,6 +26,7 @@ from backfill_assets.execution.observing import observe
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote
+from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.planning.request import PlanRequest
@@ -35,7 +36,7 @@ from backfill_assets.state.locks import PlanLeasedError
 from backfill_assets.state.queued import PlanHeldError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.planning.late_work import LateWork
@@ -81,18 +82,22 @@ class Refreshed:
         return self.promoted and not any(one.kind in _MAY_PASS for one in self.failed)
 
 
-def refresh_late(run: RunContext, **means: Unpack[Means]) -> Refreshed:
+def refresh_late(
+    run: RunContext, besides: Collection[str] = (), **means: Unpack[Means]
+) -> Refreshed:
     """Build late data again and publish it, in one environment.
 
     Args:
         run: the environment. It runs its own snapshots, whatever code is loaded.
+        besides: models that are left alone, and with them all that reaches them.
         means: who does it, and with what.
     """
     given = cast("Means", {key: value for key, value in means.items() if key != "code"})
     given["who"] = ASKED_BY
+    left = dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL]))
     try:
         with _turn(run):
-            return _Refresh(run, given).done()
+            return _Refresh(run, given, left=left).done()
     except PlanLeasedError as error:
         return _told(late_work_of(run), Refreshed(promoted=False, notes=(str(error),)))
 

@@ -14,8 +14,9 @@ from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote_plan
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.automation import Automation
 from backfill_assets.orchestration.plan_work import NOBODY, Known, PlanWork
-from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, op_name
+from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
 from backfill_assets.orchestration.steps import plainly
 from backfill_assets.planning.plan import Plan
@@ -200,7 +201,7 @@ def _finish(work: PlanWork, asked: OfPlan) -> None:
 def _late(work: PlanWork, asked: InEnvironment) -> None:
     run = work.run(asked.environment)
     means = work.means(asked.reason)
-    done = refresh_late(run, **means)
+    done = refresh_late(run, _not_automatic(work), **means)
     told = work.tell(asked.environment)
     counted = {
         what: {name: run.graph.models[name].cadence.count(cells) for name, cells in found.items()}
@@ -225,6 +226,14 @@ def _late(work: PlanWork, asked: InEnvironment) -> None:
             work.end_for_good()
         said = [*(one.error for one in done.failed), *done.notes]
         raise dg.Failure(description="; ".join(said), allow_retries=False)
+
+
+def _not_automatic(work: PlanWork) -> list[str]:
+    """Name the models of which nothing is done by itself; a person who launches this means them too."""
+    if REASON_TAG not in work.context.run.tags:
+        return []
+    models = work.graph.models.values()
+    return [model.name for model in models if model.automated is not Automation.ON]
 
 
 def _ended(work: PlanWork, plan: Plan, done: Applied) -> None:

@@ -33,10 +33,11 @@ def world(tmp_path: Path) -> QueueWorld:
     return world
 
 
-def refreshed(world: QueueWorld) -> Refreshed:
+def refreshed(world: QueueWorld, *besides: str) -> Refreshed:
     run = world.run()
     return refresh_late(
         run,
+        besides,
         spark=run.spark,
         data_root=run.data_root,
         clock=run.clock,
@@ -73,3 +74,22 @@ def test_what_fails_for_good_need_not_come_again_and_what_may_pass_does(
     monkeypatch.setattr(_APPLIED, fails)
 
     assert refreshed(world).ended is ended
+
+
+def test_what_is_not_done_by_itself_keeps_all_that_would_reach_it(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    begun: list[str] = []
+
+    def counts(op: Operation) -> Applied:
+        begun.append(op.plan_id)
+        raise BackfillAssetsError("no more than begun")
+
+    monkeypatch.setattr(_APPLIED, counts)
+    done = refreshed(world, "web.sums")
+    assert not begun
+    assert done.ended
+    assert done.held == {"web.visits": days(9)}
+
+    refreshed(world)
+    assert begun
