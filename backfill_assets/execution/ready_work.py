@@ -202,10 +202,10 @@ class _Look:
         if queued.control.holds:
             self.notes.append(f"plan {stored.plan_id} is {queued.control.words}")
             return
-        if queued.off_peak and not read_off_peak(queued.off_peak).covers(self.looker.now):
-            self.notes.append(f"plan {stored.plan_id} waits for its hours, {queued.off_peak}")
-            return
         try:
+            if queued.off_peak and not read_off_peak(queued.off_peak).covers(self.looker.now):
+                self.notes.append(f"plan {stored.plan_id} waits for its hours, {queued.off_peak}")
+                return
             plan = _parsed(stored.content)
             FrozenCode.of(plan, lambda: self.looker.loaded.fingerprints).check()
             scenes = list(_scenes(self.looker, plan))

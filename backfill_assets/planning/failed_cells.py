@@ -106,7 +106,15 @@ def _moved(
     failed: FailedBatch,
     reads: Mapping[str, frozenset[str]],
 ) -> bool:
-    """Whether something that a failed batch read has really changed since."""
+    """Whether something that a failed batch read has really changed since.
+
+    A source whose table failed it may be mended without any row being another one.
+    """
+    if any(
+        (known := view.sources.get(name)) is not None and known.pointer.delta_version != at
+        for name, at in failed.sources.items()
+    ):
+        return True
     own = IntervalSet.of([failed.interval])
     return any(
         bool(cells_reading(model.cadence, upstream, theirs, changed) & own)

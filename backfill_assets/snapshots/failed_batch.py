@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -25,6 +26,7 @@ class FailedBatch:
         kind: what kind of failure ended it; None where nobody said.
         built_at: the counter when it pinned its inputs.
         ended: when it failed.
+        sources: where it read each source, if an input failed it.
     """
 
     model: str
@@ -35,3 +37,4 @@ class FailedBatch:
     kind: FailureKind | None
     built_at: int
     ended: datetime
+    sources: Mapping[str, int] = field(default_factory=dict[str, int])

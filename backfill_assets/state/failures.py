@@ -23,11 +23,15 @@ _READ = (
 def failed_batches(connection: sa.Connection, versions: Iterable[str]) -> list[FailedBatch]:
     """Read the failed batches of these tables, the earliest first."""
     at = BATCHES.c
-    wanted = (
-        sa.select(*(at[name] for name in _READ))
-        .where(at.status == "failed", at.version.in_([*versions]), at.finished_at.is_not(None))
-        .order_by(at.built_at, at.batch_id)
+    failed = sa.and_(
+        at.status == "failed", at.version.in_([*versions]), at.finished_at.is_not(None)
     )
+    wanted = sa.select(at.batch_id, *(at[name] for name in _READ)).where(failed)
+    read = sa.select(at.batch_id, at.inputs).where(failed, at.failure == FailureKind.INPUT.value)
+    sources = {
+        row.batch_id: {pin.upstream: pin.delta_version for pin in row.inputs if not pin.version}
+        for row in connection.execute(read)
+    }
     return [
         FailedBatch(
             model=row.model,
@@ -38,6 +42,7 @@ def failed_batches(connection: sa.Connection, versions: Iterable[str]) -> list[F
             kind=None if row.failure is None else FailureKind(row.failure),
             built_at=row.built_at,
             ended=row.finished_at,
+            sources=sources.get(row.batch_id, {}),
         )
-        for row in connection.execute(wanted)
+        for row in connection.execute(wanted.order_by(at.built_at, at.batch_id))
     ]

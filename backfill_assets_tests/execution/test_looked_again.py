@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, Field, write_deltalake
+from deltalake.schema import PrimitiveType
 
 from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.requests import REFRESH, batch_request
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.releasing import ReleaseKind
+from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.observation import ChangedCells, Observation, SourceCell
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, day, days
 from backfill_assets_tests.execution.queue_world import QueueWorld
@@ -146,3 +148,32 @@ def test_late_work_is_asked_for_again_when_something_else_is_owed(tmp_path: Path
 
     assert before.mark != after.mark
     assert [one.mark for one in world.look().offers] == [after.mark]
+
+
+@pytest.mark.parametrize(("kind", "again"), [(FailureKind.INPUT, True), (FailureKind.AUDIT, False)])
+def test_what_its_input_failed_is_asked_for_again_when_that_is_mended_without_other_rows(
+    tmp_path: Path, kind: FailureKind, *, again: bool
+):
+    world = QueueWorld.of(tmp_path, VISITS)
+    land(world, *range(1, 10))
+    world.fill("web.visits", day(1, 9))
+    world.fail("web.visits", day(10), kind)
+    assert world.offered() == {}
+
+    table = DeltaTable(str(world.root / a_source().path))
+    table.alter.add_columns([Field("more", PrimitiveType("string"))])
+    land(world)
+
+    assert world.offered() == ({("daily", "web.visits"): days(10)} if again else {})
+
+
+def test_a_plan_whose_hours_cannot_be_read_keeps_nothing_else_from_going_on(tmp_path: Path):
+    world = filled(QueueWorld.of(tmp_path, VISITS, SUMS))
+    plan = world.queued("web.visits", 3)
+    world.store.queue_plan(plan.plan_id, "ann", "some day")
+    world.pass_by(days=1)
+
+    found = world.look()
+
+    assert [one.kind for one in found.offers] == [ReleaseKind.DAILY]
+    assert "some day" in found.notes[0]
