@@ -21,6 +21,7 @@ from backfill_assets.snapshots.observation import (
     Observation,
     ObservedSource,
     SourceCell,
+    made_anew,
 )
 from backfill_assets.warehouse.source_changes import (
     RecreatedSourceError,
@@ -155,7 +156,7 @@ class _Look:
     def _seen(self, known: ObservedSource | None, found: ObservedSource) -> tuple[Observation, str]:
         if known is None or known.declared != found.declared:
             return self._first(known, found), ""
-        if because := _made_anew(known, found):
+        if because := made_anew(known, found):
             error = RecreatedSourceError(self.source.name, self.path, because)
             return self._anew(known, found), str(error)
         return self._moved(known, found), ""
@@ -282,18 +283,6 @@ def _declared(source: Source) -> str:
     cadence = source.cadence
     life = "..".join("" if at is None else at.isoformat() for at in (cadence.start, cadence.end))
     return f"{cadence.unit.name} {cadence.tz} {life} {source.time_column or ''}"
-
-
-def _made_anew(known: ObservedSource, found: ObservedSource) -> str:
-    """Say why a table is another one than was looked at; empty where it is the same, moved or not."""
-    if known.table_id and found.table_id:
-        if known.table_id != found.table_id:
-            return f"its id was {known.table_id} and is {found.table_id}"
-    elif known.path != found.path:
-        return f"it lay at {known.path}"
-    if found.head < known.head:
-        return f"its head went back from delta_version {known.head} to {found.head}"
-    return ""
 
 
 def _spark_side() -> ModuleType:

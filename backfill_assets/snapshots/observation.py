@@ -102,3 +102,15 @@ class SourcePin:
 
     delta_version: int
     last: int
+
+
+def made_anew(known: ObservedSource, found: ObservedSource) -> str:
+    """Say why a table is another one than was looked at; empty where it is the same, moved or not."""
+    if known.table_id and found.table_id:
+        if known.table_id != found.table_id:
+            return f"its id was {known.table_id} and is {found.table_id}"
+    elif known.path != found.path:
+        return f"it lay at {known.path}"
+    if found.head < known.head:
+        return f"its head went back from delta_version {known.head} to {found.head}"
+    return ""

@@ -7,7 +7,6 @@ counter is the order of commits.
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -17,67 +16,21 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError as PoolTimeou
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.state.database_failures import (
+    StateBusyError,
+    StateCommitUnknownError,
+    StateUnavailableError,
+    is_away,
+    is_busy,
+    said,
+    unavailable,
+)
 from backfill_assets.state.tables import COUNTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
-_SQLITE_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_SQLITE_UNAVAILABLE = {
-    sqlite3.SQLITE_PERM: "it may not be written",
-    sqlite3.SQLITE_READONLY: "it is read-only",
-    sqlite3.SQLITE_IOERR: "its disk failed to read or write",
-    sqlite3.SQLITE_CORRUPT: "it is corrupt",
-    sqlite3.SQLITE_FULL: "its disk is full",
-    sqlite3.SQLITE_CANTOPEN: "it can't be opened or created",
-    sqlite3.SQLITE_NOTADB: "it is corrupt, or no SQLite database",
-}
-_PRIMARY_CODE = 0xFF
-# lock_not_available, serialization_failure, deadlock_detected
-_POSTGRES_BUSY = {"55P03", "40001", "40P01"}
-# connection, authorization, unknown database, read-only, resources (disk full), shutdown
-# lost or refused connection, shutdown, crash, start-up
-_POSTGRES_AWAY = ("08", "57P01", "57P02", "57P03")
-# At the door psycopg gives no state, only the server's words.
-_NEVER_BACK = ("authentication failed", "does not exist", "not permitted", "no pg_hba.conf entry")
-_POSTGRES_UNAVAILABLE = ("08", "28", "3D", "25006", "53", "57P", "58")
-
-
-class StateBusyError(BackfillAssetsError):
-    """Others kept the state locked for longer than we wait."""
-
-    def __init__(self, where: str, seconds: float) -> None:
-        self.where = where
-        super().__init__(
-            f"the state database {where} stayed locked by others for {seconds:g} s; nothing was "
-            "written. Run again; if it persists, look for a stopped process that has it open"
-        )
-
-
-class StateUnavailableError(BackfillAssetsError):
-    """The state database can't be read or written at all."""
-
-    def __init__(self, where: str, found: str) -> None:
-        self.where = where
-        super().__init__(
-            f"the state database {where} can't be used: {found}. Nothing was written and published "
-            "data is as it was. Give it a writable local disk with free space, or point the state "
-            "URL elsewhere; if the file is damaged, move it aside and run `backfill state rebuild`"
-        )
-
-
-class StateCommitUnknownError(StateUnavailableError):
-    """The connection broke while a transaction was being committed."""
-
-    def __init__(self, where: str, found: str) -> None:
-        self.where = where
-        BackfillAssetsError.__init__(
-            self,
-            f"the state database {where} was lost while a step was being committed: {found}. "
-            "Whether that step counts is not known here. Run again, which finds out: what it "
-            "claimed lapses, and what it committed to a table is found in the table's log",
-        )
 
 
 class StateUrlError(BackfillAssetsError):
@@ -169,14 +122,14 @@ class Database:
                 try:
                     transaction.commit()
                 except DBAPIError as error:
-                    if _is_away(error):
+                    if is_away(error):
                         raise _LostInCommitError from error
                     raise
             return done
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         retrying = Retrying(
-            retry=retry_if_exception(lambda error: _is_busy(error) or _is_away(error)),
+            retry=retry_if_exception(lambda error: is_busy(error) or is_away(error)),
             stop=stop_after_delay(self._busy_seconds),
             wait=wait_random_exponential(multiplier=0.05, max=1),
             reraise=True,
@@ -184,11 +137,11 @@ class Database:
         try:
             return retrying(attempt)
         except _LostInCommitError as error:
-            raise StateCommitUnknownError(self.where, _said(error.__cause__)) from error
+            raise StateCommitUnknownError(self.where, said(error.__cause__)) from error
         except (DBAPIError, PoolTimeoutError) as error:
-            if _is_busy(error):
+            if is_busy(error):
                 raise StateBusyError(self.where, self._busy_seconds) from error
-            found = _unavailable(error)
+            found = unavailable(error)
             if found is None:
                 raise
             raise StateUnavailableError(self.where, found) from error
@@ -271,47 +224,3 @@ def _begin(connection: sa.Connection) -> None:
     statement = connection.get_execution_options().get("begin")
     if statement:
         connection.exec_driver_sql(statement)
-
-
-def _is_busy(error: BaseException) -> bool:
-    if isinstance(error, PoolTimeoutError):
-        return True
-    if not isinstance(error, DBAPIError):
-        return False
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    if code is not None:
-        return code & _PRIMARY_CODE in _SQLITE_BUSY
-    return getattr(error.orig, "sqlstate", None) in _POSTGRES_BUSY
-
-
-def _is_away(error: BaseException) -> bool:
-    """Say whether a server does not answer or is shutting down, so that it may be back soon."""
-    orig = getattr(error, "orig", None)
-    if not isinstance(error, DBAPIError) or hasattr(orig, "sqlite_errorcode"):
-        return False
-    state = getattr(orig, "sqlstate", None)
-    if state is None:
-        refused = any(mark in str(orig) for mark in _NEVER_BACK)
-        return type(orig).__name__ == "OperationalError" and not refused
-    return state.startswith(_POSTGRES_AWAY)
-
-
-def _unavailable(error: Exception) -> str | None:
-    """Say what is wrong with the database, or None for a fault of our own."""
-    orig = getattr(error, "orig", None)
-    code = getattr(orig, "sqlite_errorcode", None)
-    if code is not None:
-        return _SQLITE_UNAVAILABLE.get(code & _PRIMARY_CODE)
-    state = getattr(orig, "sqlstate", None) or ""
-    if _is_away(error) or state.startswith(_POSTGRES_UNAVAILABLE) or _refused(orig):
-        return _said(error)
-    return None
-
-
-def _refused(orig: object) -> bool:
-    """Refusals at the door come without a state."""
-    return type(orig).__name__ == "OperationalError" and getattr(orig, "sqlstate", None) is None
-
-
-def _said(error: BaseException | None) -> str:
-    return str(getattr(error, "orig", error)).strip()

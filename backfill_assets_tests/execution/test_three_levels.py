@@ -136,7 +136,7 @@ class Automatic:
 
     def built(self) -> dict[str, int]:
         """Count the cells that were built since this was asked last."""
-        counts = dict.fromkeys(LEVELS, 0)
+        counts: dict[str, int] = dict.fromkeys(LEVELS, 0)
         for row in self.world.store.batches():
             if (
                 row.status == "committed"

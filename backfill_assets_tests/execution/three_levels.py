@@ -167,10 +167,8 @@ class Oracle:
 
     def rebuild(self, late: Iterable[datetime]) -> dict[str, int]:
         """Build late hours again, and then whatever reads something that came out otherwise."""
-        todo, counts = (
-            {hour for hour in late if hour in self.built[HOURS]},
-            dict.fromkeys(LEVELS, 0),
-        )
+        todo = {hour for hour in late if hour in self.built[HOURS]}
+        counts: dict[str, int] = dict.fromkeys(LEVELS, 0)
         for number, name in enumerate(LEVELS):
             counts[name] = len(todo)
             changed = {cell for cell in todo if self._build(name, cell)}
@@ -182,7 +180,7 @@ class Oracle:
 
     def fill(self, now: datetime) -> dict[str, int]:
         """Build every cell that is over and not there yet."""
-        counts = dict.fromkeys(LEVELS, 0)
+        counts: dict[str, int] = dict.fromkeys(LEVELS, 0)
         for name in LEVELS:
             cell = first_of(name)
             while after(name, cell) <= now:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
 import pytest
@@ -34,11 +34,14 @@ def test_late_rows_reach_the_last_model_in_one_plan_and_dagster_is_told_of_what_
     )
 
     assert done.success, failure(done)
-    [said] = [
-        {key: one.value for key, one in event.step_output_data.metadata.items()}
-        for event in done.all_events
-        if event.event_type_value == "STEP_OUTPUT"
-    ]
+    [said] = cast(
+        "list[dict[str, Any]]",
+        [
+            {key: one.value for key, one in event.step_output_data.metadata.items()}
+            for event in done.all_events
+            if event.event_type_value == "STEP_OUTPUT"
+        ],
+    )
     assert said["cells"]["toy.sales"] == 1
     assert said["needs_a_plan"] == {}
     assert said["changed_cells"] == 4

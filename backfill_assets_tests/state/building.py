@@ -74,6 +74,7 @@ class Asked:
     plan: str | None = None
     slots: Slots = field(default_factory=Slots)
     resources: Mapping[str, str] = field(default_factory=dict)
+    sources: tuple[InputPin, ...] = ()
 
     @property
     def request(self) -> BatchRequest:
@@ -87,7 +88,7 @@ class Asked:
             interval=days(self.start, self.end),
             cells=each_day(self.start, self.end),
             reads=self.reads,
-            source_pins=(),
+            source_pins=self.sources,
             run_id=self.run,
             root_id=self.root or self.run,
             plan_id=self.plan,

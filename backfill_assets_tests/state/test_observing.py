@@ -122,19 +122,12 @@ def test_ready_cells_tell_where_they_have_read_a_source(store: Store):
     add_model(store, "revenue")
     pins = [InputPin("raw", "", "/lake/raw", at) for at in (2, 2, 5)]
     asked = [Asked("orders", 0, 3), Asked("revenue", 0, 3), Asked("orders", 3, 5)]
-    done = [fill(store, _With(one, (pin,))) for one, pin in zip(asked, pins, strict=True)]
+    done = [fill(store, replace(one, sources=(pin,))) for one, pin in zip(asked, pins, strict=True)]
     assert store.source_pins("raw", "/lake/raw") == (
         SourcePin(2, done[1].built_at),
         SourcePin(5, done[2].built_at),
     )
     assert store.source_pins("raw", "/elsewhere") == ()
-
-
-class _With:
-    """A request that pins sources."""
-
-    def __init__(self, asked: Asked, pins: tuple[InputPin, ...]) -> None:
-        self.request = replace(asked.request, source_pins=pins)
 
 
 def test_a_first_look_knows_where_batches_in_flight_read(store: Store):

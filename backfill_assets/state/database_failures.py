@@ -1,0 +1,111 @@
+"""What a failure of the database under the state means, by the codes of its drivers."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from sqlalchemy.exc import DBAPIError, TimeoutError as PoolTimeoutError
+
+from backfill_assets.errors import BackfillAssetsError
+
+_SQLITE_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_SQLITE_UNAVAILABLE = {
+    sqlite3.SQLITE_PERM: "it may not be written",
+    sqlite3.SQLITE_READONLY: "it is read-only",
+    sqlite3.SQLITE_IOERR: "its disk failed to read or write",
+    sqlite3.SQLITE_CORRUPT: "it is corrupt",
+    sqlite3.SQLITE_FULL: "its disk is full",
+    sqlite3.SQLITE_CANTOPEN: "it can't be opened or created",
+    sqlite3.SQLITE_NOTADB: "it is corrupt, or no SQLite database",
+}
+_PRIMARY_CODE = 0xFF
+# lock_not_available, serialization_failure, deadlock_detected
+_POSTGRES_BUSY = {"55P03", "40001", "40P01"}
+# connection, authorization, unknown database, read-only, resources (disk full), shutdown
+# lost or refused connection, shutdown, crash, start-up
+_POSTGRES_AWAY = ("08", "57P01", "57P02", "57P03")
+# At the door psycopg gives no state, only the server's words.
+_NEVER_BACK = ("authentication failed", "does not exist", "not permitted", "no pg_hba.conf entry")
+_POSTGRES_UNAVAILABLE = ("08", "28", "3D", "25006", "53", "57P", "58")
+
+
+class StateBusyError(BackfillAssetsError):
+    """Others kept the state locked for longer than we wait."""
+
+    def __init__(self, where: str, seconds: float) -> None:
+        self.where = where
+        super().__init__(
+            f"the state database {where} stayed locked by others for {seconds:g} s; nothing was "
+            "written. Run again; if it persists, look for a stopped process that has it open"
+        )
+
+
+class StateUnavailableError(BackfillAssetsError):
+    """The state database can't be read or written at all."""
+
+    def __init__(self, where: str, found: str) -> None:
+        self.where = where
+        super().__init__(
+            f"the state database {where} can't be used: {found}. Nothing was written and published "
+            "data is as it was. Give it a writable local disk with free space, or point the state "
+            "URL elsewhere; if the file is damaged, move it aside and run `backfill state rebuild`"
+        )
+
+
+class StateCommitUnknownError(StateUnavailableError):
+    """The connection broke while a transaction was being committed."""
+
+    def __init__(self, where: str, found: str) -> None:
+        self.where = where
+        BackfillAssetsError.__init__(
+            self,
+            f"the state database {where} was lost while a step was being committed: {found}. "
+            "Whether that step counts is not known here. Run again, which finds out: what it "
+            "claimed lapses, and what it committed to a table is found in the table's log",
+        )
+
+
+def is_busy(error: BaseException) -> bool:
+    """Say whether others hold the lock, so that it will be free soon."""
+    if isinstance(error, PoolTimeoutError):
+        return True
+    if not isinstance(error, DBAPIError):
+        return False
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return code & _PRIMARY_CODE in _SQLITE_BUSY
+    return getattr(error.orig, "sqlstate", None) in _POSTGRES_BUSY
+
+
+def is_away(error: BaseException) -> bool:
+    """Say whether a server does not answer or is shutting down, so that it may be back soon."""
+    orig = getattr(error, "orig", None)
+    if not isinstance(error, DBAPIError) or hasattr(orig, "sqlite_errorcode"):
+        return False
+    state = getattr(orig, "sqlstate", None)
+    if state is None:
+        refused = any(mark in str(orig) for mark in _NEVER_BACK)
+        return type(orig).__name__ == "OperationalError" and not refused
+    return state.startswith(_POSTGRES_AWAY)
+
+
+def unavailable(error: Exception) -> str | None:
+    """Say what is wrong with the database, or None for a fault of our own."""
+    orig = getattr(error, "orig", None)
+    code = getattr(orig, "sqlite_errorcode", None)
+    if code is not None:
+        return _SQLITE_UNAVAILABLE.get(code & _PRIMARY_CODE)
+    state = getattr(orig, "sqlstate", None) or ""
+    if is_away(error) or state.startswith(_POSTGRES_UNAVAILABLE) or _refused(orig):
+        return said(error)
+    return None
+
+
+def _refused(orig: object) -> bool:
+    """Refusals at the door come without a state."""
+    return type(orig).__name__ == "OperationalError" and getattr(orig, "sqlstate", None) is None
+
+
+def said(error: BaseException | None) -> str:
+    """Give the words of the database itself."""
+    return str(getattr(error, "orig", error)).strip()
