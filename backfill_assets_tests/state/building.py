@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.state.store import Store
 
