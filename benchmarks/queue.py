@@ -195,7 +195,7 @@ def _project(bench: Bench, days: int, limit: int, server: ConnectServer | None) 
         "BACKFILL_MAX_BATCHES": str(limit),
         "BACKFILL_SPARK_MEMORY": "4g",
         "BACKFILL_LEASE_SECONDS": "60",
-        "SPARK_REMOTE": server.url if server else "",
+        **({"SPARK_REMOTE": server.url} if server else {}),
     }
     return Project(folder.resolve(), "benchmarks.catalog", "benchmarks.definitions", settings)
 
