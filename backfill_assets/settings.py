@@ -10,6 +10,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backfill_assets.errors import BackfillAssetsError
 
+LOCAL = "local[*]"
+"""Spark's master that is the process itself, on all of its cores."""
+
 
 class InvalidSettingError(BackfillAssetsError):
     """A setting can't be what the environment says."""
@@ -33,7 +36,7 @@ class Settings(BaseSettings):
         state_url: SQLAlchemy URL of the state; empty means SQLite in the data folder.
         jars_dir: folder with Spark's Delta jars, filled once by ``make env``.
         spark_master: Spark's master; ``local[*]`` runs inside the process. Spark's own name,
-            ``SPARK_MASTER``, counts where ours is not set.
+            ``SPARK_MASTER``, counts where ours is not set. Empty means the default.
         spark_remote: URL of a Spark Connect server, ``sc://host:port``, which wins over a master;
             empty means a session of our own. Spark's own name is ``SPARK_REMOTE``.
         spark_patience: how many seconds to wait for a Connect server that does not answer.
@@ -69,7 +72,7 @@ class Settings(BaseSettings):
     data_dir: str = "data"
     state_url: str = ""
     jars_dir: Path = Path(".spark-jars")
-    spark_master: str = Field(default="local[*]", validation_alias=_also_by_spark("MASTER"))
+    spark_master: str = Field(default=LOCAL, validation_alias=_also_by_spark("MASTER"))
     spark_remote: str = Field(
         default="", validation_alias=_also_by_spark("REMOTE"), pattern="^(sc://.+)?$"
     )
@@ -99,6 +102,11 @@ class Settings(BaseSettings):
         if {"\\", "%"} & {*found} or not found.isprintable():
             raise ValueError("expected a folder without \\, % and control characters")
         return found
+
+    @field_validator("spark_master")
+    @classmethod
+    def _master(cls, found: str) -> str:
+        return found or LOCAL
 
     @field_validator("operators", mode="before")
     @classmethod

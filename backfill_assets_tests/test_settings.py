@@ -54,6 +54,14 @@ def test_sparks_own_variables_count_where_ours_are_not_set(monkeypatch: pytest.M
     assert read_settings().spark_master == "local[3]"
 
 
+@pytest.mark.parametrize("prefix", ["", "BACKFILL_"])
+def test_an_empty_server_or_master_is_none(monkeypatch: pytest.MonkeyPatch, prefix: str):
+    monkeypatch.setenv(f"{prefix}SPARK_REMOTE", "")
+    monkeypatch.setenv(f"{prefix}SPARK_MASTER", "")
+
+    assert (read_settings().spark_remote, read_settings().spark_master) == ("", "local[*]")
+
+
 def test_a_connect_server_that_is_no_url_of_one_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SPARK_REMOTE", "localhost:15002")
     with pytest.raises(InvalidSettingError, match="SPARK_REMOTE"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -165,6 +166,8 @@ def _connected(settings: SparkSettings) -> SparkSession:
 def _embedded(settings: SparkSettings) -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that planning must not pay
 
+    # The settings have read it, and say: no server. PySpark would heed it all the same, empty too.
+    os.environ.pop("SPARK_REMOTE", None)  # noqa: TID251 - nothing is read from it
     builder = SparkSession.builder.master(settings.master).appName("backfill_assets")
     for key, value in spark_config(settings).items():
         builder = builder.config(key, value)

@@ -14,7 +14,9 @@ from backfill_assets.warehouse.session import (
     refuse_local_log_store,
     session_beside,
     spark_config,
+    start_session,
 )
+from backfill_assets_tests.spark import small_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +35,16 @@ def test_extra_settings_win(tmp_path: Path):
     extra = {"spark.ui.enabled": "true"}
     settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path), extra=extra)
     assert spark_config(settings)["spark.ui.enabled"] == "true"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("said", ["", "sc://localhost:15002"])
+def test_the_settings_alone_say_whether_there_is_a_server(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str
+):
+    monkeypatch.setenv("SPARK_REMOTE", said)
+
+    assert start_session(small_settings(tmp_path)).version == spark.version
 
 
 @pytest.mark.spark
