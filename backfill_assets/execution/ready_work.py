@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.execution.scenes import Looked
+    from backfill_assets.planning.failed_cells import Rest
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.snapshots.queued_plan import QueuedPlan
@@ -230,14 +231,18 @@ class _Look:
         start = self.settled.next.get(scene.title, 0)
         asked = in_turn(scene, todo, start, self.looker.most)
         self.asked += len(asked)
+        rests: dict[str, Rest] = {}
         for one in scene.looks(asked) if asked else ():
             name = one.model.name
             self._found(scene, one)
             stale = "" if self._only_reported(name) else one.stale
             if stale:
                 self.stale[_name(scene, name)] = stale
+            if one.rest is not None:
+                rests[name] = one.rest
             if one.settled:
                 self.keys[_name(scene, name)] = marked(now[name], end=one.end, stale=stale)
+        self._tell_rests(scene, rests)
         self._tell_failures(scene)
         if len(asked) < len(todo):
             self.next[scene.title] = scene.names.index(asked[-1]) + 1
@@ -255,6 +260,19 @@ class _Look:
         else:
             self.notes.append(f"{name}: its table is filled by {owner}, which alone writes it")
 
+    def _tell_rests(self, scene: Scene, rests: Mapping[str, Rest]) -> None:
+        """Say why cells rest that come again by themselves, once per cause."""
+        causes: dict[str, list[str]] = {}
+        for name, rest in rests.items():
+            batch = self.looker.store.find_batch(rest.batch_id)
+            error = (batch.error if batch else None) or "nobody said"
+            causes.setdefault(error, []).append(f"{name} at {rest.until:%Y-%m-%d %H:%M} UTC")
+        for error, listed in causes.items():
+            self.notes.append(
+                f"cells {_whose(scene)} have failed and are tried again by themselves: "
+                f"{', '.join(listed)}; it was: {error}"
+            )
+
     def _tell_failures(self, scene: Scene) -> None:
         """Name the models of which nothing more comes by itself."""
         prefix = _name(scene, "")
@@ -264,9 +282,8 @@ class _Look:
             if one.startswith(prefix)
         ]
         if failed:
-            whose = f"of plan {scene.plan_id}" if scene.plan_id else "missing"
             self.notes.append(
-                f"cells {whose} have failed and are not asked for again before their code or their "
+                f"cells {_whose(scene)} have failed and are not asked for again before their code or their "
                 f"input changes: {', '.join(failed)}; see `backfill batches --failed`"
             )
 
@@ -280,6 +297,10 @@ class _Look:
 
 def _name(scene: Scene, model: str) -> str:
     return f"{scene.title}:{model}"
+
+
+def _whose(scene: Scene) -> str:
+    return f"of plan {scene.plan_id}" if scene.plan_id else "missing"
 
 
 @lru_cache(maxsize=16)

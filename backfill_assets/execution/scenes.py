@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.failed_cells import Rest
     from backfill_assets.planning.needs_work import Stale, Work
     from backfill_assets.planning.releasing import Offer
     from backfill_assets.snapshots.environment import Pointer
@@ -46,6 +47,7 @@ class Looked:
         stale: a name for published cells that only a plan may build again, and for what has overtaken
             them; empty for none.
         settled: whether the answer stays the same while no pin moves.
+        rest: until when its first failed cells rest that come again by themselves; None for none.
     """
 
     model: Model
@@ -54,6 +56,7 @@ class Looked:
     end: str
     stale: str
     settled: bool
+    rest: Rest | None
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,8 @@ class Scene:
         passing = (broken.for_now | claimed) & todo
         stale = _named(view, model.name, work) if self.plan_id is None else ""
         end = FAILED if broken.for_good & left else LEFT if left else DONE
-        return Looked(model, work, found, end, stale, not found and not passing)
+        rest = broken.rest if broken.for_now & left else None
+        return Looked(model, work, found, end, stale, not found and not passing, rest)
 
     def _left(self, work: Work, view: StateView, name: str) -> IntervalSet:
         """Give what a plan still has to do here: late rows are no reason to build its cells again."""

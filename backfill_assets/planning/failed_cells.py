@@ -1,7 +1,9 @@
 """Cells whose batch failed: which are not asked for again, and until when.
 
 A failure that its code or its input has caused is asked for again once one of them is another one.
-A passing one comes again by itself, later each time.
+A passing one comes again by itself, later each time and at last once an hour, for as long as it takes:
+an outage over a weekend needs nobody. A timeout does so a few times only, for what takes too long each
+time is computed each time.
 """
 
 from __future__ import annotations
@@ -26,9 +28,22 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import ReadyRun, StateView
 
 TRIES = 8
-"""How often a passing failure comes again: the last time more than four hours after the one before."""
+"""How often what takes too long comes again, over some four hours."""
 _PASSING = (FailureKind.TRANSIENT, FailureKind.TIMEOUT, FailureKind.CANCELLED, None)
-_FIRST_WAIT = timedelta(minutes=2)
+_FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=2), timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What the first cells that come again by themselves wait for.
+
+    Attributes:
+        until: when they come again.
+        batch_id: the batch that failed; its error says why.
+    """
+
+    until: datetime
+    batch_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +53,12 @@ class FailedCells:
     Attributes:
         for_good: until somebody changes the code or the input.
         for_now: until some time has passed.
+        rest: until when, and why; None where none of them comes again by itself.
     """
 
     for_good: IntervalSet = field(default_factory=IntervalSet.empty)
     for_now: IntervalSet = field(default_factory=IntervalSet.empty)
+    rest: Rest | None = None
 
     @property
     def cells(self) -> IntervalSet:
@@ -74,6 +91,7 @@ def failed_cells(
     at = state.pointer
     settled = IntervalSet.empty()  # a later batch has the last word on these
     for_good, for_now = IntervalSet.empty(), IntervalSet.empty()
+    rests: list[Rest] = []
     own = [one for one in failed if (one.version, one.fingerprint) == (at.version, at.fingerprint)]
     tried = {(one.interval, one.run_id) for one in own if one.kind is not FailureKind.CANCELLED}
     tries = Counter(interval for interval, _ in tried)
@@ -83,16 +101,23 @@ def failed_cells(
         if not cells or _moved(graph, view, model, one, reads or {}):
             continue
         count = tries[one.interval]
-        if one.kind not in _PASSING or count > TRIES:
+        until = one.ended + wait_after(count)
+        if not _comes_again(one, count):
             for_good |= cells
-        elif now < one.ended + wait_after(count):
+        elif now < until:
             for_now |= cells
-    return FailedCells(for_good, for_now)
+            rests.append(Rest(until, one.batch_id))
+    return FailedCells(for_good, for_now, min(rests, key=lambda rest: rest.until, default=None))
 
 
 def wait_after(tries: int) -> timedelta:
-    """How long a passing failure rests: twice as long each time."""
-    return _FIRST_WAIT * 2 ** min(max(tries - 1, 0), TRIES)
+    """How long a passing failure rests: twice as long each time, an hour at most."""
+    return min(_FIRST_WAIT * 2 ** min(max(tries - 1, 0), TRIES), _LONGEST_WAIT)
+
+
+def _comes_again(failed: FailedBatch, tries: int) -> bool:
+    """Whether a failure passes by itself, as far as anybody can tell."""
+    return failed.kind in _PASSING and (failed.kind is not FailureKind.TIMEOUT or tries <= TRIES)
 
 
 def _built_since(runs: Iterable[ReadyRun], failed: FailedBatch) -> IntervalSet:

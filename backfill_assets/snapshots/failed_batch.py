@@ -18,6 +18,7 @@ class FailedBatch:
     """Consecutive cells whose batch committed nothing.
 
     Attributes:
+        batch_id: its id.
         model: whose.
         version: the table that it would have written.
         fingerprint: the snapshot that it ran.
@@ -29,6 +30,7 @@ class FailedBatch:
         sources: where it read each source, if an input failed it.
     """
 
+    batch_id: str
     model: str
     version: str
     fingerprint: str

@@ -34,6 +34,7 @@ def failed_batches(connection: sa.Connection, versions: Iterable[str]) -> list[F
     }
     return [
         FailedBatch(
+            batch_id=row.batch_id,
             model=row.model,
             version=row.version,
             fingerprint=row.fingerprint,

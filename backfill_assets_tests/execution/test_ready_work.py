@@ -129,7 +129,10 @@ def test_a_failure_that_may_pass_comes_again_after_a_while(world: QueueWorld):
     world.fill("web.visits", day(1, 9))
     world.fill("web.sums", day(1, 9))
     world.fail("web.visits", day(10), FailureKind.TRANSIENT)
-    assert world.offered() == {}
+    found = world.look()
+    assert found.offers == ()
+    [note] = found.notes
+    assert "web.visits at 2024-01-11 01:02 UTC; it was: no" in note
 
     world.pass_by(minutes=3)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.intervals import IntervalSet
-from backfill_assets.planning.failed_cells import TRIES, FailedCells, failed_cells, wait_after
+from backfill_assets.planning.failed_cells import TRIES, FailedCells, Rest, failed_cells, wait_after
 from backfill_assets.snapshots.failed_batch import FailedBatch
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets_tests.builders import FIRST, a_graph, a_model, a_run, a_view, day, days
@@ -33,6 +33,7 @@ def a_failure(
     run: str = "",
 ) -> FailedBatch:
     return FailedBatch(
+        f"batch-{built_at}",
         "web.sums",
         "web.sums__v1",
         fingerprint,
@@ -51,6 +52,13 @@ def held(
 ) -> FailedCells:
     view = a_view({"web.visits": up, "web.sums": own})
     return failed_cells(GRAPH, view, DOWN, failed, now=NOW)
+
+
+def tried(
+    times: int, kind: FailureKind = FailureKind.TRANSIENT, *, ago: float
+) -> list[FailedBatch]:
+    """Batches of as many runs."""
+    return [a_failure(day(2), kind, built_at=number, ago=ago) for number in range(10, 10 + times)]
 
 
 @pytest.mark.parametrize("kind", [FailureKind.AUDIT, FailureKind.CODE, FailureKind.INPUT])
@@ -74,32 +82,43 @@ def test_a_passing_failure_rests_for_a_while_and_comes_again():
     early = a_failure(day(2), FailureKind.TRANSIENT, ago=1)
     late = a_failure(day(2), FailureKind.TRANSIENT, ago=3)
 
-    assert held(early) == FailedCells(NONE, days(2))
+    assert held(early).for_now == days(2)
     assert held(late) == FailedCells()
 
 
-def test_each_time_it_rests_twice_as_long_and_in_the_end_for_good():
-    def tried(times: int, ago: float) -> FailedCells:
-        return held(
-            *(
-                a_failure(day(2), FailureKind.TRANSIENT, built_at=number, ago=ago)
-                for number in range(10, 10 + times)
-            )
-        )
-
+def test_each_time_it_rests_twice_as_long_but_an_hour_at_most():
     assert [wait_after(tries) for tries in (1, 2, 3)] == [timedelta(minutes=m) for m in (2, 4, 8)]
-    assert tried(2, ago=3) == FailedCells(NONE, days(2))
-    assert tried(2, ago=5) == FailedCells()
-    assert tried(TRIES + 1, ago=100_000) == FailedCells(days(2), NONE)
+    assert held(*tried(2, ago=3)).for_now == days(2)
+    assert held(*tried(2, ago=5)) == FailedCells()
+    assert wait_after(6) == wait_after(1000) == timedelta(hours=1)
+
+
+def test_an_outage_that_takes_days_needs_nobody():
+    assert held(*tried(1000, ago=59)).for_now == days(2)
+    assert held(*tried(1000, ago=61)) == FailedCells()
+
+
+def test_what_takes_too_long_each_time_comes_again_some_times_and_then_waits_for_a_person():
+    often, too_often = (tried(count, FailureKind.TIMEOUT, ago=61) for count in (TRIES, TRIES + 1))
+
+    assert held(*often) == FailedCells()
+    assert held(*too_often) == FailedCells(days(2), NONE)
+
+
+def test_a_rest_says_when_it_is_over_and_which_batch_it_is_about():
+    later = a_failure(day(2), FailureKind.TRANSIENT, ago=0.5)
+    sooner = a_failure(day(5), FailureKind.TRANSIENT, ago=1.5, built_at=11)
+
+    assert held(later, sooner).rest == Rest(NOW + timedelta(minutes=0.5), "batch-11")
 
 
 def test_what_one_run_tried_several_times_counts_once():
-    tried = [
+    often = [
         a_failure(day(2), FailureKind.TRANSIENT, built_at=number, ago=3, run="r")
         for number in range(10, 30)
     ]
 
-    assert held(*tried) == FailedCells()
+    assert held(*often) == FailedCells()
 
 
 def test_cancelling_is_no_try():
