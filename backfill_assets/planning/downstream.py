@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.cells import cells_reading
-from backfill_assets.models.upstream import Reopens
 from backfill_assets.planning.needs_work import needs_work
-from backfill_assets.planning.overtaken import last_cells
 from backfill_assets.planning.plan import Why
+from backfill_assets.planning.reopening import reopened
 from backfill_assets.planning.restating import onward
 
 if TYPE_CHECKING:
@@ -111,15 +109,5 @@ class Downstream:
     def _reading(
         self, model: Model, upstream: Upstream, theirs: Model, changed: IntervalSet
     ) -> IntervalSet:
-        if not changed:
-            return changed
-        if theirs.cadence.unit is Unit.WHOLE and model.cadence.unit is not Unit.WHOLE:
-            ready = self.view.ready(model.name) | self.state.view.ready(model.name)
-            match upstream.reopens:
-                case Reopens.NEVER:
-                    return _NOTHING
-                case Reopens.ALL:
-                    return ready
-                case Reopens.LATE_WINDOW:
-                    return last_cells(model, ready, model.late_window)
-        return cells_reading(model.cadence, upstream, theirs.cadence, changed)
+        ready = self.view.ready(model.name) | self.state.view.ready(model.name)
+        return reopened(model, upstream, theirs.cadence, changed, ready)

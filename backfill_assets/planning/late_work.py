@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.cells import cells_read, cells_reading
-from backfill_assets.models.upstream import Reopens
+from backfill_assets.models.cells import cells_read
 from backfill_assets.planning.needs_work import needs_work
-from backfill_assets.planning.overtaken import last_cells
+from backfill_assets.planning.reopening import last_cells, reads_whole, reopened
 from backfill_assets.planning.restating import onward
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
-    from backfill_assets.models.upstream import Upstream
     from backfill_assets.planning.needs_work import Work
     from backfill_assets.snapshots.state_view import StateView
 
@@ -136,8 +134,9 @@ class _Windows:
         for upstream in reader.reads:
             if upstream.name != model.name:
                 continue
-            if _is_dimension(model, reader):
-                reached = _reopened(reader, upstream, ready)
+            if reads_whole(reader, model.cadence):
+                whole = IntervalSet.of([WHOLE_CELL])
+                reached = reopened(reader, upstream, model.cadence, whole, ready)
                 found |= self.view.ready(model.name) if reached & closed else _NOTHING
             elif closed:
                 found |= cells_read(reader.cadence, upstream, model.cadence, closed, until=self.now)
@@ -156,31 +155,13 @@ def _reached(
             changed = found.get(upstream.name)
             if not changed or upstream.name == name:
                 continue
-            theirs = graph.models[upstream.name]
-            if _is_dimension(theirs, model):
-                own |= _reopened(model, upstream, ready)
-            else:
-                own |= cells_reading(model.cadence, upstream, theirs.cadence, changed) & ready
+            theirs = graph.models[upstream.name].cadence
+            own |= reopened(model, upstream, theirs, changed, ready) & ready
         if own and model.in_order:
             own = onward(own, ready) & ready
         if own:
             found[name] = own
     return found
-
-
-def _is_dimension(model: Model, reader: Model) -> bool:
-    """Whether a model is read as a whole, by one that lives on a grid."""
-    return model.cadence.unit is Unit.WHOLE and reader.cadence.unit is not Unit.WHOLE
-
-
-def _reopened(reader: Model, upstream: Upstream, ready: IntervalSet) -> IntervalSet:
-    match upstream.reopens:
-        case Reopens.NEVER:
-            return _NOTHING
-        case Reopens.ALL:
-            return ready
-        case Reopens.LATE_WINDOW:
-            return last_cells(reader, ready, reader.late_window)
 
 
 def _because(work: Work) -> str:

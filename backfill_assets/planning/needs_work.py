@@ -15,7 +15,8 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import missing, required
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.models.model import Model
-from backfill_assets.planning.overtaken import Reader, last_cells, overtaken
+from backfill_assets.planning.overtaken import Reader, overtaken
+from backfill_assets.planning.reopening import last_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals.grid import Unit
-from backfill_assets.intervals.interval import Interval, epoch_of
+from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.cells import cells_reading
-from backfill_assets.models.upstream import Reopens
+from backfill_assets.planning.reopening import reopened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,11 +25,9 @@ def overtaken(
 ) -> Iterator[tuple[ReadyRun, IntervalSet]]:
     """Pair each newer upstream run with the own cells that read it and were built before it."""
     model, theirs = reader.model, reader.graph.node(upstream.name).cadence
-    whole = theirs.unit is Unit.WHOLE and model.cadence.unit is not Unit.WHOLE
     for run in newer:
-        readers = cells_reading(model.cadence, upstream, theirs, IntervalSet.of([run.interval]))
-        if whole:
-            readers &= _reopened(model, upstream, reader.ready)
+        changed = IntervalSet.of([run.interval])
+        readers = reopened(model, upstream, theirs, changed, reader.ready)
         cells = reader.built_before(run, readers, columns)
         if cells:
             yield run, cells
@@ -98,23 +94,3 @@ class Reader:
     def _touching(self, start: int, end: int) -> Iterator[ReadyRun]:
         first = max(bisect_right(self.starts, start) - 1, 0)
         return islice(self.runs, first, bisect_left(self.starts, end))
-
-
-def _reopened(model: Model, upstream: Upstream, ready: IntervalSet) -> IntervalSet:
-    """The cells that the change of a `Full` upstream reopens, as its reader declares."""
-    match upstream.reopens:
-        case Reopens.ALL:
-            return ready
-        case Reopens.LATE_WINDOW:
-            return last_cells(model, ready, model.late_window)
-        case Reopens.NEVER:
-            return IntervalSet.empty()
-
-
-def last_cells(model: Model, ready: IntervalSet, count: int) -> IntervalSet:
-    """Give the last `count` cells of what is ready: the model's late window."""
-    hull = ready.hull()
-    if hull is None or count == 0:
-        return IntervalSet.empty()
-    first = model.cadence.shift(hull.end, -count)
-    return ready & IntervalSet.of([Interval(first, hull.end)])

@@ -15,7 +15,7 @@ from backfill_assets.models.graph import UnknownModelError
 from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import Reopens
 from backfill_assets.planning.asked import RequestError
-from backfill_assets.planning.overtaken import last_cells
+from backfill_assets.planning.reopening import reads_whole, reopened
 from backfill_assets.planning.requested import check_start
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _read_sources(wrong: Wrong, graph: Graph, sources: Mapping[str, IntervalSet]
 
 def _reading(model: Model, up: Upstream, theirs: Cadence, changed: IntervalSet) -> IntervalSet:
     """Give the cells that read a source; of one that is read as a whole, the named stretch."""
-    if theirs.unit is Unit.WHOLE and model.cadence.unit is not Unit.WHOLE:
+    if reads_whole(model, theirs):
         return model.cadence.snap_out(changed)
     return cells_reading(model.cadence, up, theirs, changed)
 
@@ -160,16 +160,12 @@ def _reached(
     wrong: Wrong, graph: Graph, view: StateView, model: Model, up: Upstream
 ) -> IntervalSet:
     theirs, cells = graph.models[up.name].cadence, wrong.spread[up.name]
-    if theirs.unit is not Unit.WHOLE or model.cadence.unit is Unit.WHOLE:
+    reached = reopened(model, up, theirs, cells, view.ready(model.name))
+    if not reads_whole(model, theirs):
         _keep_asked(wrong, model, cells)
-        return cells_reading(model.cadence, up, theirs, cells)
-    if up.reopens is Reopens.NEVER:
-        return IntervalSet.empty()
-    ready = view.ready(model.name)
-    if up.reopens is Reopens.ALL:
-        return ready
-    told = model.cadence.snap_out(wrong.asked.get(up.name, IntervalSet.empty()))
-    return last_cells(model, ready, model.late_window) | told
+    elif up.reopens is Reopens.LATE_WINDOW:
+        reached |= model.cadence.snap_out(wrong.asked.get(up.name, IntervalSet.empty()))
+    return reached
 
 
 def _keep_asked(wrong: Wrong, model: Model, cells: IntervalSet) -> None:

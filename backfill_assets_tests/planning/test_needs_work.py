@@ -16,7 +16,7 @@ from backfill_assets.intervals import (
 )
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.needs_work import needs_work
-from backfill_assets.planning.overtaken import last_cells
+from backfill_assets.planning.reopening import last_cells
 from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.snapshots.state_view import ReadyRun, SourceState, StateView
 from backfill_assets_tests.builders import (
