@@ -5,7 +5,7 @@ this run did not publish gets an observation that says why, never a materializat
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.content import Content
 from backfill_assets.models.model import Model
+from backfill_assets.orchestration.event_batches import log_events
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import key_of
 from backfill_assets.state.store import Store
@@ -102,8 +103,8 @@ class Reporter:
         built = done.cells - done.left
         if done.promoted:
             contents = self.store.content_at_pin(self.environment, self.model.name, built)
-            for cell, content in contents.items():
-                self._materialized(cell, content, {"plan": done.plan_id, "same_content": True})
+            said = {"plan": done.plan_id, "same_content": True}
+            self._materialized({cell: (content, said) for cell, content in contents.items()})
         else:
             why = (
                 f"waiting for plan {done.plan_id}: published history changes when somebody runs "
@@ -143,8 +144,7 @@ class Reporter:
             ", ".join(f"{step} {took:.1f}" for step, took in asdict(event.timing).items()),
         )
         said = {"batch": event.batch_id, "delta_version": event.delta_version}
-        for cell, content in event.contents.items():
-            self._materialized(cell, content, said)
+        self._materialized({cell: (content, said) for cell, content in event.contents.items()})
 
     def _skipped(self, event: Skipped) -> None:
         for batch_id in dict.fromkeys(event.built_by.values()):
@@ -152,33 +152,45 @@ class Reporter:
         self.context.log.info("%d cells are ready already: skipped", len(event.built_by))
         ready = IntervalSet.of(event.built_by)
         contents = self.store.content_at_pin(self.environment, self.model.name, ready)
-        for cell, batch_id in event.built_by.items():
-            self._materialized(cell, contents.get(cell), {"skipped": True, "batch": batch_id})
+        self._materialized(
+            {
+                cell: (contents.get(cell), {"skipped": True, "batch": batch_id})
+                for cell, batch_id in event.built_by.items()
+            }
+        )
 
-    def _materialized(self, cell: Interval, content: Content | None, said: dict[str, Any]) -> None:
-        self.told |= IntervalSet.of([cell])
+    def _materialized(
+        self, cells: Mapping[Interval, tuple[Content | None, Mapping[str, Any]]]
+    ) -> None:
+        """Report cells as materialized: with what each holds, and what else there is to say of it."""
+        self.told |= IntervalSet.of(cells)
+        events = [self._event(cell, content, said) for cell, (content, said) in cells.items()]
+        log_events(self.context, events)
+
+    def _event(
+        self, cell: Interval, content: Content | None, said: Mapping[str, Any]
+    ) -> dg.AssetMaterialization:
         rows: dict[str, Any] = {"dagster/partition_row_count": content.rows} if content else {}
-        self.context.log_event(
-            dg.AssetMaterialization(
-                asset_key(self.model.name),
-                partition=key_of(self.model.cadence, cell),
-                metadata={**rows, **said},
-                tags={DATA_VERSION_TAG: data_version(content)} if content else {},
-            )
+        return dg.AssetMaterialization(
+            asset_key(self.model.name),
+            partition=key_of(self.model.cadence, cell),
+            metadata={**rows, **said},
+            tags={DATA_VERSION_TAG: data_version(content)} if content else {},
         )
 
     def _observed(self, cells: IntervalSet, why: str, said: dict[str, Any]) -> None:
         self.told |= cells
         self.context.log.warning("%s: %s", self._ranges(cells), why)
-        for cell in self.model.cadence.cells(cells):
-            self.context.log_event(
-                dg.AssetObservation(
-                    asset_key(self.model.name),
-                    partition=key_of(self.model.cadence, cell),
-                    description=why,
-                    metadata=said,
-                )
+        events = [
+            dg.AssetObservation(
+                asset_key(self.model.name),
+                partition=key_of(self.model.cadence, cell),
+                description=why,
+                metadata=said,
             )
+            for cell in self.model.cadence.cells(cells)
+        ]
+        log_events(self.context, events)
 
     def _lacks(self, cells: IntervalSet, why: str) -> None:
         self.told |= cells

@@ -1,0 +1,94 @@
+"""Dagster's instance, made to store many events at once: a run of 540 cells has over a thousand.
+
+Dagster announces each cell of a run that it queues, and we report each cell that was filled. On SQLite
+it stores every one of them by itself, in two files and some forty milliseconds. `dagster.yaml` names
+the class here, so that webserver, daemon and runs all store a batch in one transaction instead. What is
+stored, and where, stays as Dagster has it; PostgreSQL's storage knows batches by itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+from dagster._core.events import ASSET_EVENTS
+from dagster._core.events.log import EventLogEntry
+from dagster._core.instance import DagsterInstance
+from dagster._core.instance.ref import InstanceRef
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
+from dagster._serdes import ConfigurableClassData
+
+_AT_ONCE = 1_000
+"""More than a run has cells, as a rule; and a file is not locked for seconds."""
+
+
+class BatchedInstance(DagsterInstance):
+    """An instance that stores events in batches wherever Dagster or we give them as one."""
+
+    @classmethod
+    def config_schema(cls) -> dict[str, Any]:
+        """Name what `dagster.yaml` may say about it beside what it says of any instance: nothing."""
+        return {}
+
+    @staticmethod
+    def config_defaults(base_dir: str) -> Mapping[str, ConfigurableClassData | None]:
+        """Give Dagster's defaults, with SQLite's storage as it is here."""
+        ours = ConfigurableClassData(
+            __name__, BatchedSqliteStorage.__name__, yaml.dump({"base_dir": base_dir})
+        )
+        return {**InstanceRef.config_defaults(base_dir), "storage": ours}
+
+    def _get_event_batch_size(self) -> int:
+        return _AT_ONCE
+
+
+class BatchedSqliteEvents(SqliteEventLogStorage):
+    """Dagster's event log on SQLite, but for how a batch is written."""
+
+    def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
+        """Store events of one run in one transaction per file.
+
+        The file that all runs share goes first: where that fails, nothing is stored yet, and Dagster
+        stores one event after the other instead.
+        """
+        inserts = [self.prepare_insert_event(event) for event in events]
+        with self.index_transaction() as index:
+            ids = [_number(index.execute(one)) for one in inserts]
+            stored = list(zip(events, ids, strict=True))
+            assets = [one for one in stored if one[0].dagster_event_type in ASSET_EVENTS]
+            self._store_asset_event_tags(
+                index, [event for event, _ in assets], [number for _, number in assets]
+            )
+            # An asset's own row says what was last, once for each kind of event.
+            latest = {(one[0].dagster_event_type, _asset(one[0])): one for one in assets}
+            for event, number in latest.values():
+                self._store_asset_event(index, event, number)
+        with self.run_connection(events[0].run_id) as log:
+            for one in inserts:
+                log.execute(one)
+        for event, number in stored:
+            if event.dagster_event_type not in ASSET_EVENTS:
+                self.store_asset_check_event(event, number)
+
+
+def _number(inserted: Any) -> int:  # noqa: ANN401 - only state names SQLAlchemy's types
+    return inserted.inserted_primary_key[0]
+
+
+def _asset(event: EventLogEntry) -> object:
+    return event.get_dagster_event().asset_key
+
+
+class BatchedSqliteStorage(DagsterSqliteStorage):
+    """Dagster's storage on SQLite, with that event log."""
+
+    def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
+        super().__init__(base_dir, inst_data)
+        self._event_log_storage = BatchedSqliteEvents(self._event_log_storage._base_dir)  # noqa: SLF001
+
+    @classmethod
+    def from_config_value(
+        cls, inst_data: ConfigurableClassData, config_value: Mapping[str, Any]
+    ) -> "BatchedSqliteStorage":
+        """Open it where the configuration says."""
+        return cls.from_local(inst_data=inst_data, **config_value)

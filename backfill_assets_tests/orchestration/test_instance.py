@@ -1,0 +1,158 @@
+"""Events stored in batches: the same events, in few transactions."""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import dagster as dg
+import pytest
+from dagster._core.events.log import EventLogEntry
+
+from backfill_assets.orchestration.event_batches import log_events
+from backfill_assets.orchestration.instance import BatchedInstance, BatchedSqliteEvents
+
+CHECKOUT = Path(__file__).parents[2]
+DAYS = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-02-10")
+KEYS = DAYS.get_partition_keys()
+
+
+@dg.asset(
+    key="filled",
+    partitions_def=DAYS,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    check_specs=[dg.AssetCheckSpec("fine", asset="filled")],
+    dagster_type=cast("dg.DagsterType", dg.Nothing),
+)
+def filled(context: dg.AssetExecutionContext) -> Iterator[Any]:
+    log_events(
+        context,
+        [
+            dg.AssetMaterialization("filled", partition=key, tags={"dagster/data_version": key})
+            for key in KEYS[1:]
+        ],
+    )
+    log_events(context, [dg.AssetObservation("filled", partition=KEYS[0])])
+    yield dg.AssetCheckResult(passed=True)
+    yield dg.Output(None, metadata={"__source_asset_observation__": True})
+
+
+def fill(instance: dg.DagsterInstance) -> str:
+    job = dg.Definitions([filled]).resolve_implicit_global_asset_job_def()
+    ends = {"start": KEYS[0], "end": KEYS[-1]}
+    tags = {f"dagster/asset_partition_range_{name}": key for name, key in ends.items()}
+    return job.execute_in_process(instance=instance, tags=tags).run_id
+
+
+@contextmanager
+def opened(folder: Path, config: Path | None) -> Iterator[dg.DagsterInstance]:
+    folder.mkdir()
+    if config is None:
+        (folder / "dagster.yaml").touch()
+    else:
+        shutil.copy(config, folder / "dagster.yaml")
+    with dg.DagsterInstance.from_config(str(folder)) as instance:
+        yield instance
+
+
+def kept(instance: dg.DagsterInstance, run: str) -> dict[str, Any]:
+    """Everything that the instance tells about a run's cells."""
+    (record,) = instance.get_asset_records([dg.AssetKey("filled")])
+    last = record.asset_entry.last_materialization
+    partitions = instance.get_latest_storage_id_by_partition(
+        dg.AssetKey("filled"), dg.DagsterEventType.ASSET_MATERIALIZATION
+    )
+    check = instance.event_log_storage.get_asset_check_execution_history(
+        dg.AssetCheckKey(dg.AssetKey("filled"), "fine"), limit=10
+    )
+    planned = dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
+    return {
+        "log": Counter(_named(one) for one in instance.all_logs(run) if one.is_dagster_event),
+        "last": last and last.asset_materialization and last.asset_materialization.partition,
+        "materialized": sorted(partitions),
+        "in order": sorted(partitions, key=lambda key: partitions[key]) == KEYS[1:],
+        "planned": sorted(
+            instance.get_latest_storage_id_by_partition(dg.AssetKey("filled"), planned)
+        ),
+        "observed": len(instance.fetch_observations(dg.AssetKey("filled"), limit=10).records),
+        "versions": {
+            one.partition_key: (one.asset_materialization and one.asset_materialization.tags)
+            for one in instance.fetch_materializations(dg.AssetKey("filled"), limit=500).records
+        },
+        "checks": [one.status.value for one in check],
+    }
+
+
+def _named(event: EventLogEntry) -> tuple[str, str | None]:
+    return event.get_dagster_event().event_type_value, event.get_dagster_event().partition
+
+
+def test_an_instance_of_this_checkout_keeps_what_dagsters_own_keeps(tmp_path: Path):
+    with opened(tmp_path / "plain", None) as plain:
+        expected = kept(plain, fill(plain))
+    with opened(tmp_path / "ours", CHECKOUT / "dagster.yaml") as ours:
+        assert isinstance(ours, BatchedInstance)
+        found = kept(ours, fill(ours))
+
+    assert found == expected
+    assert expected["materialized"] == KEYS[1:]
+    assert expected["planned"] == KEYS
+
+
+def test_its_files_lie_where_dagster_would_have_them(tmp_path: Path):
+    def files(folder: Path, config: Path | None) -> set[str]:
+        with opened(folder, config) as instance:
+            run = fill(instance)
+        found = {str(one.relative_to(folder)) for one in folder.rglob("*.db")}
+        return {one.replace(run, "RUN") for one in found}
+
+    assert files(tmp_path / "ours", CHECKOUT / "dagster.yaml") == files(tmp_path / "plain", None)
+
+
+def test_a_run_of_many_cells_is_stored_in_few_transactions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    stored: list[int] = []
+    one_by_one = BatchedSqliteEvents.store_event
+    together = BatchedSqliteEvents.store_event_batch
+    monkeypatch.setattr(
+        BatchedSqliteEvents,
+        "store_event",
+        lambda self, event: (stored.append(1), one_by_one(self, event))[1],
+    )
+    monkeypatch.setattr(
+        BatchedSqliteEvents,
+        "store_event_batch",
+        lambda self, events: (stored.append(len(events)), together(self, events))[1],
+    )
+    with opened(tmp_path / "ours", CHECKOUT / "dagster.yaml") as ours:
+        fill(ours)
+
+    assert sum(stored) > 2 * len(KEYS)
+    assert len(stored) < 30
+
+
+def test_where_a_batch_can_not_be_stored_each_event_is_stored_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def locked(*_: object) -> None:
+        raise RuntimeError("database is locked")
+
+    with opened(tmp_path / "plain", None) as plain:
+        expected = kept(plain, fill(plain))
+    one_by_one = BatchedSqliteEvents._store_asset_event
+
+    def store_event_batch(self: BatchedSqliteEvents, events: list[EventLogEntry]) -> None:
+        with monkeypatch.context() as broken:
+            broken.setattr(BatchedSqliteEvents, "_store_asset_event", locked)
+            together(self, events)
+
+    together = BatchedSqliteEvents.store_event_batch
+    monkeypatch.setattr(BatchedSqliteEvents, "store_event_batch", store_event_batch)
+    with opened(tmp_path / "ours", CHECKOUT / "dagster.yaml") as ours:
+        found = kept(ours, fill(ours))
+
+    assert BatchedSqliteEvents._store_asset_event is one_by_one
+    assert found == expected
