@@ -5,6 +5,7 @@ this run did not publish gets an observation that says why, never a materializat
 """
 
 import hashlib
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -165,7 +166,10 @@ class Reporter:
         """Report cells as materialized: with what each holds, and what else there is to say of it."""
         self.told |= IntervalSet.of(cells)
         events = [self._event(cell, content, said) for cell, (content, said) in cells.items()]
+        began = time.monotonic()
         log_events(self.context, events)
+        took = time.monotonic() - began
+        self.context.log.debug("told Dagster of %d cells in %.2f s", len(events), took)
 
     def _event(
         self, cell: Interval, content: Content | None, said: Mapping[str, Any]
