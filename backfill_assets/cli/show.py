@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from backfill_assets.cli.exits import FAILED
+from backfill_assets.cli.manifest import load
 from backfill_assets.cli.options import AsJson, Markdown, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, counted, out, print_json, print_table, say
 from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
-from backfill_assets.cli.project import load_graph, now, open_store
+from backfill_assets.cli.project import now, open_store
 from backfill_assets.cli.stored_plans import Kept, kept_plan
 from backfill_assets.cli.watching import watch
 from backfill_assets.evidence.plan_life import next_commands, progress, status_text
 from backfill_assets.evidence.plan_markdown import plan_markdown
 from backfill_assets.evidence.plan_words import instant_text
+from backfill_assets.execution.ready_work import Looker
 from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
+    from backfill_assets.cli.watching import Standing
     from backfill_assets.evidence.plan_life import Progress
     from backfill_assets.snapshots.queued_plan import Control
     from backfill_assets.snapshots.stored_plan import PlanEvent
@@ -31,7 +35,7 @@ def show(
     markdown: Markdown = False,
     follow: Annotated[
         bool,
-        typer.Option("--watch", help="Follow its progress until it is built, over or stopped."),
+        typer.Option("--watch", help="Follow its progress until it ends: built or not."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -39,7 +43,7 @@ def show(
 
     With `--watch` it is followed, whoever builds it: the queue, a run in the UI or a command. Ctrl-C ends the watching, not the plan.
 
-    Exit code: 0, wherever the plan stands.
+    Exit code: 0, wherever the plan stands; with `--watch` 1, when all that is left of it has failed.
 
     Example: backfill show p1a2b3c4d5
 
@@ -48,17 +52,19 @@ def show(
     Example: backfill show p1a -v
     """
     settings = read_settings()
-    graph = load_graph(settings)
+    loaded = load(settings)
     with open_store(settings) as store:
         found = kept_plan(store, plan)
         if follow:
-            end = watch(store, graph, found.plan)
-            _after_watching(found, end.status.value)
+            end = watch(lambda: Looker(store, loaded, settings.data_root, now()), found.plan)
+            _after_watching(found, end)
+            if end.stuck:
+                raise typer.Exit(FAILED)
             return
         events = store.plan_events(found.plan.plan_id)
         control = store.control_of(found.plan.plan_id)
         rows = [row for one in found.plan.models for row in store.batches(model=one.model)]
-    naming = naming_of(graph)
+    naming = naming_of(loaded.graph)
     done = progress(found.plan, naming, rows)
     status = status_text(found.stored, now())
     if as_json:
@@ -75,8 +81,12 @@ def show(
         print_end(found.plan, naming, _next(found, status, control), to=out)
 
 
-def _after_watching(found: Kept, status: str) -> None:
+def _after_watching(found: Kept, end: Standing) -> None:
+    status = end.status.value
     commands = next_commands(found.plan.plan_id, status)
+    if end.stuck:
+        commands = ("backfill batches --failed", *commands)
+        status = "all that is left of it has failed; its code or an input has to change"
     if commands:
         say(f"Next: {', or '.join(commands)}")
     say(f"{found.plan.plan_id}: {status}.")

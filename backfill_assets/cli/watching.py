@@ -13,6 +13,7 @@ from rich.text import Text
 from backfill_assets.cli.output import bar, counted, out, say
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.evidence.plan_life import progress
+from backfill_assets.execution.stuck_plans import is_stuck
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -20,10 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.evidence.plan_life import Progress
-    from backfill_assets.models.graph import Graph
+    from backfill_assets.execution.ready_work import Looker
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.queued_plan import QueuedPlan
-    from backfill_assets.state.store import Store
 
 EVERY = 2.0
 """Seconds between two looks."""
@@ -38,20 +38,22 @@ class Standing:
         status: where its life stands.
         queued: what is said of its going on; None where nobody said anything.
         done: by model.
+        stuck: whether all that is left has failed, and nothing of it comes again by itself.
     """
 
     status: PlanStatus
     queued: QueuedPlan | None
     done: tuple[Progress, ...]
+    stuck: bool
 
     @property
     def ends(self) -> bool:
-        """Whether nothing more is to be seen: it is built, over, or stopped."""
+        """Whether nothing more is to be seen: it is built, over, stopped, or stuck."""
         stopped = self.queued is not None and self.queued.control in (
             Control.STOPPED,
             Control.CANCELLED,
         )
-        return self.status not in _GOES_ON or stopped
+        return self.status not in _GOES_ON or stopped or self.stuck
 
     @property
     def where(self) -> str:
@@ -69,13 +71,12 @@ class Standing:
 
 
 def watch(
-    store: Store, graph: Graph, plan: Plan, *, sleep: Callable[[float], None] = time.sleep
+    looking: Callable[[], Looker], plan: Plan, *, sleep: Callable[[float], None] = time.sleep
 ) -> Standing:
-    """Show a plan's progress until it is built, over or stopped.
+    """Show a plan's progress until it is built, over, stopped, or all that is left has failed.
 
     Args:
-        store: the state, the only thing that is looked at.
-        graph: for the names of cells.
+        looking: gives who looks, at this instant.
         plan: the plan.
         sleep: waits for some seconds.
     """
@@ -83,7 +84,7 @@ def watch(
     told: Standing | None = None
     with live as screen:
         while True:
-            now = _standing(store, graph, plan)
+            now = _standing(looking(), plan)
             if isinstance(screen, Live):
                 screen.update(Text("\n".join(_drawn(plan, now))), refresh=True)
             else:
@@ -95,11 +96,15 @@ def watch(
             sleep(EVERY)
 
 
-def _standing(store: Store, graph: Graph, plan: Plan) -> Standing:
+def _standing(looker: Looker, plan: Plan) -> Standing:
+    store = looker.store
     rows = [row for one in plan.models for row in store.batches(model=one.model)]
     queued = next((one for one in store.queued_plans() if one.plan_id == plan.plan_id), None)
     status = store.plan(plan.plan_id).status
-    return Standing(status, queued, progress(plan, naming_of(graph), rows))
+    done = progress(plan, naming_of(looker.loaded.graph), rows)
+    failed = any(one.failed for one in done) and not any(one.running for one in done)
+    stuck = status is PlanStatus.APPLYING and failed and is_stuck(looker, plan)
+    return Standing(status, queued, done, stuck)
 
 
 def _drawn(plan: Plan, now: Standing) -> list[str]:

@@ -138,7 +138,7 @@ def _prod(looker: Looker, plans: Sequence[StoredPlan]) -> Scene:
     return Scene(run, there, looker.loaded, names, looker.now, looker.now, others=others)
 
 
-def _scenes(looker: Looker, plan: Plan) -> Iterator[Scene]:
+def plan_scenes(looker: Looker, plan: Plan) -> Iterator[Scene]:
     """Give the environment whose gaps a plan fills, and the workspace where it builds the rest."""
     where = {(Build.GAP_FILL,): plan.environment, BUILT_APART: workspace_name(plan.plan_id)}
     for builds, environment in where.items():
@@ -209,7 +209,7 @@ class _Look:
                 return
             plan = _parsed(stored.content)
             FrozenCode.of(plan, lambda: self.looker.loaded.fingerprints).check()
-            scenes = list(_scenes(self.looker, plan))
+            scenes = list(plan_scenes(self.looker, plan))
             before = len(self.offers)
             for scene in scenes:
                 self.at(scene)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.cli import watching
-from backfill_assets.cli.project import load_graph, opened_run
+from backfill_assets.cli.manifest import load
+from backfill_assets.cli.project import looked_at, opened_run
 from backfill_assets.cli.stored_plans import kept_plan
+from backfill_assets.execution.ready_work import Looker
+from backfill_assets.execution.requests import batch_request
 from backfill_assets.settings import read_settings
+from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
+    from backfill_assets.execution.run_context import RunContext
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
 
@@ -86,7 +94,7 @@ def test_watching_ends_when_the_plan_is_stopped_and_tells_each_change_once(
                 run.store.control_plan(plan, control, "ada")
 
         found = kept_plan(run.store, plan).plan
-        end = watching.watch(run.store, load_graph(read_settings()), found, sleep=meanwhile)
+        end = watching.watch(lambda: _looker(run), found, sleep=meanwhile)
 
     assert end.queued is not None
     assert end.queued.control is Control.STOPPED
@@ -96,6 +104,48 @@ def test_watching_ends_when_the_plan_is_stopped_and_tells_each_change_once(
         f"{plan}: applying, paused, in the queue",
         f"{plan}: applying, stopped",
     ]
+
+
+def _fail_what_can_begin(plan: str, kind: FailureKind) -> None:
+    with looked_at(workspace_name(plan)) as run:
+        for one in kept_plan(run.store, plan).plan.models:
+            model = run.graph.model(one.model)
+            if any(upstream.name in run.graph.models for upstream in model.reads):
+                continue
+            for cells in one.cells:
+                asked = batch_request(replace(run, plan_id=plan), model, cells, reason="gap")
+                run.store.open_batch(asked)
+                run.store.fail_batch(
+                    asked.batch_id, error="no", audits=(), failure=kind, finished_at=run.clock()
+                )
+
+
+def _looker(run: RunContext) -> Looker:
+    return Looker(run.store, load(read_settings()), run.data_root, run.clock())
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends"), [(FailureKind.AUDIT, True), (FailureKind.TRANSIENT, False)]
+)
+def test_watching_ends_with_1_when_all_that_is_left_has_failed_and_nothing_comes_by_itself(
+    backfill: Backfill, plan: str, monkeypatch: pytest.MonkeyPatch, kind: FailureKind, *, ends: bool
+):
+    backfill("apply", plan, "--queue")
+    _fail_what_can_begin(plan, kind)
+
+    def stop(_: float) -> None:
+        with opened_run("prod") as run:
+            run.store.control_plan(plan, Control.STOPPED, "ada")
+
+    monkeypatch.setattr("backfill_assets.cli.show.watch", partial(watching.watch, sleep=stop))
+    done = backfill("show", plan, "--watch")
+
+    assert done.code == (1 if ends else 0), done.err
+    if ends:
+        assert done.lines[-2].startswith("Next: backfill batches --failed")
+        assert "all that is left of it has failed" in done.lines[-1]
+    else:
+        assert f"{plan}: applying, stopped" in done.lines
 
 
 def test_a_plan_that_is_over_is_watched_for_no_time(backfill: Backfill, plan: str):

@@ -102,9 +102,16 @@ class QueueWorld:
         opened = self.open(name, cells, plan=plan)
         write(self.store, opened, dict.fromkeys(opened.request.cells, content(rows)))
 
-    def fail(self, name: str, cells: Interval, kind: FailureKind = FailureKind.AUDIT) -> None:
+    def fail(
+        self,
+        name: str,
+        cells: Interval,
+        kind: FailureKind = FailureKind.AUDIT,
+        *,
+        plan: Plan | None = None,
+    ) -> None:
         """Let a batch fail."""
-        opened = self.open(name, cells)
+        opened = self.open(name, cells, plan=plan)
         self.store.fail_batch(
             opened.request.batch_id, error="no", audits=(), failure=kind, finished_at=self.now
         )

@@ -1,0 +1,74 @@
+"""When nothing of a plan can be built any more before somebody changes the code or an input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.execution.ready_work import Looker
+from backfill_assets.execution.stuck_plans import is_stuck
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.loaded import loaded
+from backfill_assets_tests.builders import day
+from backfill_assets_tests.execution.queue_world import QueueWorld
+from backfill_assets_tests.execution.test_ready_work import SUMS, VISITS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets.planning.plan import Plan
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> QueueWorld:
+    found = QueueWorld.of(tmp_path, VISITS, SUMS)
+    for name in ("web.visits", "web.sums"):
+        found.fill(name, day(1, 10))
+    return found
+
+
+def stuck(world: QueueWorld, plan: Plan) -> bool:
+    return is_stuck(Looker(world.store, loaded(world.graph), str(world.root), world.now), plan)
+
+
+def test_a_plan_is_stuck_when_all_that_is_left_has_failed_for_good_or_reads_it(world: QueueWorld):
+    plan = world.queued("web.visits", 3, 5)
+    assert not stuck(world, plan)
+
+    world.fail("web.visits", day(3), plan=plan)
+    assert not stuck(world, plan)
+
+    world.fill("web.visits", day(5), rows=12, plan=plan)
+    assert not stuck(world, plan)
+
+    world.fill("web.sums", day(5), rows=12, plan=plan)
+    assert stuck(world, plan)
+
+
+def test_a_plan_that_is_built_is_not_stuck(world: QueueWorld):
+    plan = world.queued("web.visits", 3)
+    for name in ("web.visits", "web.sums"):
+        world.fill(name, day(3), rows=12, plan=plan)
+
+    assert not stuck(world, plan)
+
+
+@pytest.mark.parametrize("kind", [FailureKind.TRANSIENT, FailureKind.CANCELLED])
+def test_what_comes_again_by_itself_keeps_a_plan_from_being_stuck(
+    world: QueueWorld, kind: FailureKind
+):
+    plan = world.queued("web.visits", 3)
+    world.fail("web.visits", day(3), kind, plan=plan)
+    assert not stuck(world, plan)
+
+    world.pass_by(minutes=3)
+    assert not stuck(world, plan)
+
+
+def test_a_batch_at_work_keeps_a_plan_from_being_stuck(world: QueueWorld):
+    plan = world.queued("web.visits", 3, 5)
+    world.fail("web.visits", day(3), plan=plan)
+    world.open("web.visits", day(5), plan=plan)
+
+    assert not stuck(world, plan)
