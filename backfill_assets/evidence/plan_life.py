@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -33,7 +34,7 @@ class Progress:
         done: cells that a batch of the plan has committed.
         batches: committed batches.
         running: batches at work.
-        failed: intervals whose last batch failed.
+        failed: intervals whose last batch failed; what somebody cancelled is only not done.
         rows: how many rows the committed batches hold.
     """
 
@@ -65,7 +66,7 @@ def progress(plan: Plan, naming: Naming, batches: Iterable[BatchRow]) -> tuple[P
 def _progress(one: ModelPlan, naming: Naming, rows: list[BatchRow]) -> Progress:
     committed = [row for row in rows if row.status == _COMMITTED]
     done = IntervalSet.of(row.interval for row in committed)
-    failed = {row.interval for row in rows if row.status == _FAILED and row.interval not in done}
+    failed = {row.interval for row in rows if _has_failed(row) and row.interval not in done}
     return Progress(
         one.model,
         planned=naming.count(one.model, one.cells),
@@ -76,6 +77,10 @@ def _progress(one: ModelPlan, naming: Naming, rows: list[BatchRow]) -> Progress:
         failed=len(failed),
         rows=sum(row.rows or 0 for row in committed),
     )
+
+
+def _has_failed(row: BatchRow) -> bool:
+    return row.status == _FAILED and row.failure is not FailureKind.CANCELLED
 
 
 def status_text(stored: StoredPlan, now: datetime) -> str:

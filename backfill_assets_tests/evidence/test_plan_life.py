@@ -7,6 +7,7 @@ import pytest
 
 from backfill_assets.evidence.plan_life import Progress, next_commands, progress, status_text
 from backfill_assets.intervals.interval import Interval
+from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
 from backfill_assets.state.batches import BatchRow
@@ -47,6 +48,12 @@ def test_a_failure_counts_until_a_later_batch_has_done_it():
 
     assert progress(added_columns(), NAMING, [failed])[0].failed == 1
     assert progress(added_columns(), NAMING, [done, failed])[0].failed == 0
+
+
+def test_what_somebody_cancelled_has_not_failed():
+    cancelled = a_batch("2024-01-01", "2024-01-31", "failed", failure=FailureKind.CANCELLED)
+
+    assert progress(added_columns(), NAMING, [cancelled])[0].failed == 0
 
 
 def kept(status: PlanStatus) -> StoredPlan:

@@ -139,6 +139,16 @@ def test_a_failure_that_may_pass_comes_again_after_a_while(world: QueueWorld):
     assert world.offered() == {("daily", "web.visits"): days(10)}
 
 
+def test_what_a_person_cancelled_comes_again_after_two_minutes_however_often(world: QueueWorld):
+    world.fill("web.visits", day(1, 9))
+    world.fill("web.sums", day(1, 9))
+    for _ in range(10):
+        world.fail("web.visits", day(10), FailureKind.CANCELLED)
+        assert world.offered() == {}
+        world.pass_by(minutes=2)
+        assert world.offered() == {("daily", "web.visits"): days(10)}
+
+
 @pytest.mark.parametrize("word", ["off", "report"])
 def test_a_model_that_is_off_or_only_reported_is_never_released(tmp_path: Path, word: str):
     world = QueueWorld.of(tmp_path, replace(VISITS, automation=word), SUMS)
