@@ -1,6 +1,7 @@
 """`python -m benchmarks`: 540 days of campaign performance, by us and without us, on this machine.
 
-Every scenario is a process of its own, so each pays for its own start; `work` leaves that out.
+Every scenario is a process of its own, so each pays for its own start; `work` leaves that out. Each
+part also runs alone: `python -m benchmarks.queue`, `.stories`, `.planning`, `.tick`, `.empty`, `.startup`.
 """
 
 from __future__ import annotations
@@ -8,22 +9,26 @@ from __future__ import annotations
 import json
 import os
 import platform
-from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Any
+from pathlib import Path  # noqa: TC003 - typer reads it at run time
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from benchmarks import planning
-from benchmarks.scenarios import DAYS, Bench, Outcome
-from benchmarks.startup import startup_lines
-from benchmarks.stories import ratios as story_ratios, stories, story_lines
+from benchmarks.backfill import ONE_SHOT, backfill_part, scenarios
+from benchmarks.commands import RESULTS
+from benchmarks.empty import empty_part
+from benchmarks.part import Part, rounded
+from benchmarks.planning import planning_part
+from benchmarks.queue import queue_part
+from benchmarks.scenarios import DAYS, Bench
+from benchmarks.startup import startup_part
+from benchmarks.stories import stories_part
+from benchmarks.tick import tick_part
 
-RESULTS = Path(__file__).with_name("results")
-GOALS = {"ours / one-shot": "≤ 1.5", "day by day / ours": "≥ 5", "nothing to do, s": "< 12"}
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 err = Console(stderr=True, highlight=False)
 
@@ -40,86 +45,41 @@ def bench(
     load = [os.getloadavg()[0]]
     err.print(f"ad events: {events:,}")
     landed = subject.land()
-    scenarios = {
-        "compute only": subject.noop,
-        "one-shot job": subject.one_shot,
-        "backfill run": subject.backfill,
-        "nothing to do": subject.nothing_to_do,
-        "dagster materialize": subject.dagster,
-        "day by day": lambda: subject.day_by_day(days),
-    }
-    outcomes: dict[str, Outcome] = {}
-    for name, scenario in scenarios.items():
-        outcomes[name] = scenario()
+    parts: list[Part] = []
+    for part in _parts(subject, days):
+        parts.append(part)
         load.append(os.getloadavg()[0])
-        one = outcomes[name]
-        err.print(f"{name}: {one.wall:.1f} s, {one.work:.1f} of work (load {load[-1]:.1f})")
-    start_up = subject.start_up()
-    told = stories(subject)
-    load.append(os.getloadavg()[0])
-    report = {
+        err.print(f"measured: {part.name} (load {load[-1]:.1f})")
+    report: dict[str, Any] = {
         "at": began.isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "system": platform.platform(), "load": load},
         "events": events,
         "days": DAYS,
         "landing_s": round(landed, 1),
-        "scenarios": {name: _rounded(asdict(outcome)) for name, outcome in outcomes.items()},
-        "start_up_s": _rounded(start_up),
-        "stories": {name: _rounded(asdict(story)) for name, story in told.items()},
-        "ratios": _ratios(outcomes) | _rounded(story_ratios(told, outcomes["one-shot job"])),
-        "planning": planning.measured(),
-        "goals": GOALS,
+        **{part.name: part.figures for part in parts},
+        "ratios": {name: rounded(ratio) for one in parts for name, ratio in one.ratios.items()},
+        "goals": {name: goal for one in parts for name, goal in one.goals.items()},
     }
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"{began:%Y%m%dT%H%M%S}-{events}.json"
     kept.write_text(json.dumps(report, indent=2) + "\n")
     if as_json:
         typer.echo(json.dumps(report, indent=2))
-    else:
-        _show(outcomes, report, story_lines(told))
-        Console(highlight=False).print(planning.shown(report["planning"]))
-        err.print(f"kept as {kept}")
+        return
+    for line in (line for one in parts for line in (*one.lines, *one.compared)):
+        typer.echo(line)
+    err.print(f"kept as {kept}")
 
 
-def _ratios(outcomes: dict[str, Outcome]) -> dict[str, float]:
-    one_shot, ours = outcomes["one-shot job"], outcomes["backfill run"]
-    daily, dagster = outcomes["day by day"], outcomes["dagster materialize"]
-    return _rounded(
-        {
-            "ours / one-shot": ours.work / one_shot.work,
-            "ours / one-shot, whole processes": ours.wall / one_shot.wall,
-            "ours / one-shot, CPU": ours.cpu / one_shot.cpu,
-            "dagster / one-shot": dagster.work / one_shot.work,
-            "day by day / ours": daily.work / ours.work,
-            "nothing to do, s": outcomes["nothing to do"].wall,
-        }
-    )
-
-
-def _rounded(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
-    return round(value, 2) if isinstance(value, float) else value
-
-
-def _show(outcomes: dict[str, Outcome], report: dict[str, Any], told: list[str]) -> None:
-    console = Console(highlight=False)
-    table = Table(title=f"{report['events']:,} ad events, {DAYS} days", box=None, pad_edge=False)
-    for name in ("", "whole s", "work s", "CPU s", "peak MB", "processes", "what"):
-        table.add_column(name, justify="left" if name in ("", "what") else "right")
-    for name, one in outcomes.items():
-        numbers = (f"{value:,.1f}" for value in (one.wall, one.work, one.cpu))
-        table.add_row(name, *numbers, f"{one.peak_mb:,.0f}", f"{one.processes:,}", one.note)
-    console.print(table)
-    for name, one in outcomes.items():
-        steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in one.steps.items())
-        if steps:
-            console.print(f"{name}: {steps} s")
-    console.print("(Steps of batches that ran side by side are summed over the batches.)")
-    for line in (*startup_lines(report["start_up_s"]), *told):
-        console.print(line)
-    for name, value in report["ratios"].items():
-        console.print(f"{name}: {value}" + (f" (goal {GOALS[name]})" if name in GOALS else ""))
+def _parts(subject: Bench, days: int) -> Iterator[Part]:
+    found = scenarios(subject, days, err.print)
+    yield backfill_part(found, subject.events)
+    yield startup_part(subject.start_up())
+    yield stories_part(subject, found[ONE_SHOT])
+    yield queue_part(subject, told=err.print)
+    yield planning_part()
+    yield tick_part(subject.folder)
+    yield empty_part(subject.folder)
 
 
 if __name__ == "__main__":

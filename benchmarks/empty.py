@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from benchmarks.commands import BACKFILL, RESULTS
 from benchmarks.hours_catalog import HOURS
+from benchmarks.part import Part, rounded
 from benchmarks.process import measured
 
-RESULTS = Path(__file__).with_name("results")
+if TYPE_CHECKING:
+    from pathlib import Path
+
 GOAL = 30
-_BACKFILL = (sys.executable, "-m", "backfill_assets.cli.app")
 
 
 def empty_backfill(folder: Path) -> dict[str, float]:
@@ -28,11 +30,11 @@ def empty_backfill(folder: Path) -> dict[str, float]:
     """
     shutil.rmtree(folder, ignore_errors=True)
     env = {"BACKFILL_CATALOG": "benchmarks.hours_catalog", "BACKFILL_DATA_DIR": str(folder)}
-    planned = measured([*_BACKFILL, "plan", "--empty", "--json"], env, ends=(2,))
+    planned = measured([*BACKFILL, "plan", "--empty", "--json"], env, ends=(2,))
     plan = json.loads(planned.output)["plan_id"]
-    applied = measured([*_BACKFILL, "apply", plan, "--json"], env)
-    promoted = measured([*_BACKFILL, "promote", plan, "--yes", "--json"], env)
-    status = measured([*_BACKFILL, "status", "--json"], env)
+    applied = measured([*BACKFILL, "apply", plan, "--json"], env)
+    promoted = measured([*BACKFILL, "promote", plan, "--yes", "--json"], env)
+    status = measured([*BACKFILL, "status", "--json"], env)
     ready = json.loads(status.output)["models"][0]["ready"]
     if ready != HOURS:
         raise ValueError(ready)
@@ -40,15 +42,24 @@ def empty_backfill(folder: Path) -> dict[str, float]:
     return {"plan": planned.wall, "apply": applied.wall, "promote": promoted.wall}
 
 
-def empty_line(took: dict[str, float]) -> str:
-    """Write what it took."""
-    each = ", ".join(f"{verb} {seconds:.1f}" for verb, seconds in took.items())
-    return f"empty backfill of {HOURS:,} cells: {sum(took.values()):.1f} s ({each}; goal < {GOAL})"
+def empty_part(folder: Path) -> Part:
+    """Measure it as a part of the benchmark."""
+    took = empty_backfill(folder / "runs" / "empty")
+    each, whole = ", ".join(f"{verb} {took[verb]:.1f}" for verb in took), sum(took.values())
+    name = f"empty backfill of {HOURS:,} cells, s"
+    return Part(
+        name="empty_s",
+        figures=rounded(took),
+        lines=(f"empty backfill of {HOURS:,} cells: {whole:.1f} s ({each}; goal < {GOAL})",),
+        ratios={name: whole},
+        goals={name: f"< {GOAL}"},
+    )
 
 
 def main() -> None:
     """Measure it alone."""
-    typer.echo(empty_line(empty_backfill(RESULTS / "runs" / "empty")))
+    for line in empty_part(RESULTS).lines:
+        typer.echo(line)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.loaded import loaded
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
+from benchmarks.part import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -215,6 +216,12 @@ def _second_hours(_number: int) -> IntervalSet:
     return IntervalSet.of_pairs(
         (_FIRST + hour * 3_600, _FIRST + (hour + 1) * 3_600) for hour in range(0, HOURS, 2)
     )
+
+
+def planning_part() -> Part:
+    """Measure it as a part of the benchmark."""
+    figures = measured()
+    return Part(name="planning", figures=figures, lines=(shown(figures),))
 
 
 def shown(figures: dict[str, dict[str, float | int | str]]) -> str:

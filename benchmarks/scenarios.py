@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 import sys
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from itertools import pairwise
@@ -19,7 +17,9 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from backfill_assets.pipelines.marketing.landing import landings
+from benchmarks.commands import BACKFILL
 from benchmarks.process import Measured, measured
+from benchmarks.recorded import batch_spans
 from benchmarks.startup import start_up
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Bench:
 
     def nothing_to_do(self) -> Outcome:
         """Run the finished backfill again: everything is ready."""
-        run = measured([*_BACKFILL, "--select", MODEL, "--json"], self._env("backfill"))
+        run = measured([*BACKFILL, "run", "--select", MODEL, "--json"], self._env("backfill"))
         return Outcome(
             run.wall, 0.0, run.cpu, run.peak_mb, run.processes, note="all cells are ready already"
         )
@@ -146,7 +146,7 @@ class Bench:
     def _backfill(self, name: str, env: Mapping[str, str], first: str, last: str) -> Outcome:
         folder = self._fresh(name)
         (folder / "sources").symlink_to((self.source / "sources").resolve())
-        command = [*_BACKFILL, "--select", MODEL, "--start", first, "--end", last, "--json"]
+        command = [*BACKFILL, "run", "--select", MODEL, "--start", first, "--end", last, "--json"]
         run = measured(command, {**self._env(name), **env})
         told = json.loads(run.output)["models"][MODEL]
         spans = batch_spans(folder / "state.db")
@@ -191,9 +191,6 @@ class Bench:
         }
 
 
-_BACKFILL = (sys.executable, "-m", "backfill_assets.cli.app", "run")
-
-
 def _job(*arguments: str) -> Measured:
     return measured([sys.executable, "-m", "benchmarks.job", *arguments], {})
 
@@ -211,10 +208,3 @@ def _beside(command: str) -> str:
 
 def _plus_days(days: int) -> date:
     return date.fromisoformat(FIRST) + timedelta(days=days)
-
-
-def batch_spans(state: Path) -> list[tuple[float, float]]:
-    """Read when each committed batch began and ended, in unix seconds."""
-    query = "SELECT started_at, finished_at FROM batches WHERE status = 'committed'"
-    with closing(sqlite3.connect(f"file:{state}?mode=ro", uri=True)) as db:
-        return [(start / 1e6, end / 1e6) for start, end in db.execute(query)]

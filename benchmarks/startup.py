@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from benchmarks.commands import BACKFILL
+from benchmarks.part import Part, rounded
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 RUNS = 7
-_BACKFILL = (sys.executable, "-m", "backfill_assets.cli.app")
 _ENDS = {0, 2}  # 2: a plan that has changes
 CATALOG = "a process that imports the catalog"
 PLAN = "backfill plan"
@@ -37,12 +39,12 @@ def start_up(env: Mapping[str, str], asked: Sequence[str] = ()) -> dict[str, flo
     """
     given = {**os.environ, **env, "PYTHONDONTWRITEBYTECODE": ""}  # noqa: TID251 - passed on
     cache = Path(env["BACKFILL_DATA_DIR"], ".cache")
-    plan = [*_BACKFILL, "plan", *asked]
+    plan = [*BACKFILL, "plan", *asked]
     catalog = [sys.executable, "-c", "import backfill_assets.pipelines.catalog"]
     return {
         CATALOG: _median(catalog, given),
-        "backfill --help": _median([*_BACKFILL, "--help"], given),
-        "backfill status": _median([*_BACKFILL, "status"], given),
+        "backfill --help": _median([*BACKFILL, "--help"], given),
+        "backfill status": _median([*BACKFILL, "status"], given),
         PLAN: _median(plan, given),
         f"{PLAN}, after an edit": _median(
             plan, given, before=lambda: shutil.rmtree(cache, ignore_errors=True)
@@ -63,6 +65,13 @@ def _median(
         if done.returncode not in _ENDS:
             raise subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
     return median(took[1:])
+
+
+def startup_part(seconds: Mapping[str, float]) -> Part:
+    """Give what was measured as a part of the benchmark."""
+    return Part(
+        name="start_up_s", figures=rounded({**seconds}), lines=tuple(startup_lines(seconds))
+    )
 
 
 def startup_lines(seconds: Mapping[str, float]) -> list[str]:

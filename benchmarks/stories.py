@@ -13,11 +13,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
-import sys
-from contextlib import closing
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
+from pathlib import Path  # noqa: TC003 - typer reads it at run time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,7 +22,10 @@ import typer
 from backfill_assets_tests.stories.edits import add_conversion_value, conversions_by_reported_day
 from backfill_assets_tests.stories.landing import raise_cost
 from backfill_assets_tests.stories.project import EVENTS, Project, copied, day, new_project
+from benchmarks.commands import BACKFILL, RESULTS
+from benchmarks.part import Part, rounded
 from benchmarks.process import measured
+from benchmarks.recorded import batch_spans
 from benchmarks.scenarios import Bench
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 FIRST, DAYS, WRONG = 300, 30, (305, 306, 320, 329)
 """Days of the history: from which on, and how many, are restated, and which of them differ."""
 
-RESULTS = Path(__file__).with_name("results")
-_BACKFILL = (sys.executable, "-m", "backfill_assets.cli.app")
 _CHANGES = 2
 
 
@@ -93,6 +91,17 @@ def stories(bench: Bench) -> dict[str, Story]:
     return told
 
 
+def stories_part(bench: Bench, one_shot: Outcome) -> Part:
+    """Measure them as a part of the benchmark."""
+    told = stories(bench)
+    return Part(
+        name="stories",
+        figures={name: rounded(asdict(story)) for name, story in told.items()},
+        lines=tuple(story_lines(told)),
+        ratios=ratios(told, one_shot),
+    )
+
+
 def ratios(told: Mapping[str, Story], one_shot: Outcome) -> dict[str, float]:
     """Compare with the one job that computes performance alone over all days, and writes it."""
     return {f"{name} / one-shot": one.work / one_shot.work for name, one in told.items()} | {
@@ -132,7 +141,7 @@ class _Telling:
         plan = json.loads(self._do(project, "plan", *asked, "--json"))["plan_id"]
         built = json.loads(self._do(project, "apply", plan, "--json"))
         self._do(project, "promote", plan, "--yes", "--json")
-        spans = _spans(project, plan)
+        spans = batch_spans(project.data / "state.db", plan)
         shutil.rmtree(self.folder)
         return Story(
             commands=self.commands,
@@ -146,7 +155,7 @@ class _Telling:
         )
 
     def _do(self, project: Project, *words: str) -> str:
-        run = measured([*_BACKFILL, *words], _variables(project), ends=(0, _CHANGES))
+        run = measured([*BACKFILL, *words], _variables(project), ends=(0, _CHANGES))
         self.commands[words[0]] = run.wall
         self.cpu += run.cpu
         self.peak_mb = max(self.peak_mb, run.peak_mb)
@@ -157,7 +166,7 @@ def _filled(bench: Bench, folder: Path) -> Project:
     project = new_project(folder)
     (project.data / EVENTS).parent.mkdir(parents=True)
     (project.data / EVENTS).symlink_to((bench.source / EVENTS).resolve())
-    measured([*_BACKFILL, "run", "--json"], _variables(project))
+    measured([*BACKFILL, "run", "--json"], _variables(project))
     return project
 
 
@@ -165,14 +174,6 @@ def _variables(project: Project) -> dict[str, str]:
     """Say where the project lies; Spark gets what the other scenarios give it."""
     kept = ("BACKFILL_CATALOG", "BACKFILL_DATA_DIR", "BACKFILL_JARS_DIR", "PYTHONPATH", "COLUMNS")
     return {name: value for name, value in project.variables.items() if name in kept}
-
-
-def _spans(project: Project, plan: str) -> list[tuple[float, float]]:
-    """Read when each committed batch of a plan began and ended, in unix seconds."""
-    query = "SELECT started_at, finished_at FROM batches WHERE status = 'committed' AND plan_id = ?"
-    state = project.data / "state.db"
-    with closing(sqlite3.connect(f"file:{state}?mode=ro", uri=True)) as db:
-        return [(start / 1e6, end / 1e6) for start, end in db.execute(query, (plan,))]
 
 
 def _summed(seconds: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

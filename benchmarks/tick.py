@@ -10,7 +10,6 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -27,17 +26,20 @@ from backfill_assets.models.graph import build_graph
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import loaded
 from backfill_assets.state.store import Store
+from benchmarks.commands import RESULTS
+from benchmarks.part import Part, rounded
 from benchmarks.planning import DAYS, MODELS, START, chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
+    from pathlib import Path
 
     from backfill_assets.models.graph import Graph
 
-RESULTS = Path(__file__).with_name("results")
 GOAL, REPEATS, DAY = 1.0, 5, 86_400
 _BUILT = 1_000
+_ROUND = "ticks of the first round"
 
 
 def ticks(folder: Path) -> dict[str, float]:
@@ -55,17 +57,25 @@ def ticks(folder: Path) -> dict[str, float]:
         _, daily = _until_settled(later, settled, rounds=1)
     shutil.rmtree(folder)
     return {
-        "ticks of the first round": float(len(first)),
+        _ROUND: float(len(first)),
         "slowest tick of the first round": max(first),
         "nothing moved": median(steady),
         "a new day in every model": max(daily),
     }
 
 
-def tick_lines(took: dict[str, float]) -> list[str]:
-    """Write the figures."""
-    lines = [f"sensor: {MODELS} models x {DAYS:,} days on SQLite, seconds a tick (goal < {GOAL})"]
-    return lines + [f"  {name:<34} {value:>7.2f}" for name, value in took.items()]
+def tick_part(folder: Path) -> Part:
+    """Measure it as a part of the benchmark."""
+    took = ticks(folder / "runs" / "tick")
+    title = f"sensor: {MODELS} models x {DAYS:,} days on SQLite, seconds a tick (goal < {GOAL})"
+    slowest = max(seconds for name, seconds in took.items() if name != _ROUND)
+    return Part(
+        name="tick_s",
+        figures=rounded(took),
+        lines=(title, *(f"  {name:<34} {value:>7.2f}" for name, value in took.items())),
+        ratios={"slowest tick, s": slowest},
+        goals={"slowest tick, s": f"< {GOAL}"},
+    )
 
 
 def _until_settled(
@@ -140,7 +150,7 @@ def _records(version: str, built_at: int) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     """Measure it alone."""
-    for line in tick_lines(ticks(RESULTS / "runs" / "tick")):
+    for line in tick_part(RESULTS).lines:
         typer.echo(line)
 
 

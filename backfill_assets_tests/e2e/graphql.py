@@ -26,8 +26,9 @@ _RUNS = """
 query($filter: RunsFilter!) { runsOrError(filter: $filter) {
   ... on Runs { results { runId status tags { key value } } } } }"""
 _EVENTS = """
-query($id: ID!) { logsForRun(runId: $id, limit: 1000) { ... on EventConnection { events {
-  __typename ... on MessageEvent { message }
+query($id: ID!, $after: String) { logsForRun(runId: $id, afterCursor: $after, limit: 1000) {
+  ... on EventConnection { cursor hasMore events {
+  __typename ... on MessageEvent { message timestamp }
   ... on ExecutionStepFailureEvent { stepKey error { message causes { message } } failureMetadata { description } } } } } }"""
 _REEXECUTE = """
 mutation($id: String!) { launchRunReexecution(
@@ -170,8 +171,13 @@ class Client:
         return until(status, seconds=_LONGEST, what=f"run {run_id} has ended")
 
     def events(self, run_id: str) -> list[dict[str, Any]]:
-        """Give the events of a run."""
-        return self.ask(_EVENTS, id=run_id)["logsForRun"]["events"]
+        """Give the events of a run; the server gives a thousand at a time."""
+        found: list[dict[str, Any]] = []
+        page: dict[str, Any] = {"cursor": None, "hasMore": True}
+        while page["hasMore"]:
+            page = self.ask(_EVENTS, id=run_id, after=page["cursor"])["logsForRun"]
+            found += page["events"]
+        return found
 
     def failures(self, run_id: str) -> dict[str, str]:
         """Give what each failed step of a run says."""

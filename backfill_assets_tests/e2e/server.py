@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -99,8 +100,31 @@ def new_project(
 ) -> Project:
     """Lay out a project: the toy's landed sources, and the instance as this checkout has it."""
     shutil.copytree(landed, folder / "data")
+    return laid_out(folder, catalog=catalog, definitions=definitions, settings=settings)
+
+
+def laid_out(
+    folder: Path,
+    *,
+    catalog: str,
+    definitions: str,
+    settings: Mapping[str, str],
+    at_once: int | None = None,
+) -> Project:
+    """Put Dagster's home and workspace beside a data folder that is there.
+
+    Args:
+        folder: its `data` is the data folder.
+        catalog: the module with the models and sources.
+        definitions: the module that Dagster loads.
+        settings: further variables of the environment.
+        at_once: how many runs may run at once; none, as many as this checkout lets.
+    """
     (folder / "home").mkdir()
-    shutil.copy(CHECKOUT / "dagster.yaml", folder / "home")
+    instance = (CHECKOUT / "dagster.yaml").read_text()
+    if at_once is not None:
+        instance = re.sub(r"max_concurrent_runs: \d+", f"max_concurrent_runs: {at_once}", instance)
+    (folder / "home" / "dagster.yaml").write_text(instance)
     (folder / "workspace.yaml").write_text(_WORKSPACE.format(definitions=definitions))
     return Project(folder, catalog, definitions, settings)
 

@@ -1,0 +1,86 @@
+"""The backfill itself: 540 days of campaign performance, by us and without us, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.part import Part, rounded
+from benchmarks.scenarios import DAYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from benchmarks.scenarios import Bench, Outcome
+
+_GOALS = {"ours / one-shot": "≤ 1.5", "day by day / ours": "≥ 5", "nothing to do, s": "< 12"}
+ONE_SHOT = "one-shot job"
+
+
+def scenarios(
+    bench: Bench, days: int, told: Callable[[str], object] = lambda _: None
+) -> dict[str, Outcome]:
+    """Run every scenario.
+
+    Args:
+        bench: where, and how many events.
+        days: how many days the day-by-day run measures.
+        told: is told of each scenario as it ends.
+    """
+    found: dict[str, Outcome] = {}
+    for name, run in {
+        "compute only": bench.noop,
+        ONE_SHOT: bench.one_shot,
+        "backfill run": bench.backfill,
+        "nothing to do": bench.nothing_to_do,
+        "dagster materialize": bench.dagster,
+        "day by day": lambda: bench.day_by_day(days),
+    }.items():
+        found[name] = one = run()
+        told(f"{name}: {one.wall:.1f} s, {one.work:.1f} of work")
+    return found
+
+
+def backfill_part(found: Mapping[str, Outcome], events: int) -> Part:
+    """Give what was measured as a part of the benchmark."""
+    return Part(
+        name="scenarios",
+        figures={name: rounded(asdict(one)) for name, one in found.items()},
+        lines=tuple(_lines(found, events)),
+        ratios=_ratios(found),
+        goals=_GOALS,
+    )
+
+
+def _ratios(found: Mapping[str, Outcome]) -> dict[str, float]:
+    one_shot, ours = found[ONE_SHOT], found["backfill run"]
+    daily, dagster = found["day by day"], found["dagster materialize"]
+    return {
+        "ours / one-shot": ours.work / one_shot.work,
+        "ours / one-shot, whole processes": ours.wall / one_shot.wall,
+        "ours / one-shot, CPU": ours.cpu / one_shot.cpu,
+        "dagster / one-shot": dagster.work / one_shot.work,
+        "day by day / ours": daily.work / ours.work,
+        "nothing to do, s": found["nothing to do"].wall,
+    }
+
+
+def _lines(found: Mapping[str, Outcome], events: int) -> list[str]:
+    table = Table(title=f"{events:,} ad events, {DAYS} days", box=None, pad_edge=False)
+    for name in ("", "whole s", "work s", "CPU s", "peak MB", "processes", "what"):
+        table.add_column(name, justify="left" if name in ("", "what") else "right")
+    for name, one in found.items():
+        numbers = (f"{value:,.1f}" for value in (one.wall, one.work, one.cpu))
+        table.add_row(name, *numbers, f"{one.peak_mb:,.0f}", f"{one.processes:,}", one.note)
+    console = Console(highlight=False)
+    with console.capture() as shown:
+        console.print(table)
+    lines = shown.get().splitlines()
+    for name, one in found.items():
+        steps = ", ".join(f"{step} {seconds:.1f}" for step, seconds in one.steps.items())
+        if steps:
+            lines.append(f"{name}: {steps} s")
+    return [*lines, "(Steps of batches that ran side by side are summed over the batches.)"]
