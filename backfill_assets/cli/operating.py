@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from backfill_assets.cli.manifest import load
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import LazySpark, loaded_fingerprints, now, open_store
-from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.opening import look
+from backfill_assets.execution.operators import refuse_strangers
 from backfill_assets.execution.patience import patience_of
 from backfill_assets.settings import Settings, read_settings
 
@@ -27,17 +27,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.state.batches import BatchRow
     from backfill_assets.state.store import Store
-
-
-class NotAnOperatorError(BackfillAssetsError):
-    """Somebody who may not wants to change a protected environment."""
-
-    def __init__(self, who: str, environment: str, operators: tuple[str, ...]) -> None:
-        self.who, self.environment = who, environment
-        super().__init__(
-            f"{who} may not change {environment}, which is protected; BACKFILL_OPERATORS names who "
-            f"may: {', '.join(operators)}. Ask one of them"
-        )
 
 
 @dataclass(frozen=True)
@@ -71,11 +60,7 @@ class Operating:
         Raises:
             NotAnOperatorError: the settings name others.
         """
-        operators = self.settings.operators
-        known = {one.name: one for one in self.store.environments()}
-        protected = environment in known and known[environment].protected
-        if protected and operators and self.who not in operators:
-            raise NotAnOperatorError(self.who, environment, operators)
+        refuse_strangers(self.store, environment, self.who, self.settings.operators)
 
     def run(self, environment: str) -> RunContext:
         """Look at an environment; nothing is written."""
