@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.spark_tuning import TUNABLE
 from backfill_assets.warehouse.connect import cloned, connect
+from backfill_assets.warehouse.quiet_gateway import quiet_gateway
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -168,6 +169,7 @@ def _embedded(settings: SparkSettings) -> SparkSession:
 
     # The settings have read it, and say: no server. PySpark would heed it all the same, empty too.
     os.environ.pop("SPARK_REMOTE", None)  # noqa: TID251 - nothing is read from it
+    quiet_gateway()
     builder = SparkSession.builder.master(settings.master).appName("backfill_assets")
     for key, value in spark_config(settings).items():
         builder = builder.config(key, value)
