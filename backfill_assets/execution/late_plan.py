@@ -28,6 +28,7 @@ from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.late_work import ASKED_BY
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.failure import FailureKind
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
     from backfill_assets.planning.late_work import LateWork
     from backfill_assets.planning.plan import Plan
 
-ASKED_BY = "late data"
-"""Who asks for an automatic plan."""
-
 _ROUNDS = 4
 _MAY_PASS = (FailureKind.TRANSIENT, FailureKind.TIMEOUT, FailureKind.CANCELLED)
 
@@ -57,7 +55,7 @@ class Refreshed:
         plan_id: the last plan that was made or finished; None where none was needed.
         cells: what was built again and is published, by model.
         promoted: whether everything that could be published by itself is; what fails for good is not
-            counted.
+            counted, nor what somebody has paused or stopped.
         spared: cells that were not built, since what they read was built again with equal content.
         waiting: late, but outside of a late window or reaching out of one: needs a plan, by model.
         held: late, but others are at work where it reaches, by model.
@@ -184,17 +182,17 @@ class _Refresh:
         """Build a plan and publish it; whether it is worth while to go on."""
         op = Operation(store=self.run.store, loaded=self.run.graph, plan=plan, **self.means)
         self.so_far = replace(self.so_far, plan_id=plan.plan_id)
+        if self._is_held(plan):
+            return False
         try:
             done = applied(op)
+            if done.left and self._is_held(plan):
+                return False
             if done.left:
                 return self._stopped(plan, done.failed, done.left)
             spared = spared_in(op)
             if op.store.plan(op.plan_id).status is PlanStatus.BUILT:
                 promote(op)
-        except PlanHeldError as error:  # somebody stopped or paused it: it is theirs
-            self.so_far = replace(self.so_far, promoted=False)
-            self._note(str(error))
-            return False
         except BackfillAssetsError as error:  # its world has moved: the next one knows better
             self._give_up(plan)
             self.gave_up = True
@@ -203,6 +201,18 @@ class _Refresh:
         self._built({one.model: one.certain for one in plan.models})
         self.so_far = replace(self.so_far, spared={**self.so_far.spared, **spared})
         return True
+
+    def _is_held(self, plan: Plan) -> bool:
+        """Whether somebody has paused or stopped a plan: its cells are theirs, so they are left."""
+        control = self.run.store.control_of(plan.plan_id)
+        if control.holds:
+            self._note(str(PlanHeldError(plan.plan_id, control)))
+            for one in plan.models:
+                self._leave(one.model, one.cells)
+        return control.holds
+
+    def _leave(self, name: str, cells: IntervalSet) -> None:
+        self.left[name] = self.left.get(name, IntervalSet.empty()) | cells
 
     def _stopped(
         self, plan: Plan, failed: tuple[Failed, ...], left: Mapping[str, IntervalSet]
@@ -216,7 +226,7 @@ class _Refresh:
         for name in left:
             cells = self._lost(failed, name)
             if cells:
-                self.left[name] = self.left.get(name, IntervalSet.empty()) | cells
+                self._leave(name, cells)
         self._give_up(plan)
         return True
 

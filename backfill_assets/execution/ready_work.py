@@ -18,6 +18,7 @@ from backfill_assets.execution.scenes import Scene, in_turn
 from backfill_assets.execution.settled import Settled, hashed, marked
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.automation import Automation
+from backfill_assets.planning.late_work import ASKED_BY
 from backfill_assets.planning.off_peak import read_off_peak
 from backfill_assets.planning.plan import Build
 from backfill_assets.planning.plan_json import read_plan
@@ -191,9 +192,19 @@ class _Look:
         """
         stale = {**Settled(self.keys).stale(), **self.stale}
         if stale:
+            late = {one.plan_id for one in plans if one.created_by == ASKED_BY}
+            held = {
+                one.plan_id: one.control.words
+                for one in self.looker.store.queued_plans()
+                if one.plan_id in late and one.control.holds
+            }
+            self.notes += [
+                f"late data waits: its plan {name} is {words}; `backfill resume {name}` lets it go on"
+                for name, words in held.items()
+            ]
             others = sorted(one.plan_id for one in plans)
             words = {name: at.fingerprint for name, at in self.looker.store.pointers(PROD).items()}
-            mark = hashed([stale, others, words, self.looker.store.owed_marks(PROD)])
+            mark = hashed([stale, others, [*held], words, self.looker.store.owed_marks(PROD)])
             self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark))
 
     def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:

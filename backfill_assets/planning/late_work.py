@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from backfill_assets.planning.needs_work import Work
     from backfill_assets.snapshots.state_view import StateView
 
+ASKED_BY = "late data"
+"""Who asks for an automatic plan."""
 _NOTHING = IntervalSet.empty()
 
 

@@ -10,7 +10,10 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.apply import Applied
 from backfill_assets.execution.events import Failed
 from backfill_assets.execution.late_plan import Refreshed, refresh_late
+from backfill_assets.execution.queueing import queue_plan
+from backfill_assets.planning.releasing import ReleaseKind
 from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import day, days
 from backfill_assets_tests.execution.queue_world import QueueWorld
@@ -93,3 +96,52 @@ def test_what_is_not_done_by_itself_keeps_all_that_would_reach_it(
 
     refreshed(world)
     assert begun
+
+
+@pytest.mark.parametrize("control", [Control.PAUSED, Control.STOPPED, Control.CANCELLED])
+def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch, control: Control
+):
+    def holds(op: Operation) -> Applied:
+        world.store.control_plan(op.plan_id, control, "ann")
+        return Applied(op.plan_id, PlanStatus.APPLYING, {}, {"web.visits": days(9)})
+
+    def begins(op: Operation) -> Applied:
+        queue_plan(op)
+        return holds(op)
+
+    monkeypatch.setattr(_APPLIED, begins)
+    meanwhile = refreshed(world)
+    monkeypatch.setattr(_APPLIED, None)  # nobody asks it again
+    again = refreshed(world)
+
+    for done in (meanwhile, again):
+        assert done.ended
+        [note] = done.notes
+        assert f"plan {done.plan_id} is {control.words}" in note
+
+
+def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_goes_on(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    def begins(op: Operation) -> Applied:
+        queue_plan(op)
+        return Applied(op.plan_id, PlanStatus.APPLYING, {}, {"web.visits": days(9)})
+
+    monkeypatch.setattr(_APPLIED, begins)
+    plan = refreshed(world).plan_id
+    assert plan is not None
+
+    before = _mark(world)
+    world.store.control_plan(plan, Control.PAUSED, "ann")
+    paused = _mark(world)
+    assert f"its plan {plan} is paused" in " ".join(world.look().notes)
+    world.store.control_plan(plan, Control.RUNNING, "ann")
+
+    assert paused != before
+    assert _mark(world) == before
+
+
+def _mark(world: QueueWorld) -> str:
+    [late] = [one for one in world.look().offers if one.kind is ReleaseKind.LATE]
+    return late.mark

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import write_deltalake
 
-from backfill_assets.execution.late_plan import ASKED_BY, refresh_late
+from backfill_assets.execution.late_plan import refresh_late
 from backfill_assets.intervals import Monthly
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.upstream import Upstream
+from backfill_assets.planning.late_work import ASKED_BY
 from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source
