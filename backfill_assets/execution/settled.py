@@ -63,6 +63,10 @@ class Settled:
         """Whether nothing at all was left at the last look."""
         return self._parts(name)[1] == DONE
 
+    def is_left(self, name: str) -> bool:
+        """Whether something waited at the last look, and none of it had failed."""
+        return self._parts(name)[1] == LEFT
+
     def failed(self) -> list[str]:
         """Name where something failed and is not asked for again."""
         return [name for name in self.keys if self._parts(name)[1] == FAILED]

@@ -3,18 +3,15 @@
 from collections.abc import Iterator
 
 import dagster as dg
-from dagster._core.definitions.run_request import InstigatorType
-from dagster._core.scheduler.instigation import InstigatorStatus
 
-from backfill_assets.orchestration.sensors import GAP_FILL
+from backfill_assets.orchestration.switches import GAP_FILL, is_on
 
 _DAEMONS = ("SENSOR", "QUEUED_RUN_COORDINATOR")
 
 
 def lacking(instance: dg.DagsterInstance) -> Iterator[str]:
     """Say what is missing, a sentence each; nothing where the queue is worked on."""
-    states = instance.all_instigator_state(instigator_type=InstigatorType.SENSOR)
-    if not any(one.name == GAP_FILL and one.status is InstigatorStatus.RUNNING for one in states):
+    if not is_on(instance, GAP_FILL):
         yield (
             f"the sensor {GAP_FILL} is off: switch it on in the UI (Automation), or nothing of this "
             "is released"

@@ -11,11 +11,11 @@ from backfill_assets.execution.settled import Settled
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.released_runs import RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource, now
+from backfill_assets.orchestration.switches import GAP_FILL, nobody_looks
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.loaded import Loaded, loaded
 
-GAP_FILL = "gap_fill_sensor"
 _EVERY = 30
 _IDLE = "nothing is ready to be released"
 
@@ -58,9 +58,11 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
             batches=settings.cells_per_run,
             share=settings.backfill_share,
         )
-        for line in found.said:
+        graph, seen = looker.loaded.graph, looker.store.observed()
+        said = (*found.said, *nobody_looks(context.instance, graph, found.settled, seen))
+        for line in said:
             context.log.info(line)
-        skip = None if found.requests else "; ".join((_IDLE, *found.said))
+        skip = None if found.requests else "; ".join((_IDLE, *said))
         return dg.SensorResult(
             run_requests=list(found.requests), skip_reason=skip, cursor=found.settled.text()
         )

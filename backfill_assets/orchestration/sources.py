@@ -22,8 +22,9 @@ from backfill_assets.orchestration.released_runs import (
 )
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
 from backfill_assets.orchestration.steps import plainly
+from backfill_assets.orchestration.switches import SOURCE_SENSOR
 
-SOURCE_SENSOR, OBSERVE_JOB = "source_sensor", "observe"
+OBSERVE_JOB = "observe"
 _OBSERVE_OP = "observe_sources"
 _LOOK = "observe"
 _EVERY = 30

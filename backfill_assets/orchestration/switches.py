@@ -1,0 +1,48 @@
+"""Which sensors are on, and what nobody does while one is off."""
+
+from collections.abc import Collection, Iterator
+
+import dagster as dg
+from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.scheduler.instigation import InstigatorStatus
+
+from backfill_assets.execution.settled import Settled
+from backfill_assets.models.automation import Automation
+from backfill_assets.models.graph import Graph
+from backfill_assets.models.model import Model
+from backfill_assets.snapshots.environment import PROD
+
+GAP_FILL, SOURCE_SENSOR = "gap_fill_sensor", "source_sensor"
+
+
+def is_on(instance: dg.DagsterInstance, sensor: str) -> bool:
+    """Whether somebody has switched a sensor on."""
+    states = instance.all_instigator_state(instigator_type=InstigatorType.SENSOR)
+    return any(one.name == sensor and one.status is InstigatorStatus.RUNNING for one in states)
+
+
+def nobody_looks(
+    instance: dg.DagsterInstance, graph: Graph, settled: Settled, seen: Collection[str]
+) -> Iterator[str]:
+    """Say which cells may wait for rows that have come, because nobody looks at the sources.
+
+    Args:
+        instance: whose sensors count.
+        graph: the declarations.
+        settled: what is left of each model of prod, as the last look found it.
+        seen: the sources that somebody has looked at before.
+    """
+    waiting = [one.name for one in graph.models.values() if _waits(graph, one, settled, seen)]
+    if waiting and not is_on(instance, SOURCE_SENSOR):
+        yield (
+            f"cells of {', '.join(waiting)} wait, and nobody looks whether rows have come to their "
+            f"sources: switch on {SOURCE_SENSOR} in the UI (Automation)"
+        )
+
+
+def _waits(graph: Graph, model: Model, settled: Settled, seen: Collection[str]) -> bool:
+    reads = [graph.sources[up.name] for up in model.reads if up.name in graph.sources]
+    observed = [one.name for one in reads if one.observed]
+    name = f"{PROD}::{model.name}"
+    unseen = not settled.is_done(name) and not {*observed} <= {*seen}
+    return bool(observed) and model.automated is Automation.ON and (settled.is_left(name) or unseen)
