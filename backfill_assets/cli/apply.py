@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
-from backfill_assets.cli.making import made, new_environment
+from backfill_assets.cli.making import made, prepare
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
@@ -157,12 +157,7 @@ def _nothing(env: str, *, as_json: bool) -> None:
 
 
 def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
-    if plan.request.restate_all_snapshots:
-        for one in at.store.environments():
-            at.may_change(one.name)
-    new = new_environment(at, plan.environment)
-    if new is not None:
-        at.store.save_environment(new)
+    prepare(at, plan)
     say(
         f"plan {plan.plan_id} for {plan.environment}, run {at.run_id}; stop it at any time, "
         f"`backfill apply {plan.plan_id}` goes on from there",

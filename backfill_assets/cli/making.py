@@ -57,6 +57,20 @@ def made(at: Operating, request: PlanRequest, *, kept: bool = True) -> Plan:
     return plan
 
 
+def prepare(at: Operating, plan: Plan) -> None:
+    """Refuse a plan whose reach this person may not change; make the environment that it begins.
+
+    Raises:
+        NotAnOperatorError: it restates what others read, too, and the settings name who may.
+    """
+    if plan.request.restate_all_snapshots:
+        for one in at.store.environments():
+            at.may_change(one.name)
+    new = new_environment(at, plan.environment)
+    if new is not None:
+        at.store.save_environment(new)
+
+
 def new_environment(at: Operating, name: str) -> Environment | None:
     """Describe an environment that is to follow prod; None when it is there already.
 
