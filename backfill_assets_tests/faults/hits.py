@@ -160,10 +160,7 @@ class AtAnyTime:
         self, ledger: Ledger, words: tuple[str, ...], engine: Mapping[str, str]
     ) -> str | None:
         victim = start(ledger, words, **engine)
-        deadline = time.monotonic() + self.seconds
-        while victim.process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if victim.process.poll() is not None:
+        if not victim.lives_for(self.seconds):
             return None
         victim.kill()
         return f"kill of the client after {self.seconds:.1f} s"

@@ -75,6 +75,13 @@ class Victim:
             time.sleep(0.02)
         return False
 
+    def lives_for(self, seconds: float) -> bool:
+        """Let it work for so long; whether it is still at it."""
+        deadline = time.monotonic() + seconds
+        while self.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return self.process.poll() is None
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to it and all below it."""
         with suppress(ProcessLookupError):

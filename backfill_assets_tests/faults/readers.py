@@ -6,9 +6,8 @@ may be published, and that would be no mix.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from backfill_assets import resolve
 from backfill_assets.reading import NotPublishedError
@@ -16,6 +15,7 @@ from backfill_assets.state.database import StateUnavailableError
 from backfill_assets_tests.faults.ledger import cells_at
 from backfill_assets_tests.faults.oracle import MODELS, Cells, World
 from backfill_assets_tests.faults.places import is_own_disk
+from backfill_assets_tests.looking import Looking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Reader:
+class Reader(Looking):
     """Polls until it is told to stop, and judges each new state at once.
 
     Attributes:
@@ -36,6 +36,8 @@ class Reader:
         states: how many different states it saw.
     """
 
+    every: ClassVar[float] = 0.2
+
     ledger: Ledger
     judge: Callable[[World, World], str | None]
     found: list[str] = field(default_factory=list)
@@ -43,25 +45,10 @@ class Reader:
     states: int = 0
 
     def __post_init__(self) -> None:
-        self._settings, self._over = self.ledger.settings, threading.Event()
+        self._settings = self.ledger.settings
         self._last: dict[str, Resolved] = {}
         self._world: World = {}
         self._read: dict[tuple[str, int], Cells] = {}
-        self._thread = threading.Thread(target=self._poll, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        self.look()
-
-    def _poll(self) -> None:
-        while not self._over.is_set():
-            self.look()
-            self._over.wait(0.2)
 
     def look(self) -> None:
         """Look once."""

@@ -51,10 +51,7 @@ class ServerDies:
         self, ledger: Ledger, words: tuple[str, ...], engine: Mapping[str, str]
     ) -> str | None:
         victim = start(ledger, words, **engine)
-        deadline = time.monotonic() + self.seconds
-        while victim.process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        if victim.process.poll() is not None:
+        if not victim.lives_for(self.seconds):
             return None
         self.kill()
         time.sleep(self.away)

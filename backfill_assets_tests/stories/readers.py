@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from deltalake import DeltaTable
 
 from backfill_assets import resolve
 from backfill_assets.execution import batch_run
+from backfill_assets_tests.looking import Looking
 from backfill_assets_tests.stories.project import MODELS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Poller:
+class Poller(Looking):
     """Reads all models of prod again and again, and notes each different state that it saw.
 
     A state counts when two looks in a row found the same pointers: between two calls of `resolve`
@@ -38,6 +38,8 @@ class Poller:
         looks: how often it looked.
     """
 
+    every: ClassVar[float] = 0.05
+
     project: Project
     models: tuple[str, ...] = MODELS
     seen: list[dict[str, Resolved]] = field(default_factory=list)
@@ -45,25 +47,8 @@ class Poller:
     errors: list[str] = field(default_factory=list)
     looks: int = 0
 
-    def __post_init__(self) -> None:
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._poll, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        self._look()
-
-    def _poll(self) -> None:
-        while not self._over.is_set():
-            self._look()
-            self._over.wait(0.05)
-
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Look once."""
         try:
             self._note()
         except Exception as error:  # noqa: BLE001 - a reader must never see one
