@@ -269,3 +269,23 @@ def test_the_share_goes_to_models_that_wait_for_no_daily_work_of_their_own():
         (ReleaseKind.DAILY, MODELS[2].name),
         (ReleaseKind.BACKFILL, other.name),
     ]
+
+
+def test_where_one_run_at_a_time_is_allowed_daily_work_and_backfills_alternate():
+    always = [
+        Offer(PROD, kind, model, days(1, 2, 3))
+        for kind, model in zip(
+            [ReleaseKind.DAILY, ReleaseKind.DAILY, ReleaseKind.BACKFILL, ReleaseKind.BACKFILL],
+            MODELS,
+            strict=True,
+        )
+    ]
+    queue: list[Release] = []
+    ran: list[ReleaseKind] = []
+    for _ in range(10):
+        # As many wait as run: two places.
+        queue += releases(always, Room(places=2, share=1, under_way=tuple(queue)))
+        queue.sort(key=lambda one: -one.priority)  # stable: equals in the order in which they came
+        ran.append(queue.pop(0).kind)
+
+    assert ran == [ReleaseKind.DAILY, ReleaseKind.BACKFILL] * 5
