@@ -6,11 +6,15 @@ the class here, so that webserver, daemon and runs all store a batch in one tran
 stored, and where, stays as Dagster has it; PostgreSQL's storage knows batches by itself.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
-from dagster._core.events import ASSET_EVENTS
+from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+    AssetCheckEvaluationPlanned,
+)
+from dagster._core.events import ASSET_EVENTS, DagsterEvent, DagsterEventBatchMetadata
 from dagster._core.events.log import EventLogEntry
 from dagster._core.instance import DagsterInstance
 from dagster._core.instance.ref import InstanceRef
@@ -37,6 +41,27 @@ class BatchedInstance(DagsterInstance):
             __name__, BatchedSqliteStorage.__name__, yaml.dump({"base_dir": base_dir})
         )
         return {**InstanceRef.config_defaults(base_dir), "storage": ours}
+
+    def report_dagster_event(
+        self,
+        dagster_event: DagsterEvent,
+        run_id: str,
+        log_level: str | int = logging.INFO,
+        batch_metadata: DagsterEventBatchMetadata | None = None,
+        timestamp: float | None = None,
+    ) -> None:
+        """Store an event; a check that is about to run is about a whole run, as its result is.
+
+        Dagster takes the run's cells for the check's, and would store a row for each cell and check
+        that no result ever answers: ten thousand of them, 25 MB, for a run of 540 days.
+        """
+        planned = dagster_event.event_specific_data
+        if isinstance(planned, AssetCheckEvaluationPlanned):
+            whole = AssetCheckEvaluationPlanned(
+                asset_key=planned.asset_key, check_name=planned.check_name
+            )
+            dagster_event = dagster_event._replace(event_specific_data=whole)
+        super().report_dagster_event(dagster_event, run_id, log_level, batch_metadata, timestamp)
 
     def _get_event_batch_size(self) -> int:
         return _AT_ONCE

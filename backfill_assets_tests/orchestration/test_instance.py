@@ -17,6 +17,7 @@ from backfill_assets.orchestration.instance import BatchedInstance, BatchedSqlit
 CHECKOUT = Path(__file__).parents[2]
 DAYS = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-02-10")
 KEYS = DAYS.get_partition_keys()
+CHECK = dg.AssetCheckKey(dg.AssetKey("filled"), "fine")
 
 
 @dg.asset(
@@ -64,9 +65,7 @@ def kept(instance: dg.DagsterInstance, run: str) -> dict[str, Any]:
     partitions = instance.get_latest_storage_id_by_partition(
         dg.AssetKey("filled"), dg.DagsterEventType.ASSET_MATERIALIZATION
     )
-    check = instance.event_log_storage.get_asset_check_execution_history(
-        dg.AssetCheckKey(dg.AssetKey("filled"), "fine"), limit=10
-    )
+    check = instance.event_log_storage.get_asset_check_execution_history(CHECK, limit=10)
     planned = dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
     return {
         "log": Counter(_named(one) for one in instance.all_logs(run) if one.is_dagster_event),
@@ -81,7 +80,7 @@ def kept(instance: dg.DagsterInstance, run: str) -> dict[str, Any]:
             one.partition_key: (one.asset_materialization and one.asset_materialization.tags)
             for one in instance.fetch_materializations(dg.AssetKey("filled"), limit=500).records
         },
-        "checks": [one.status.value for one in check],
+        "checked": check[0].status.value,
     }
 
 
@@ -132,6 +131,14 @@ def test_a_run_of_many_cells_is_stored_in_few_transactions(
 
     assert sum(stored) > 2 * len(KEYS)
     assert len(stored) < 30
+
+
+def test_a_check_of_a_run_is_one_row_that_its_result_answers(tmp_path: Path):
+    with opened(tmp_path / "ours", CHECKOUT / "dagster.yaml") as ours:
+        fill(ours)
+        kept = ours.event_log_storage.get_asset_check_execution_history(CHECK, limit=100)
+
+    assert [(one.status.value, one.partition) for one in kept] == [("SUCCEEDED", None)]
 
 
 def test_where_a_batch_can_not_be_stored_each_event_is_stored_once(
