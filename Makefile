@@ -34,8 +34,8 @@ audit: export DAGSTER_HOME := $(CURDIR)
 audit: env ## Audit the published data; ends with 1 when a blocking audit fails
 	@$(BIN)/backfill audit
 
-test: env ## Run the tests, but not the long ones, two at a time
-	@$(BIN)/pytest -n 2 --dist loadfile
+test: env ## Run the tests, but not the long ones, three at a time
+	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 stories: env ## Run the long stories of plans: about a quarter of an hour
 	@$(BIN)/pytest -m "story and not slow"
