@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 import typer
 
+from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.opening import open_run
-from backfill_assets.execution.ready_work import Looker, ready_work
+from backfill_assets.execution.ready_work import ready_work
 from backfill_assets.execution.settled import Settled
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.content import ChangedAt, Content

@@ -19,7 +19,7 @@ from backfill_assets.cli.watching import watch
 from backfill_assets.evidence.plan_life import next_commands, progress, status_text
 from backfill_assets.evidence.plan_markdown import plan_markdown
 from backfill_assets.evidence.plan_words import instant_text
-from backfill_assets.execution.ready_work import Looker
+from backfill_assets.execution.looker import Looker
 from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:

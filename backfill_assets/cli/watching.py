@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.evidence.plan_life import Progress
-    from backfill_assets.execution.ready_work import Looker
+    from backfill_assets.execution.looker import Looker
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.queued_plan import QueuedPlan
 

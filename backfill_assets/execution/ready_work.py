@@ -8,64 +8,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.frozen_code import FrozenCode
-from backfill_assets.execution.leftover import BUILT_APART
-from backfill_assets.execution.opening import look, open_run
-from backfill_assets.execution.scenes import Scene, in_turn
+from backfill_assets.execution.looker import plan_scenes, prod_scene
+from backfill_assets.execution.scenes import in_turn
 from backfill_assets.execution.settled import Settled, hashed, marked
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.automation import Automation
 from backfill_assets.planning.late_work import ASKED_BY
 from backfill_assets.planning.off_peak import read_off_peak
-from backfill_assets.planning.plan import Build
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.planning.releasing import Offer, ReleaseKind
-from backfill_assets.snapshots.environment import PROD, workspace_name
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Mapping, Sequence
 
-    from backfill_assets.execution.scenes import Looked
+    from backfill_assets.execution.looker import Looker
+    from backfill_assets.execution.scenes import Looked, Scene
     from backfill_assets.planning.failed_cells import Rest
     from backfill_assets.planning.plan import Plan
-    from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.snapshots.queued_plan import QueuedPlan
     from backfill_assets.snapshots.stored_plan import StoredPlan
-    from backfill_assets.state.store import Store
-
-MOST = 40_000
-"""About how many cells one look reads per environment, so that none takes long; the rest is next."""
-
-
-class NoSparkHereError(BackfillAssetsError):
-    """A look at recorded state came to need Spark."""
-
-    def __init__(self) -> None:
-        super().__init__("looking for work needs no Spark, and something asked for it; report it")
-
-
-@dataclass(frozen=True, slots=True)
-class Looker:
-    """Who looks, and with what.
-
-    Attributes:
-        store: the state.
-        loaded: the declarations of this process.
-        data_root: folder or URI under which tables lie.
-        now: the instant (UTC).
-        most: about how many cells are read per environment or plan; one model at least is asked about.
-    """
-
-    store: Store
-    loaded: Loaded
-    data_root: str
-    now: datetime
-    most: int = MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +63,7 @@ def ready_work(looker: Looker, settled: Settled) -> ReadyWork:
     """
     found = _Look(looker, settled)
     plans = looker.store.plans(statuses=OPEN)
-    found.at(_prod(looker, plans))
+    found.at(prod_scene(looker, plans))
     found.late(plans)
     stored = {one.plan_id: one for one in plans}
     for queued in looker.store.queued_plans():
@@ -109,65 +76,6 @@ def ready_work(looker: Looker, settled: Settled) -> ReadyWork:
         tuple(found.notes),
         found.asked,
     )
-
-
-def _prod(looker: Looker, plans: Sequence[StoredPlan]) -> Scene:
-    run = open_run(
-        looker.store,
-        looker.loaded.graph,
-        environment=PROD,
-        spark=_no_spark,
-        data_root=looker.data_root,
-        clock=lambda: looker.now,
-        run_id="sensor",
-        worked_out=looker.loaded,
-    )
-    there = looker.store.pointers(PROD)
-    names = [
-        name
-        for name in run.graph.order
-        if name in looker.loaded.graph.models
-        and name in there
-        and looker.loaded.graph.models[name].automated is not Automation.OFF
-        and run.graph.models[name].cadence.grid == looker.loaded.graph.models[name].cadence.grid
-    ]
-    others: dict[str, IntervalSet] = {}
-    for plan in plans:
-        for name, cells in plan.cells.items():
-            if plan.environment == PROD:
-                others[name] = others.get(name, IntervalSet.empty()) | cells
-    return Scene(run, there, looker.loaded, names, looker.now, looker.now, others=others)
-
-
-def plan_scenes(looker: Looker, plan: Plan) -> Iterator[Scene]:
-    """Give the environment whose gaps a plan fills, and the workspace where it builds the rest."""
-    where = {(Build.GAP_FILL,): plan.environment, BUILT_APART: workspace_name(plan.plan_id)}
-    for builds, environment in where.items():
-        within = {one.model: one.cells for one in plan.models if one.build in builds and one.cells}
-        if not within:
-            continue
-        run = look(
-            looker.store,
-            looker.loaded.graph,
-            environment=environment,
-            spark=_no_spark,
-            data_root=looker.data_root,
-            clock=lambda: looker.now,
-            run_id="sensor",
-            snapshots=looker.loaded.snapshots,
-        )
-        there = looker.store.pointers(environment)
-        names = [name for name in run.graph.order if name in within and name in there]
-        yield Scene(
-            run,
-            there,
-            looker.loaded,
-            names,
-            plan.until,
-            looker.now,
-            plan_id=plan.plan_id,
-            within=within,
-        )
 
 
 @dataclass
@@ -317,7 +225,3 @@ def _whose(scene: Scene) -> str:
 @lru_cache(maxsize=16)
 def _parsed(content: str) -> Plan:
     return read_plan(content)
-
-
-def _no_spark() -> Any:  # noqa: ANN401 - there is none
-    raise NoSparkHereError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.execution.ready_work import plan_scenes
+from backfill_assets.execution.looker import plan_scenes
 from backfill_assets.execution.settled import DONE, FAILED
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.ready_work import Looker
+    from backfill_assets.execution.looker import Looker
     from backfill_assets.execution.scenes import Looked
     from backfill_assets.planning.plan import Plan
 

@@ -2,8 +2,8 @@
 
 import dagster as dg
 
+from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.observing import observe_sources
-from backfill_assets.execution.ready_work import Looker
 from backfill_assets.execution.settled import Settled
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.graph import Graph

@@ -6,7 +6,7 @@ from functools import cache
 import dagster as dg
 from dagster._core.definitions.target import AutomationTarget
 
-from backfill_assets.execution.ready_work import Looker
+from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.settled import Settled
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.released_runs import RELEASE_JOB

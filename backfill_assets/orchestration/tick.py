@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import dagster as dg
 
-from backfill_assets.execution.ready_work import Looker, ReadyWork, ready_work
+from backfill_assets.execution.looker import Looker
+from backfill_assets.execution.ready_work import ReadyWork, ready_work
 from backfill_assets.execution.settled import Settled
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.graph import Graph

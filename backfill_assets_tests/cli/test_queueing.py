@@ -12,7 +12,7 @@ from backfill_assets.cli import watching
 from backfill_assets.cli.manifest import load
 from backfill_assets.cli.project import looked_at, opened_run
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.execution.ready_work import Looker
+from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.requests import batch_request
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import workspace_name

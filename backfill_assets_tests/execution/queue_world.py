@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.queueing import queue_plan
-from backfill_assets.execution.ready_work import Looker, ReadyWork, ready_work
+from backfill_assets.execution.ready_work import ReadyWork, ready_work
 from backfill_assets.execution.requests import batch_request
 from backfill_assets.execution.settled import Settled
 from backfill_assets.intervals.interval_set import IntervalSet

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.execution.ready_work import Looker
+from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.stuck_plans import is_stuck
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.loaded import loaded
