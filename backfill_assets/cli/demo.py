@@ -17,7 +17,6 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import LazySpark, load_graph, now, open_store
 from backfill_assets.cli.report import tell_dagster
 from backfill_assets.execution.graph_run import run_graph
-from backfill_assets.execution.observing import observe
 from backfill_assets.execution.opening import open_run
 from backfill_assets.intervals.required import required
 from backfill_assets.pipelines.landing import EVENTS, land_all
@@ -93,7 +92,6 @@ def _land(spark: LazySpark, settings: Settings, events: int) -> None:
 
 
 def _fill(run: RunContext, found: dict[str, Work], settings: Settings) -> None:
-    observe(run, found)
     cadences = {name: run.graph.model(name).cadence for name in found}
     todo = {name: cadences[name].count(work.gaps) for name, work in found.items()}
     targets = {

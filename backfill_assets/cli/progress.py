@@ -17,16 +17,18 @@ from backfill_assets.execution.events import (
     Delayed,
     Failed,
     NeedsPlan,
+    Noted,
     Skipped,
     Started,
     TryingAgain,
     Waiting,
 )
+from backfill_assets.execution.meanwhile import meanwhile
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from types import FrameType
 
     from backfill_assets.execution.events import Event, Listener
@@ -115,7 +117,7 @@ def _bars(tally: Tally) -> Iterator[None]:
                 bars.update(task, completed=tally.done.get(name, 0))
             bars.refresh()
 
-        with _every(0.5, draw):
+        with meanwhile(draw, every=0.5, name="progress"):
             yield
         draw()
 
@@ -123,26 +125,12 @@ def _bars(tally: Tally) -> Iterator[None]:
 @contextmanager
 def _beats(tally: Tally, seconds: float) -> Iterator[None]:
     began = time.monotonic()
-    with _every(seconds, lambda: say(tally.line(time.monotonic() - began), to=err)):
+
+    def beat() -> None:
+        say(tally.line(time.monotonic() - began), to=err)
+
+    with meanwhile(beat, every=seconds, name="progress"):
         yield
-
-
-@contextmanager
-def _every(seconds: float, act: Callable[[], None]) -> Iterator[None]:
-    """Do something again and again from a thread of its own, until the block ends."""
-    ended = threading.Event()
-
-    def go_on() -> None:
-        while not ended.wait(seconds):
-            act()
-
-    thread = threading.Thread(target=go_on, name="progress", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 @contextmanager
@@ -177,6 +165,8 @@ def event_line(graph: Graph, event: Event) -> str | None:
     """Say what happened in one line; None for what need not be said."""
     if isinstance(event, Started | Skipped):
         return None
+    if isinstance(event, Noted):
+        return event.note
     word, cells, said = _told(event)
     known = graph.models.get(event.model)  # an environment may run one that is not declared now
     named = ranges_text(known.cadence, cells) if known else str(cells)

@@ -15,7 +15,6 @@ from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.kept_audits import audit_kept, refuse_failing
 from backfill_assets.execution.leftover import BUILT_APART, left_in
-from backfill_assets.execution.observing import observe
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.promotion import promote
 from backfill_assets.execution.refusals import refuse
@@ -87,7 +86,6 @@ def apply_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) 
 def applied(op: Operation) -> Applied:
     """Apply a plan for somebody; see `apply_plan`."""
     begin(op)
-    observe(op.environment(), [one.model for one in op.plan.models])
     watch, plan = Stopwatch(), op.plan
     events = _fill_gaps(op)
     if publishes_nothing(plan):

@@ -32,6 +32,19 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """Something about a source that a model reads; it keeps nobody from going on.
+
+    Attributes:
+        note: what was found there, in words.
+    """
+
+    model: str
+    source: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class Started:
     """A batch began."""
 
@@ -158,6 +171,6 @@ class NeedsPlan:
         return f"{self.upstream} changed since; published history changes by a plan only"
 
 
-Event = Started | Delayed | TryingAgain | Committed | Failed | Skipped | Waiting | NeedsPlan
+Event = Noted | Started | Delayed | TryingAgain | Committed | Failed | Skipped | Waiting | NeedsPlan
 if TYPE_CHECKING:
     Listener = Callable[[Event], None]

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from backfill_assets.execution.meanwhile import meanwhile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backfill_assets.state.store import Store
 
-_log = logging.getLogger(__name__)
-
 
 @contextmanager
 def beating(store: Store, run_id: str) -> Iterator[None]:
-    """Renew every claim and lock of a run at a third of the lease, from a thread of its own."""
-    stopped = threading.Event()
+    """Renew every claim and lock of a run at a third of the lease.
 
-    def beat() -> None:
-        while not stopped.wait(store.lease_seconds / 3):
-            try:
-                store.heartbeat(run_id)
-            except Exception as error:  # noqa: BLE001 - one that ends the thread ends the lease
-                # The next beat may succeed; if none does, the lease is taken over and the fencing
-                # token makes our commit fail, so nothing can go wrong but lost work.
-                _log.warning("run %s: heartbeat failed: %s", run_id, error)
-
-    thread = threading.Thread(target=beat, name=f"heartbeat-{run_id}", daemon=True)
-    thread.start()
-    try:
+    A beat that fails is followed by another. If none succeeds the lease is taken over, and the fencing
+    token makes our commit fail: nothing can go wrong but lost work.
+    """
+    every = store.lease_seconds / 3
+    with meanwhile(lambda: store.heartbeat(run_id), every=every, name=f"heartbeat of {run_id}"):
         yield
-    finally:
-        stopped.set()
-        thread.join()

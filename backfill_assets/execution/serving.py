@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.frozen_code import FrozenCode
+from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.leftover import todo as left_by_rule, work_of
-from backfill_assets.execution.observing import observe
-from backfill_assets.execution.range_run import run_range
 from backfill_assets.execution.refusals import PlanEndedError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan import Build
@@ -68,13 +67,12 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
     """
     one = _asked(op, name)
     run = _run_for(op, one)
-    observe(run, [name])
     todo = cells & one.cells
-    events = run_range(run, name, todo, op.listener, batches_at_once=op.batches_at_once)
+    told = run_graph(run, {name: todo}, op.listener, batches_at_once=op.batches_at_once)
     view, fills = run.view(), one.build is Build.GAP_FILL
     work = work_of(run, view, name)
     left = work.gaps if fills else left_by_rule(view, work, name)
-    return Served(events, todo, todo - left, published=fills)
+    return Served(told[name], todo, todo - left, published=fills)
 
 
 def _asked(op: Operation, name: str) -> ModelPlan:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.cancelling import PlanCancelledError, RunCancelledError
+from backfill_assets.execution.meanwhile import meanwhile
 from backfill_assets.snapshots.queued_plan import Control
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.run_context import RunContext
 
-_log = logging.getLogger(__name__)
 LOOK = 0.5
 """Seconds between two looks at the batches in flight."""
 ASK = 2.0
@@ -25,27 +23,18 @@ ASK = 2.0
 
 @contextmanager
 def watching(run: RunContext) -> Iterator[None]:
-    """Cancel batches whose time is over, or whose plan is stopped at once, from a thread of its own."""
-    ended = threading.Event()
+    """Cancel batches whose time is over, or whose plan is stopped at once."""
+    asked = monotonic()
 
     def watch() -> None:
-        asked = monotonic()
-        while not ended.wait(LOOK):
-            try:
-                run.flights.look()
-                if monotonic() - asked >= ASK:
-                    asked = monotonic()
-                    heed(run)
-            except Exception as error:  # noqa: BLE001 - one look that fails is followed by another
-                _log.warning("run %s: a look at its batches failed: %s", run.run_id, error)
+        nonlocal asked
+        run.flights.look()
+        if monotonic() - asked >= ASK:
+            asked = monotonic()
+            heed(run)
 
-    thread = threading.Thread(target=watch, name=f"watch-{run.run_id}", daemon=True)
-    thread.start()
-    try:
+    with meanwhile(watch, every=LOOK, name=f"watch over {run.run_id}"):
         yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def heed(run: RunContext) -> None:

@@ -6,9 +6,9 @@ from typing import Any, cast
 import dagster as dg
 
 from backfill_assets.execution.by_hand import published_before, rebuild_by_hand
-from backfill_assets.execution.observing import observe
+from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.opening import open_run
-from backfill_assets.execution.range_run import run_range
+from backfill_assets.execution.operation import Means
 from backfill_assets.execution.run_context import Published, RunContext
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
@@ -17,7 +17,7 @@ from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source
-from backfill_assets.orchestration.launches import launch_of, targets
+from backfill_assets.orchestration.launches import launch_of, targets, who_launched
 from backfill_assets.orchestration.mappings import dependency, self_dependency
 from backfill_assets.orchestration.metadata import (
     asset_key,
@@ -30,7 +30,7 @@ from backfill_assets.orchestration.plan_step import serve_plan
 from backfill_assets.orchestration.pools import pool
 from backfill_assets.orchestration.released_runs import PLAN_TAG, REASON_TAG
 from backfill_assets.orchestration.reporting import Reporter
-from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.orchestration.resources import SparkResource, StateResource, means_of, now
 from backfill_assets.orchestration.steps import ended, plainly, targeted
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.snapshot import Snapshot
@@ -99,9 +99,6 @@ def fill(
         published=Published.REBUILT,  # heeded in an environment that is not protected
         patience=state.patience,
     )
-    for looked in observe(run, [name]):
-        if looked.note:
-            context.log.warning(looked.note)
     model = run.graph.model(name)
     if name in run.changed:
         context.log.warning(
@@ -113,11 +110,11 @@ def fill(
     reporter = Reporter(context, model, state.store, PROD)
     with plainly():
         if target - again:
-            run_range(
-                run, name, target - again, reporter.listen, batches_at_once=state.batches_at_once
-            )
+            at_once = state.batches_at_once
+            run_graph(run, {name: target - again}, reporter.listen, batches_at_once=at_once)
         if again:
-            _rebuild(context, run, name, reporter, state.batches_at_once)
+            means = means_of(run.run_id, who_launched(context.run), spark=spark, state=state)
+            _rebuild(context, run, name, reporter, means)
     due = required(model.cadence, start=None, end=None, now=run.clock())
     reporter.untouched(target, due)
     yield from ended(reporter, {})
@@ -128,25 +125,14 @@ def _rebuild(
     run: RunContext,
     name: str,
     reporter: Reporter,
-    batches_at_once: int,
+    means: Means,
 ) -> None:
     """Build published cells again where nobody reads: in the launch's plan, before its gate."""
     launched = targets(context, run.graph)
-    done = rebuild_by_hand(
-        run,
-        name,
-        {one: cells & published_before(run, one) for one, cells in launched.items()},
-        spark=run.spark,
-        data_root=run.data_root,
-        clock=run.clock,
-        run_id=run.run_id,
-        who=context.run.tags.get("user", "dagster"),
-        why=f"launched by hand over published cells ({run.root_id})",
-        listener=reporter.rebuilding,
-        batches_at_once=batches_at_once,
-        patience=run.patience,
-    )
-    reporter.rebuilt(done)
+    again = {one: cells & published_before(run, one) for one, cells in launched.items()}
+    means["listener"] = reporter.rebuilding
+    means["why"] = f"launched by hand over published cells ({run.root_id})"
+    reporter.rebuilt(rebuild_by_hand(run, name, again, **means))
 
 
 def _dependencies(graph: Graph, model: Model) -> list[dg.AssetDep]:

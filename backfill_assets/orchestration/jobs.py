@@ -15,7 +15,8 @@ from backfill_assets.execution.promotion import promote_plan
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.automation import Automation
-from backfill_assets.orchestration.plan_work import NOBODY, Known, PlanWork
+from backfill_assets.orchestration.launches import NOBODY
+from backfill_assets.orchestration.plan_work import Known, PlanWork
 from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
 from backfill_assets.orchestration.steps import plainly

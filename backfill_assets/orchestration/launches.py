@@ -9,6 +9,8 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import cells_of, partitions_of
 
+NOBODY = "dagster"
+"""Who launches, where nobody says so."""
 _BACKFILL_TAGS = ("dagster/root_backfill_id", "dagster/backfill")
 
 
@@ -23,6 +25,11 @@ def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
             if tag in one.tags:
                 return one.tags[tag]
     return run.root_run_id or run.run_id
+
+
+def who_launched(run: dg.DagsterRun) -> str:
+    """Name the person who launched a run."""
+    return run.tags.get("user", NOBODY)
 
 
 def targets(context: dg.AssetExecutionContext, graph: Graph) -> dict[str, IntervalSet]:

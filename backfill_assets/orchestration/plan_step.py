@@ -6,13 +6,14 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.execution.events import Event, Skipped, Waiting
+from backfill_assets.execution.events import Event, Noted, Skipped, Waiting
 from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.serving import Served, serve
 from backfill_assets.models.graph import Graph
+from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.released_runs import PLAN_TAG
 from backfill_assets.orchestration.reporting import Reporter
-from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.orchestration.resources import SparkResource, StateResource, means_of
 from backfill_assets.orchestration.steps import ended, plainly, targeted
 from backfill_assets.planning.plan import Build, Plan
 from backfill_assets.planning.plan_json import read_plan
@@ -32,7 +33,7 @@ class PlanReporter(Reporter):
     def built(self, event: Event) -> None:
         """Report one event of the workspace."""
         match event:
-            case Waiting():
+            case Waiting() | Noted():
                 self.listen(event)
             case Skipped():
                 self.context.log.info("%d cells are built already", len(event.built_by))
@@ -69,19 +70,9 @@ def serve_plan(
         reporter = PlanReporter(
             context, graph.model(name), state.store, plan.environment, plan_id=plan.plan_id
         )
-        op = Operation(
-            store=state.store,
-            loaded=graph,
-            plan=plan,
-            spark=lambda: spark.spark_session,
-            data_root=state.data_root,
-            clock=now,
-            run_id=context.run.run_id,
-            who=context.run.tags.get("user", "dagster"),
-            listener=reporter.listen if _fills(plan, name) else reporter.built,
-            batches_at_once=state.batches_at_once,
-            patience=state.patience,
-        )
+        means = means_of(context.run.run_id, who_launched(context.run), spark=spark, state=state)
+        means["listener"] = reporter.listen if _fills(plan, name) else reporter.built
+        op = Operation(store=state.store, loaded=graph, plan=plan, **means)
         done = serve(op, name, targeted(context, reporter.model))
         reporter.served(done)
         said = {"plan": plan.plan_id} if done.published else _cutoff(op, name, done)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.evidence.plan_life import next_commands
 from backfill_assets.evidence.plan_markdown import plan_markdown
 from backfill_assets.evidence.plan_words import Naming
@@ -15,16 +14,18 @@ from backfill_assets.execution.events import (
     Event,
     Failed,
     NeedsPlan,
+    Noted,
     Skipped,
     Waiting,
 )
 from backfill_assets.execution.opening import look
 from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.operators import refuse_strangers
 from backfill_assets.execution.run_context import RunContext
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, PLAN_TAG
-from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.orchestration.resources import SparkResource, StateResource, means_of, now
 from backfill_assets.planning.plan import Plan
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.settings import read_settings
@@ -34,19 +35,6 @@ from backfill_assets.state.store import Store
 
 if TYPE_CHECKING:
     from backfill_assets.execution.events import Listener
-
-NOBODY = "dagster"
-
-
-class NotAllowedError(BackfillAssetsError):
-    """Somebody who may not wants to change a protected environment."""
-
-    def __init__(self, who: str, environment: str, operators: tuple[str, ...]) -> None:
-        self.who, self.environment = who, environment
-        super().__init__(
-            f"{who} may not change {environment}, which is protected; BACKFILL_OPERATORS names who "
-            f"may: {', '.join(operators)}. Give one of them as `who`"
-        )
 
 
 @dataclass(frozen=True)
@@ -99,27 +87,18 @@ class PlanWork:
         """Refuse those who may not change a protected environment.
 
         Raises:
-            NotAllowedError: the settings name others.
+            NotAnOperatorError: the settings name others.
         """
-        operators = read_settings().operators
-        protected = self.store.environment(environment).protected
-        if protected and operators and self.who not in operators:
-            raise NotAllowedError(self.who, environment, operators)
+        refuse_strangers(self.store, environment, self.who, read_settings().operators)
 
     def means(self, why: str = "") -> Means:
         """Give what an operation on a plan takes."""
-        return {
-            "spark": lambda: self.spark.spark_session,
-            "data_root": self.state.data_root,
-            "clock": now,
-            "run_id": self.context.run.run_id,
-            "who": self.who,
-            "listener": logged(self.context),
-            "batches_at_once": self.state.batches_at_once,
-            "patience": self.state.patience,
-            "code": lambda: self.known.fingerprints,
-            "why": why,
-        }
+        run_id = self.context.run.run_id
+        given = means_of(run_id, self.who, spark=self.spark, state=self.state)
+        given["listener"] = logged(self.context)
+        given["code"] = lambda: self.known.fingerprints
+        given["why"] = why
+        return given
 
     def operation(self, plan: Plan, why: str = "") -> Operation:
         """Bring all of it together."""
@@ -174,6 +153,8 @@ def logged(context: dg.OpExecutionContext) -> "Listener":
                 context.log.warning("%s waits for %s", event.model, event.upstream)
             case NeedsPlan():
                 context.log.warning("%s: %s", event.model, event.words)
+            case Noted():
+                context.log.warning(event.note)
             case Skipped():
                 context.log.info("%s: %d cells are ready", event.model, len(event.built_by))
             case _:

@@ -19,6 +19,7 @@ from backfill_assets.execution.events import (
     Event,
     Failed,
     NeedsPlan,
+    Noted,
     Skipped,
     Started,
     TryingAgain,
@@ -68,8 +69,8 @@ class Reporter:
             case Started():
                 cells = self._named(event.interval)
                 self.context.log.info("batch %s: %s started", event.batch_id, cells)
-            case Delayed() | TryingAgain():
-                self._later(event)
+            case Noted() | Delayed() | TryingAgain():
+                self._said(event)
             case Committed():
                 self._committed(event)
             case Skipped():
@@ -83,12 +84,15 @@ class Reporter:
                 said = {"stale": True, "changed_upstream": event.upstream}
                 self._observed(event.cells - self.told, event.words, said)
 
-    def _later(self, event: Delayed | TryingAgain) -> None:
-        cells = self._named(event.interval)
-        if isinstance(event, Delayed):
-            self.context.log.info("%s waits for %s", cells, event.why)
-        else:
-            self.context.log.warning("%s: %s", cells, event.words)
+    def _said(self, event: Noted | Delayed | TryingAgain) -> None:
+        log = self.context.log
+        match event:
+            case Noted():
+                log.warning(event.note)
+            case Delayed():
+                log.info("%s waits for %s", self._named(event.interval), event.why)
+            case TryingAgain():
+                log.warning("%s: %s", self._named(event.interval), event.words)
 
     def rebuilding(self, event: Event) -> None:
         """Report one event of a plan's workspace: nothing of it is published yet."""

@@ -10,6 +10,7 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pydantic import PrivateAttr
 
+from backfill_assets.execution.operation import Means
 from backfill_assets.execution.patience import Patience, patience_of
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
@@ -97,3 +98,16 @@ class StateResource(dg.ConfigurableResource):
             if self._store is not None:
                 self._store.close()
                 self._store = None
+
+
+def means_of(run_id: str, who: str, *, spark: SparkResource, state: StateResource) -> Means:
+    """Give what a Dagster run brings to an operation on a plan."""
+    return {
+        "spark": lambda: spark.spark_session,
+        "data_root": state.data_root,
+        "clock": now,
+        "run_id": run_id,
+        "who": who,
+        "batches_at_once": state.batches_at_once,
+        "patience": state.patience,
+    }

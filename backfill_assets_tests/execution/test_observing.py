@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from backfill_assets.execution.events import Noted
 from backfill_assets.execution.observing import Looked, observe_sources
+from backfill_assets.execution.range_run import run_range
 from backfill_assets.execution.state_rebuild import rebuild_state
 from backfill_assets.intervals import Monthly, Whole
 from backfill_assets.intervals.text import ranges_text
@@ -19,7 +21,7 @@ from backfill_assets.planning.request import Restatement
 from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.execution.plans import Plans
-from backfill_assets_tests.execution.world import arrow, row
+from backfill_assets_tests.execution.world import arrow, row, run_targets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,7 +104,8 @@ def test_a_batch_reads_what_was_looked_at_and_not_what_came_since(world: World):
     world.land(source, row(1))
     look(world, source)
     append(world, source, row(2))
-    world.go(world.open(graph))
+    run = world.open(graph)
+    run_range(run, VISITS, run_targets(run, VISITS), world.heard.append, batches_at_once=1)
     assert [ds.day for ds, *_ in world.rows(VISITS)] == [1]
     assert changed(world, source) == "2024-01-02"
     assert stale(world, graph) == "2024-01-02"
@@ -154,6 +157,18 @@ def test_a_table_made_anew_is_compared_as_a_whole_and_somebody_is_told(world: Wo
     assert "was made anew: its id was" in found.note
     assert held(world, source) == "2024-01-01..2024-01-02 (2)"
     assert look(world, source) is None
+
+
+def test_whoever_fills_looks_at_the_sources_first_and_tells_what_was_found(world: World):
+    source, graph = a_source(), a_graph(a_model())
+    world.land(source, row(1))
+    world.fill(graph)
+    shutil.rmtree(world.root / source.path)
+    world.land(source, row(1), row(2))
+    world.fill(graph)
+    (noted,) = [one for one in world.heard if isinstance(one, Noted)]
+    assert (noted.model, noted.source) == (VISITS, EVENTS)
+    assert "was made anew" in noted.note
 
 
 def test_without_spark_only_what_the_log_answers_is_judged(world: World):

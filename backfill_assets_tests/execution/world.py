@@ -16,7 +16,6 @@ from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.execution.events import Committed, Event, Failed, NeedsPlan, Skipped, Waiting
 from backfill_assets.execution.graph_run import run_graph
-from backfill_assets.execution.observing import observe
 from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.run_context import Published
@@ -106,13 +105,8 @@ class World:
         cells: IntervalSet | None = None,
         **how: Any,  # noqa: ANN401
     ) -> dict[str, tuple[Event, ...]]:
-        """Run some models (all, unless named) over cells (all that are required), as a person would.
-
-        Whoever opens a run looks at its sources first.
-        """
-        run = self.open(graph, **how)
-        observe(run, names or run.graph.order)
-        return self.go(run, *names, cells=cells)
+        """Run some models (all, unless named) over cells (all that are required)."""
+        return self.go(self.open(graph, **how), *names, cells=cells)
 
     def go(
         self, run: RunContext, *names: str, cells: IntervalSet | None = None
