@@ -95,24 +95,25 @@ class _Look:
     def late(self, plans: Sequence[StoredPlan]) -> None:
         """Offer what late data needs, by the name of all that decides what becomes of it.
 
-        That is what is stale, who is at work there, what the models declare, and what is owed. Which
-        of it may be built without a person is found out by whoever does it.
+        That is what is stale, who is at work there, what a person last said of its plans and when, what
+        the models declare, and what is owed. Which of it may be built without a person is found out by
+        whoever does it.
         """
         stale = {**Settled(self.keys).stale(), **self.stale}
         if stale:
             late = {one.plan_id for one in plans if one.created_by == ASKED_BY}
-            held = {
-                one.plan_id: one.control.words
-                for one in self.looker.store.queued_plans()
-                if one.plan_id in late and one.control.holds
-            }
+            spoken_of = [one for one in self.looker.store.queued_plans() if one.plan_id in late]
             self.notes += [
-                f"late data waits: its plan {name} is {words}; `backfill resume {name}` lets it go on"
-                for name, words in held.items()
+                f"late data waits: its plan {one.plan_id} is {one.control.words}; "
+                f"`backfill resume {one.plan_id}` lets it go on"
+                for one in spoken_of
+                if one.control.holds
             ]
+            # With the instant: a run that met the pause has ended well under the name of before it.
+            said = [[one.plan_id, one.control.value, str(one.set_at)] for one in spoken_of]
             others = sorted(one.plan_id for one in plans)
             words = {name: at.fingerprint for name, at in self.looker.store.pointers(PROD).items()}
-            mark = hashed([stale, others, [*held], words, self.looker.store.owed_marks(PROD)])
+            mark = hashed([stale, others, said, words, self.looker.store.owed_marks(PROD)])
             self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark))
 
     def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:
