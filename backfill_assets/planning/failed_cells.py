@@ -95,14 +95,15 @@ def failed_cells(
     own = [one for one in failed if (one.version, one.fingerprint) == (at.version, at.fingerprint)]
     tried = {(one.interval, one.run_id) for one in own if one.kind is not FailureKind.CANCELLED}
     tries = Counter(interval for interval, _ in tried)
+    too_long = {(one.interval, one.run_id) for one in own if one.kind is FailureKind.TIMEOUT}
+    timeouts = Counter(interval for interval, _ in too_long)
     for one in sorted(own, key=lambda each: each.built_at, reverse=True):
         cells = IntervalSet.of([one.interval]) - settled - _built_since(state.runs, one)
         settled |= cells
         if not cells or _moved(graph, view, model, one, reads or {}):
             continue
-        count = tries[one.interval]
-        until = one.ended + wait_after(count)
-        if not _comes_again(one, count):
+        until = one.ended + wait_after(tries[one.interval])
+        if not _comes_again(one, timeouts[one.interval]):
             for_good |= cells
         elif now < until:
             for_now |= cells
@@ -115,9 +116,9 @@ def wait_after(tries: int) -> timedelta:
     return min(_FIRST_WAIT * 2 ** min(max(tries - 1, 0), TRIES), _LONGEST_WAIT)
 
 
-def _comes_again(failed: FailedBatch, tries: int) -> bool:
+def _comes_again(failed: FailedBatch, timeouts: int) -> bool:
     """Whether a failure passes by itself, as far as anybody can tell."""
-    return failed.kind in _PASSING and (failed.kind is not FailureKind.TIMEOUT or tries <= TRIES)
+    return failed.kind in _PASSING and (failed.kind is not FailureKind.TIMEOUT or timeouts <= TRIES)
 
 
 def _built_since(runs: Iterable[ReadyRun], failed: FailedBatch) -> IntervalSet:

@@ -105,6 +105,13 @@ def test_what_takes_too_long_each_time_comes_again_some_times_and_then_waits_for
     assert held(*too_often) == FailedCells(days(2), NONE)
 
 
+def test_what_takes_too_long_after_an_outage_comes_again_as_often_as_without_one():
+    outage = tried(100, ago=200)
+    first = a_failure(day(2), FailureKind.TIMEOUT, built_at=200, ago=61)
+
+    assert held(*outage, first) == FailedCells()
+
+
 def test_a_rest_says_when_it_is_over_and_which_batch_it_is_about():
     later = a_failure(day(2), FailureKind.TRANSIENT, ago=0.5)
     sooner = a_failure(day(5), FailureKind.TRANSIENT, ago=1.5, built_at=11)
