@@ -18,12 +18,23 @@ from dagster._core.events import ASSET_EVENTS, DagsterEvent, DagsterEventBatchMe
 from dagster._core.events.log import EventLogEntry
 from dagster._core.instance import DagsterInstance
 from dagster._core.instance.ref import InstanceRef
+from dagster._core.storage.event_log.schema import (
+    AssetCheckExecutionsTable,
+    AssetEventTagsTable,
+    SqlEventLogStorageTable,
+)
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 
 _AT_ONCE = 1_000
 """More than a run has cells, as a rule; and a file is not locked for seconds."""
+_IDS = (
+    SqlEventLogStorageTable.c.id,
+    AssetEventTagsTable.c.event_id,
+    AssetCheckExecutionsTable.c.evaluation_event_storage_id,
+)
+"""Where the shared file names an event."""
 
 
 class BatchedInstance(DagsterInstance):
@@ -73,8 +84,8 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
     def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
         """Store events of one run in one transaction per file.
 
-        The file that all runs share goes first: where that fails, nothing is stored yet, and Dagster
-        stores one event after the other instead.
+        Where that fails nothing is left of it, and Dagster stores one event after the other instead. So
+        the file that all runs share goes first, and is cleared again where the run's own can't follow.
         """
         inserts = [self.prepare_insert_event(event) for event in events]
         with self.index_transaction() as index:
@@ -88,12 +99,22 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
             latest = {(one[0].dagster_event_type, _asset(one[0])): one for one in assets}
             for event, number in latest.values():
                 self._store_asset_event(index, event, number)
-        with self.run_connection(events[0].run_id) as log:
-            for one in inserts:
-                log.execute(one)
-        for event, number in stored:
-            if event.dagster_event_type not in ASSET_EVENTS:
-                self.store_asset_check_event(event, number)
+        try:
+            for event, number in stored:
+                if event.dagster_event_type not in ASSET_EVENTS:
+                    self.store_asset_check_event(event, number)
+            with self.run_connection(events[0].run_id) as log:
+                for one in inserts:
+                    log.execute(one)
+        except Exception:
+            self._forget(ids)
+            raise
+
+    def _forget(self, ids: Sequence[int]) -> None:
+        """Take events out of the shared file; an asset's own row is overwritten by what comes next."""
+        with self.index_transaction() as index:
+            for column in _IDS:
+                index.execute(column.table.delete().where(column.in_(ids)))
 
 
 def _number(inserted: Any) -> int:  # noqa: ANN401 - only state names SQLAlchemy's types

@@ -66,6 +66,7 @@ def kept(instance: dg.DagsterInstance, run: str) -> dict[str, Any]:
         dg.AssetKey("filled"), dg.DagsterEventType.ASSET_MATERIALIZATION
     )
     check = instance.event_log_storage.get_asset_check_execution_history(CHECK, limit=10)
+    filled = instance.fetch_materializations(dg.AssetKey("filled"), limit=500).records
     planned = dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
     return {
         "log": Counter(_named(one) for one in instance.all_logs(run) if one.is_dagster_event),
@@ -76,9 +77,10 @@ def kept(instance: dg.DagsterInstance, run: str) -> dict[str, Any]:
             instance.get_latest_storage_id_by_partition(dg.AssetKey("filled"), planned)
         ),
         "observed": len(instance.fetch_observations(dg.AssetKey("filled"), limit=10).records),
+        "times": len(filled),
         "versions": {
             one.partition_key: (one.asset_materialization and one.asset_materialization.tags)
-            for one in instance.fetch_materializations(dg.AssetKey("filled"), limit=500).records
+            for one in filled
         },
         "checked": check[0].status.value,
     }
@@ -141,25 +143,32 @@ def test_a_check_of_a_run_is_one_row_that_its_result_answers(tmp_path: Path):
     assert [(one.status.value, one.partition) for one in kept] == [("SUCCEEDED", None)]
 
 
+@pytest.mark.parametrize(
+    "step", ["_store_asset_event", "store_asset_check_event", "run_connection"]
+)
 def test_where_a_batch_can_not_be_stored_each_event_is_stored_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ):
+    failed: list[str] = []
+
     def locked(*_: object) -> None:
+        failed.append(step)
         raise RuntimeError("database is locked")
 
     with opened(tmp_path / "plain", None) as plain:
         expected = kept(plain, fill(plain))
-    one_by_one = BatchedSqliteEvents._store_asset_event
 
     def store_event_batch(self: BatchedSqliteEvents, events: list[EventLogEntry]) -> None:
         with monkeypatch.context() as broken:
-            broken.setattr(BatchedSqliteEvents, "_store_asset_event", locked)
+            broken.setattr(BatchedSqliteEvents, step, locked)
             together(self, events)
 
     together = BatchedSqliteEvents.store_event_batch
     monkeypatch.setattr(BatchedSqliteEvents, "store_event_batch", store_event_batch)
     with opened(tmp_path / "ours", CHECKOUT / "dagster.yaml") as ours:
         found = kept(ours, fill(ours))
+        checked = ours.event_log_storage.get_asset_check_execution_history(CHECK, limit=100)
 
-    assert BatchedSqliteEvents._store_asset_event is one_by_one
+    assert failed
     assert found == expected
+    assert len(checked) == 1
