@@ -47,6 +47,7 @@ class Looked:
         stale: a name for published cells that only a plan may build again, and for what has overtaken
             them; empty for none.
         settled: whether the answer stays the same while no pin moves.
+        waits: whether cells are left that wait for rows of a source.
         rest: until when its first failed cells rest that come again by themselves; None for none.
     """
 
@@ -56,6 +57,7 @@ class Looked:
     end: str
     stale: str
     settled: bool
+    waits: bool
     rest: Rest | None
 
 
@@ -157,7 +159,8 @@ class Scene:
         stale = _named(view, model.name, work) if self.plan_id is None else ""
         end = FAILED if broken.for_good & left else LEFT if left else DONE
         rest = broken.rest if broken.for_now & left else None
-        return Looked(model, work, found, end, stale, not found and not passing, rest)
+        waits, settled = bool((waiting - broken.for_good) & left), not found and not passing
+        return Looked(model, work, found, end, stale, settled, waits, rest)
 
     def _left(self, work: Work, view: StateView, name: str) -> IntervalSet:
         """Give what a plan still has to do here: late rows are no reason to build its cells again."""

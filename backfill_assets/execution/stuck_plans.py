@@ -34,4 +34,4 @@ def is_stuck(looker: Looker, plan: Plan) -> bool:
 def _is_stuck(one: Looked, stuck: set[str]) -> bool:
     """Whether a model is; its upstreams were asked before it."""
     reads_stuck = any(one.work.blocked.get(name) for name in stuck)
-    return one.settled and (one.end == FAILED or reads_stuck)
+    return one.settled and not one.waits and (one.end == FAILED or reads_stuck)

@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.execution.looker import Looker
+from backfill_assets.execution.plan_state import make_plan
+from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.execution.stuck_plans import is_stuck
+from backfill_assets.models.source import WhenEmpty
+from backfill_assets.planning.request import PlanRequest
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.loaded import loaded
-from backfill_assets_tests.builders import day
+from backfill_assets_tests.builders import a_graph, a_source, day, days
 from backfill_assets_tests.execution.queue_world import QueueWorld
+from backfill_assets_tests.execution.test_looked_again import land
 from backfill_assets_tests.execution.test_ready_work import SUMS, VISITS
 
 if TYPE_CHECKING:
@@ -72,3 +78,23 @@ def test_a_batch_at_work_keeps_a_plan_from_being_stuck(world: QueueWorld):
     world.open("web.visits", day(5), plan=plan)
 
     assert not stuck(world, plan)
+
+
+def test_cells_that_wait_for_rows_keep_a_plan_from_being_stuck(tmp_path: Path):
+    graph = a_graph(VISITS, SUMS, sources=[a_source(when_empty=WhenEmpty.WAIT)])
+    world = QueueWorld(tmp_path, graph)
+    land(world, *range(1, 10))
+    for name in graph.order:
+        world.fill(name, day(1, 8))
+    fills = PlanRequest(environment=PROD, asked_by="ann", reason="fill")
+    plan = make_plan(world.store, graph, fills, clock=lambda: world.now, data_root=str(world.root))
+    assert {one.model: one.cells for one in plan.models}["web.visits"] == days(9, 10)
+    queue_plan(world.operation(plan), None)
+    world.fail("web.visits", day(9))
+
+    assert not stuck(world, plan)  # the tenth waits
+
+    land(world, 10)
+    for name in graph.order:
+        world.fill(name, day(10))
+    assert stuck(world, plan)
