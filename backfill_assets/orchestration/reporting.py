@@ -100,7 +100,9 @@ class Reporter:
             self.results += event.audits
             cells = self._named(event.interval)
             self.context.log.info("batch %s: %s built, unpublished", event.batch_id, cells)
-        elif isinstance(event, Failed) and event.model == self.model.name:
+        elif isinstance(event, Noted) or (
+            isinstance(event, Failed) and event.model == self.model.name
+        ):
             self.listen(event)
 
     def rebuilt(self, done: Rebuilt) -> None:
