@@ -102,9 +102,11 @@ def _standing(looker: Looker, plan: Plan) -> Standing:
     queued = next((one for one in store.queued_plans() if one.plan_id == plan.plan_id), None)
     status = store.plan(plan.plan_id).status
     done = progress(plan, naming_of(looker.loaded.graph), rows)
-    failed = any(one.failed for one in done) and not any(one.running for one in done)
-    stuck = status is PlanStatus.APPLYING and failed and is_stuck(looker, plan)
-    return Standing(status, queued, done, stuck)
+    # The queue does not try what has failed for good before; a command that applies a plan does.
+    in_queue = queued is not None and queued.queued_at is not None
+    tried = in_queue or any(one.failed for one in done)
+    at_rest = status is PlanStatus.APPLYING and not any(one.running for one in done)
+    return Standing(status, queued, done, tried and at_rest and is_stuck(looker, plan))
 
 
 def _drawn(plan: Plan, now: Standing) -> list[str]:

@@ -1,0 +1,71 @@
+"""When the watching of a plan ends; without any Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.cli.watching import watch
+from backfill_assets.execution.apply import begin
+from backfill_assets.execution.looker import Looker
+from backfill_assets.execution.plan_state import make_plan
+from backfill_assets.execution.queueing import queue_plan
+from backfill_assets.planning.request import PlanRequest
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.loaded import loaded
+from backfill_assets_tests.builders import day
+from backfill_assets_tests.execution.queue_world import QueueWorld
+from backfill_assets_tests.execution.test_ready_work import SUMS, VISITS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets.cli.watching import Standing
+    from backfill_assets.planning.plan import Plan
+
+
+class _LookedTwiceError(Exception):
+    pass
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> QueueWorld:
+    """The last day has failed for good before there is any plan."""
+    world = QueueWorld.of(tmp_path, VISITS, SUMS)
+    for name in world.graph.order:
+        world.fill(name, day(1, 9))
+    world.fail("web.visits", day(10))
+    return world
+
+
+@pytest.fixture
+def plan(world: QueueWorld) -> Plan:
+    request = PlanRequest(environment=PROD, asked_by="ann", reason="fill")
+    return make_plan(
+        world.store, world.graph, request, clock=lambda: world.now, data_root=str(world.root)
+    )
+
+
+def _watched(world: QueueWorld, plan: Plan) -> Standing:
+    def again(_: float) -> None:
+        raise _LookedTwiceError
+
+    seen = Looker(world.store, loaded(world.graph), str(world.root), world.now)
+    return watch(lambda: seen, plan, sleep=again)
+
+
+def test_it_ends_when_the_queue_will_try_nothing_of_the_plan(world: QueueWorld, plan: Plan):
+    queue_plan(world.operation(plan), None)
+
+    assert world.look().offers == ()
+    assert _watched(world, plan).stuck
+
+
+def test_it_goes_on_while_a_command_may_still_try_what_has_failed_before(
+    world: QueueWorld, plan: Plan
+):
+    begin(world.operation(plan))
+
+    with pytest.raises(_LookedTwiceError):
+        _watched(world, plan)
