@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.estimating import estimated
 from backfill_assets.cli.looking import say_looked
 from backfill_assets.cli.project import now
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.estimating import Estimator
 from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.plan_state import plan_state, save_plan
 from backfill_assets.planning.build_plan import build_plan
@@ -51,7 +51,8 @@ def made(at: Operating, request: PlanRequest, *, kept: bool = True) -> Plan:
     graph, data = at.loaded.graph, at.settings.data_root
     say_looked(observe_sources(at.store, graph.sources.values(), data, None))
     state = _state(at, request.environment)
-    plan = estimated(at, build_plan(request, at.loaded.graph, state, now(), at.loaded))
+    built = build_plan(request, graph, state, now(), at.loaded)
+    plan = Estimator(at.store, graph, at.settings).estimated(built)
     if kept and not plan.is_empty:
         save_plan(at.store, plan)
     return plan

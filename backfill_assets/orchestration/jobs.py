@@ -8,8 +8,10 @@ from pydantic import Field
 
 from backfill_assets.evidence.audit_words import audit_lines, blocks
 from backfill_assets.execution.apply import Applied, applied
+from backfill_assets.execution.estimating import Estimator
 from backfill_assets.execution.going_back import abandon_plan, rollback_plan
 from backfill_assets.execution.late_plan import refresh_late
+from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote_plan
 from backfill_assets.execution.queueing import queue_plan
@@ -168,14 +170,19 @@ def _plan(work: PlanWork, asked: PlanConfig) -> None:
         forward_only=asked.forward_only,
         empty=asked.empty,
     )
+    settings, sources = read_settings(), work.graph.sources.values()
+    for one in observe_sources(work.store, sources, settings.data_root, None):
+        if one.note:
+            work.context.log.warning(one.note)
     found = make_plan(
         work.store,
         work.graph,
         request,
         clock=now,
-        data_root=work.state.data_root,
+        data_root=settings.data_root,
         known=work.known,
-        plan_days=read_settings().plan_days,
+        plan_days=settings.plan_days,
+        estimated=Estimator(work.store, work.graph, settings).estimated,
     )
     if found.is_empty:
         work.context.add_output_metadata({"plan": "nothing to do", "notes": "; ".join(found.notes)})

@@ -66,7 +66,9 @@ def launchpad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launchpad:
     return Launchpad(tmp_path)
 
 
-def test_a_plan_is_shown_on_the_page_of_its_run_which_carries_its_name(launchpad: Launchpad):
+def test_a_plan_is_shown_with_its_estimate_on_the_page_of_its_run_which_carries_its_name(
+    launchpad: Launchpad,
+):
     result = launchpad.launch(
         "plan", restate=[{"name": "web.visits", "first": "2024-01-03"}], reason="sent twice"
     )
@@ -75,6 +77,7 @@ def test_a_plan_is_shown_on_the_page_of_its_run_which_carries_its_name(launchpad
     told = shown(result)
     assert f"## Plan `{told['plan_id']}` for `prod` (protected)" in told["plan"]
     assert "sent twice" in told["plan"]
+    assert "; rests on " in told["plan"]
     assert told["status"] == "proposed"
     assert f"backfill apply {told['plan_id']}" in told["next"]
     run = launchpad.instance.get_run_by_id(result.run_id)

@@ -1,0 +1,89 @@
+"""What an estimate rests on: recorded batches, else the size of what is read; and the prices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.execution.run_context import source_path
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.estimate import BatchFact, Known, Prices, TableSize, estimate
+from backfill_assets.warehouse.table_size import source_bytes
+from backfill_assets.warehouse.tables import CorruptTableError
+
+if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.settings import Settings
+    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.store import Store
+
+_COMMITTED = "committed"
+_RECENT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Estimator:
+    """Tells what plans will take.
+
+    Attributes:
+        store: the state, with the batches of before.
+        graph: the loaded models and sources.
+        settings: where tables lie, the prices, and how many batches are in flight.
+    """
+
+    store: Store
+    graph: Graph
+    settings: Settings
+
+    def estimated(self, plan: Plan) -> Plan:
+        """Fill in what a plan will take; nothing is looked up for a plan that builds nothing."""
+        building = [one for one in plan.models if one.batches]
+        if not building:
+            return plan
+        history = {one.model: self._facts(one.model) for one in building}
+        read = sorted({each.upstream for one in building for each in one.reads})
+        known = Known(
+            history=history,
+            sizes={name: size for name in read if (size := self._size(plan, name))},
+            prices=Prices(self.settings.price_per_hour, self.settings.price_per_gb),
+            batches_at_once=self.settings.max_batches,
+        )
+        return estimate(plan, known)
+
+    def _facts(self, model: str) -> tuple[BatchFact, ...]:
+        rows = self.store.batches(model=model, limit=_RECENT)
+        return tuple(
+            self._fact(row) for row in rows if row.status == _COMMITTED and row.finished_at
+        )
+
+    def _fact(self, row: BatchRow) -> BatchFact:
+        ended = row.finished_at or row.started_at
+        known = self.graph.models.get(row.model)
+        return BatchFact(
+            seconds=(ended - row.started_at).total_seconds(),
+            cells=known.cadence.count(IntervalSet.of([row.interval])) if known else 1,
+            rows=row.rows or 0,
+            bytes=row.bytes_written or 0,
+        )
+
+    def _size(self, plan: Plan, name: str) -> TableSize | None:
+        """Give the size of what is read: of a source by its log, of a model by its batches."""
+        declared = self.graph.sources.get(name)
+        if declared is None:
+            return self._built(name)
+        reads = (one.cells for model in plan.models for one in model.reads if one.upstream == name)
+        cells = IntervalSet.union_all(reads)
+        column = declared.times.event if declared.times else None
+        path = source_path(self.settings.data_root, declared.path)
+        try:
+            found = source_bytes(path, column=column, cadence=declared.cadence, cells=cells)
+        except CorruptTableError:
+            return None  # the batch that reads it says so
+        return TableSize(found, cells) if found and cells else None
+
+    def _built(self, model: str) -> TableSize | None:
+        rows = [row for row in self.store.batches(model=model, limit=_RECENT) if row.bytes_written]
+        cells = IntervalSet.of(row.interval for row in rows)
+        last = {row.interval: row.bytes_written or 0 for row in reversed(rows)}
+        return TableSize(sum(last.values()), cells) if cells else None
