@@ -12,6 +12,7 @@ from backfill_assets.cli.project import now
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.estimating import Estimator
 from backfill_assets.execution.observing import observe_sources
+from backfill_assets.execution.operators import refuse_reach
 from backfill_assets.execution.plan_state import plan_state, save_plan
 from backfill_assets.planning.build_plan import build_plan
 from backfill_assets.snapshots.environment import PROD, Environment
@@ -64,9 +65,7 @@ def prepare(at: Operating, plan: Plan) -> None:
     Raises:
         NotAnOperatorError: it restates what others read, too, and the settings name who may.
     """
-    if plan.request.restate_all_snapshots:
-        for one in at.store.environments():
-            at.may_change(one.name)
+    refuse_reach(at.store, plan, at.who, at.settings.operators)
     new = new_environment(at, plan.environment)
     if new is not None:
         at.store.save_environment(new)

@@ -9,6 +9,7 @@ from backfill_assets.errors import BackfillAssetsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from backfill_assets.planning.plan import Plan
     from backfill_assets.state.store import Store
 
 
@@ -39,3 +40,14 @@ def refuse_strangers(store: Store, environment: str, who: str, operators: Sequen
     protected = environment in known and known[environment].protected
     if protected and operators and who not in operators:
         raise NotAnOperatorError(who, environment, operators)
+
+
+def refuse_reach(store: Store, plan: Plan, who: str, operators: Sequence[str]) -> None:
+    """Refuse those who may not change all that a plan restates, if it restates what others read.
+
+    Raises:
+        NotAnOperatorError: some of it is protected, and the person is no operator.
+    """
+    if plan.request.restate_all_snapshots:
+        for one in store.environments():
+            refuse_strangers(store, one.name, who, operators)

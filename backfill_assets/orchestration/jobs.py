@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import dagster as dg
-from pydantic import Field
 
 from backfill_assets.evidence.audit_words import audit_lines, blocks
 from backfill_assets.execution.apply import Applied, applied
@@ -12,12 +11,19 @@ from backfill_assets.execution.estimating import Estimator
 from backfill_assets.execution.going_back import abandon_plan, rollback_plan
 from backfill_assets.execution.late_plan import refresh_late
 from backfill_assets.execution.observing import observe_sources
+from backfill_assets.execution.operators import refuse_reach
 from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote_plan
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.automation import Automation
-from backfill_assets.orchestration.launches import NOBODY
+from backfill_assets.orchestration.job_configs import (
+    ApplyConfig,
+    InEnvironment,
+    OfPlan,
+    PlanConfig,
+    StopConfig,
+)
 from backfill_assets.orchestration.plan_work import Known, PlanWork
 from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
@@ -25,7 +31,6 @@ from backfill_assets.orchestration.steps import plainly
 from backfill_assets.planning.plan import Plan
 from backfill_assets.planning.request import PlanRequest, Restatement
 from backfill_assets.settings import read_settings
-from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -36,65 +41,6 @@ _TOLD = {
     Control.CANCELLED: "stopped now",
 }
 _Body = Callable[[PlanWork, Any], None]
-
-
-class Asked(dg.Config):
-    """Who asks, and why."""
-
-    who: str = Field(default=NOBODY, description="Who asks, for the history.")
-    reason: str = Field(default="", description="Why, in words, for the history.")
-
-
-class Wrong(dg.Config):
-    """A model or source that was wrong."""
-
-    name: str = Field(description="The model or source.")
-    first: str = Field(default="", description="The first date that was wrong; empty: all before.")
-    last: str = Field(default="", description="The last one (included); empty: all after.")
-
-
-class PlanConfig(Asked):
-    """What is asked of a plan; nothing asked, it plans for whatever the loaded models change."""
-
-    environment: str = Field(default=PROD, description="Whose history it is about.")
-    restate: list[Wrong] = Field(default=[], description="What was wrong, and over which stretch.")
-    select: list[str] = Field(
-        default=[], description="Names, globs, +model, model+, tag:key=value."
-    )
-    first: str = Field(default="", description="First date; empty: each model's own start.")
-    last: str = Field(default="", description="Last date (included); empty: now.")
-    forward_only: bool = Field(default=False, description="Changes count from now on only.")
-    empty: bool = Field(default=False, description="Record missing cells as ready, uncomputed.")
-
-
-class InEnvironment(Asked):
-    """An environment."""
-
-    environment: str = Field(default=PROD, description="Whose history it is about.")
-
-
-class OfPlan(Asked):
-    """A plan."""
-
-    plan: str = Field(description="Its id, as the job `plan` or the command shows it.")
-
-
-class ApplyConfig(OfPlan):
-    """How a plan is built."""
-
-    queue: bool = Field(
-        default=False,
-        description="Let the sensor release it in runs of its own, instead of building it in this one.",
-    )
-    off_peak: str = Field(
-        default="", description="Only in these hours, as 22:00-06:00 Europe/Berlin; needs queue."
-    )
-
-
-class StopConfig(OfPlan):
-    """How a plan is stopped."""
-
-    now: bool = Field(default=False, description="Cancel the batches in flight, too.")
 
 
 def plan_jobs(known: Known) -> list[dg.JobDefinition]:
@@ -193,6 +139,7 @@ def _plan(work: PlanWork, asked: PlanConfig) -> None:
 
 def _apply(work: PlanWork, asked: ApplyConfig) -> None:
     plan = work.plan(asked.plan)
+    refuse_reach(work.store, plan, work.who, read_settings().operators)
     op = work.operation(plan, asked.reason)
     if asked.queue:
         queue_plan(op, asked.off_peak or None)

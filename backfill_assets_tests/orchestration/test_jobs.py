@@ -9,10 +9,12 @@ import dagster as dg
 import pytest
 
 from backfill_assets import build_definitions
+from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.intervals import Daily
 from backfill_assets.orchestration.queue_health import lacking
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource
+from backfill_assets.planning.request import PlanRequest, Restatement
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_model, a_source, day
@@ -152,6 +154,28 @@ def test_only_operators_promote_what_is_protected(
 
     assert not result.success
     assert "eve may not change prod" in failure(result)
+
+
+def test_only_operators_apply_a_plan_that_restates_what_other_environments_read(
+    launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch
+):
+    world = launchpad.world
+    request = PlanRequest(
+        environment="prod",
+        asked_by="eve",
+        restate=(Restatement("web.visits", "2024-01-03", "2024-01-03"),),
+        restate_all_snapshots=True,
+    )
+    plan = make_plan(
+        world.store, world.graph, request, clock=lambda: world.now, data_root=str(world.root)
+    )
+    monkeypatch.setenv("BACKFILL_OPERATORS", "ann,bob")
+
+    result = launchpad.launch("apply", plan=plan.plan_id, who="eve", queue=True)
+
+    assert "eve may not change prod" in failure(result)
+    assert world.store.plan(plan.plan_id).status is PlanStatus.PROPOSED
+    assert launchpad.launch("apply", plan=plan.plan_id, who="ann", queue=True).success
 
 
 def test_a_plan_that_is_not_built_is_not_promoted_and_the_run_lists_what_is_left(

@@ -1,0 +1,66 @@
+"""What people fill in on the launchpad, job by job."""
+
+import dagster as dg
+from pydantic import Field
+
+from backfill_assets.orchestration.launches import NOBODY
+from backfill_assets.snapshots.environment import PROD
+
+
+class Asked(dg.Config):
+    """Who asks, and why."""
+
+    who: str = Field(default=NOBODY, description="Who asks, for the history.")
+    reason: str = Field(default="", description="Why, in words, for the history.")
+
+
+class Wrong(dg.Config):
+    """A model or source that was wrong."""
+
+    name: str = Field(description="The model or source.")
+    first: str = Field(default="", description="The first date that was wrong; empty: all before.")
+    last: str = Field(default="", description="The last one (included); empty: all after.")
+
+
+class PlanConfig(Asked):
+    """What is asked of a plan; nothing asked, it plans for whatever the loaded models change."""
+
+    environment: str = Field(default=PROD, description="Whose history it is about.")
+    restate: list[Wrong] = Field(default=[], description="What was wrong, and over which stretch.")
+    select: list[str] = Field(
+        default=[], description="Names, globs, +model, model+, tag:key=value."
+    )
+    first: str = Field(default="", description="First date; empty: each model's own start.")
+    last: str = Field(default="", description="Last date (included); empty: now.")
+    forward_only: bool = Field(default=False, description="Changes count from now on only.")
+    empty: bool = Field(default=False, description="Record missing cells as ready, uncomputed.")
+
+
+class InEnvironment(Asked):
+    """An environment."""
+
+    environment: str = Field(default=PROD, description="Whose history it is about.")
+
+
+class OfPlan(Asked):
+    """A plan."""
+
+    plan: str = Field(description="Its id, as the job `plan` or the command shows it.")
+
+
+class ApplyConfig(OfPlan):
+    """How a plan is built."""
+
+    queue: bool = Field(
+        default=False,
+        description="Let the sensor release it in runs of its own, instead of building it in this one.",
+    )
+    off_peak: str = Field(
+        default="", description="Only in these hours, as 22:00-06:00 Europe/Berlin; needs queue."
+    )
+
+
+class StopConfig(OfPlan):
+    """How a plan is stopped."""
+
+    now: bool = Field(default=False, description="Cancel the batches in flight, too.")
