@@ -93,12 +93,14 @@ def failed_cells(
     for_good, for_now = IntervalSet.empty(), IntervalSet.empty()
     rests: list[Rest] = []
     own = [one for one in failed if (one.version, one.fingerprint) == (at.version, at.fingerprint)]
+    left = [(one, cells) for one in own if (cells := _left(state.runs, one))]
+    own = [one for one, _ in left]  # what was built since counts no more
     tried = {(one.interval, one.run_id) for one in own if one.kind is not FailureKind.CANCELLED}
     tries = Counter(interval for interval, _ in tried)
     too_long = {(one.interval, one.run_id) for one in own if one.kind is FailureKind.TIMEOUT}
     timeouts = Counter(interval for interval, _ in too_long)
-    for one in sorted(own, key=lambda each: each.built_at, reverse=True):
-        cells = IntervalSet.of([one.interval]) - settled - _built_since(state.runs, one)
+    for one, lacking in sorted(left, key=lambda each: each[0].built_at, reverse=True):
+        cells = lacking - settled
         settled |= cells
         if not cells or _moved(graph, view, model, one, reads or {}):
             continue
@@ -121,8 +123,10 @@ def _comes_again(failed: FailedBatch, timeouts: int) -> bool:
     return failed.kind in _PASSING and (failed.kind is not FailureKind.TIMEOUT or timeouts <= TRIES)
 
 
-def _built_since(runs: Iterable[ReadyRun], failed: FailedBatch) -> IntervalSet:
-    return IntervalSet.of(run.interval for run in runs if run.built_at > failed.built_at)
+def _left(runs: Iterable[ReadyRun], failed: FailedBatch) -> IntervalSet:
+    """Give the cells of a failed batch that were not built since."""
+    since = IntervalSet.of(run.interval for run in runs if run.built_at > failed.built_at)
+    return IntervalSet.of([failed.interval]) - since
 
 
 def _moved(

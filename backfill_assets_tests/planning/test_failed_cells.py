@@ -112,6 +112,14 @@ def test_what_takes_too_long_after_an_outage_comes_again_as_often_as_without_one
     assert held(*outage, first) == FailedCells()
 
 
+def test_what_failed_before_the_cell_was_built_is_no_try_of_now():
+    before = tried(1000, ago=5000)
+    again = a_failure(day(2), FailureKind.TRANSIENT, built_at=2000, ago=3)
+
+    assert held(*before, again, own=(a_run(day(2), 1500),)) == FailedCells()
+    assert held(*before, again).for_now == days(2)
+
+
 def test_a_rest_says_when_it_is_over_and_which_batch_it_is_about():
     later = a_failure(day(2), FailureKind.TRANSIENT, ago=0.5)
     sooner = a_failure(day(5), FailureKind.TRANSIENT, ago=1.5, built_at=11)
