@@ -61,9 +61,10 @@ def run(
     with opened_run(env, run_id=run_id) as opened:
         names = selected(opened.graph, select)
         targets = _targets(opened, names, start, end)
-        say_looked(observe(opened, names))
         everything = not select and start is None and end is None
-        late = healed(opened) if everything else None  # first: gaps read it
+        if not everything:
+            say_looked(observe(opened, names))
+        late = healed(opened) if everything else None  # it looks, too, and gaps read what it builds
         todo = _missing(opened, targets)
         told: dict[str, tuple[Event, ...]] = {}
         if any(todo.values()):

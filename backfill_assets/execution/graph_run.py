@@ -1,7 +1,7 @@
 """Fill every model of a selection, upstream before downstream, one model at a time.
 
-Every entrance ends here, also the one that fills one model. The sources are looked at first, once, so
-that all models of a run see the same rows of them.
+Every entrance ends here, also the one that fills one model. The sources are looked at first, for all
+models together, so that these see the same rows of them.
 
 A batch that fails blocks only the cells that read it: the next model is asked what its cells lack
 after the one before it is done, so whatever can be filled is.
