@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from backfill_assets_tests.postgres import Server
 
 settings.register_profile("dev", max_examples=50, deadline=None)
-settings.register_profile("ci", max_examples=300, deadline=None)
+settings.register_profile("ci", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 

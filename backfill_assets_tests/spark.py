@@ -39,10 +39,14 @@ def small_settings(warehouse: Path) -> SparkSettings:
         master="local[2]",
         driver_memory="2g",
         shuffle_partitions=2,
-        # Code this small is run too seldom to be worth the best compiler: a third less CPU. Its
-        # cache would be full after some minutes, and nothing compiled any more.
+        # Queries over a few rows are not worth code of their own, nor what runs them the best
+        # compiler: a third less time, for each. The compiler's cache would be full after some
+        # minutes, and nothing compiled any more. The demo and the end-to-end stories run Spark as
+        # it is.
         extra={
             "spark.log.level": "ERROR",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.driver.extraJavaOptions": (
                 "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
             ),

@@ -38,6 +38,7 @@ SHOP = {
 }
 
 
+@pytest.mark.story
 def test_a_backfill_over_several_grains_fills_all_once_and_a_second_one_changes_nothing(
     client: Client, served_project: Project
 ):
