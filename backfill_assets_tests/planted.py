@@ -1,4 +1,4 @@
-"""The project's catalog with one audit that published data can't pass: CI expects exit code 1."""
+"""One model of the project, with an audit that published data can't pass: CI expects exit code 1."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ PLANTED_IN = "marketing.campaign_performance"
 
 MODELS = tuple(
     replace(model, audits=(*model.audits, row_rule("planted_failure", "cost < 0")))
-    if model.name == PLANTED_IN
-    else model
     for model in catalog.MODELS
+    if model.name == PLANTED_IN
 )
 
 SOURCES = catalog.SOURCES
