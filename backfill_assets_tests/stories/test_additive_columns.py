@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan import Plan
     from backfill_assets_tests.stories.project import Project
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]
 
 
 def test_540_days_are_added_to_while_a_reader_sees_all_old_or_all_new_and_trends_stay_untouched(
