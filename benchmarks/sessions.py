@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.execution.meanwhile import meanwhile
 from benchmarks.process import processes_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Used:
 @contextmanager
 def watching(leaders: Sequence[int]) -> Iterator[Used]:
     """Look at every process of these sessions, as long as the context is open."""
-    used, over = Used(began=time.time()), threading.Event()  # noqa: TID251 - beside records
+    used = Used(began=time.time())  # noqa: TID251 - beside records
 
     def look() -> None:
         resident = 0.0
@@ -64,19 +64,10 @@ def watching(leaders: Sequence[int]) -> Iterator[Used]:
                 resident += one.resident_mb
         used.peak_mb = max(used.peak_mb, resident)
 
-    def watch() -> None:
-        while not over.wait(_EVERY):
-            look()
-
     look()
     used.before = dict(used.cpu)
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
+    with meanwhile(look, every=_EVERY, name="a look at the processes"):
         yield used
-    finally:
-        over.set()
-        thread.join()
 
 
 def leader_of(word: str) -> int:
