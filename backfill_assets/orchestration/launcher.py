@@ -28,8 +28,9 @@ class WatchedRunLauncher(DefaultRunLauncher):
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
         """Call a run failed only if its process was on this machine and is not any more."""
-        pid = _pid_of(self._instance, run)
-        if pid is None or not _is_here(run) or not Path("/proc/self/stat").exists():
+        seen = _is_here(run) and Path("/proc/self/stat").exists()
+        pid = _pid_of(self._instance, run) if seen else None
+        if pid is None:
             return CheckRunHealthResult(WorkerStatus.RUNNING, "its process can't be seen from here")
         record = self._instance.get_run_record_by_id(run.run_id)
         began, since = _began(pid), record.start_time if record else None
