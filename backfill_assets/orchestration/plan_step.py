@@ -6,7 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.execution.events import Event, Noted, Skipped, Waiting
+from backfill_assets.execution.events import Event, Skipped, Waiting
 from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.serving import Served, serve
 from backfill_assets.models.graph import Graph
@@ -33,7 +33,7 @@ class PlanReporter(Reporter):
     def built(self, event: Event) -> None:
         """Report one event of the workspace."""
         match event:
-            case Waiting() | Noted():
+            case Waiting():
                 self.listen(event)
             case Skipped():
                 self.context.log.info("%d cells are built already", len(event.built_by))
