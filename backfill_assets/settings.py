@@ -55,9 +55,9 @@ class Settings(BaseSettings):
             say; none, any number.
         cache_dir: folder for what can be made again at any time, such as the manifest; empty means
             ``.cache`` in the data folder.
-        user: who plans and promotes, for the history; empty means the name of the OS's user.
-        operators: who may change a protected environment, names with commas between them; nobody
-            named means everybody.
+        user: a name for the history beside that of the OS's user: a claim, which permits nothing.
+        operators: users of the OS who may change a protected environment, names with commas between
+            them; nobody named means everybody.
         plan_days: how long a plan may be applied after it was made.
         promise_days: how long a promotion can be rolled back: until then its tables are kept.
         environment_days: how long an unprotected environment lives after its last change.

@@ -136,7 +136,7 @@ def _seconds(told: tuple[Event, ...]) -> dict[str, float]:
 
 def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:
     """Make a plan, show it, and ask once; None when there is nothing to do."""
-    found = made(at, PlanRequest(environment=env, asked_by=at.who, reason=reason))
+    found = made(at, PlanRequest(environment=env, asked_by=str(at.who), reason=reason))
     if found.is_empty:
         return None
     show_plan(found, at.naming, after=("Nothing has been written yet.",), aside=True)
@@ -170,7 +170,7 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
     if applied.status is not PlanStatus.APPLYING:
         estimate = asdict(plan.estimate) if plan.estimate else None
         detail = {"estimate": estimate, "actual": asdict(actual)}
-        at.store.tell(plan.plan_id, MEASURED, who=at.who, detail=detail)
+        at.store.tell(plan.plan_id, MEASURED, who=str(at.who), detail=detail)
     if applied.status is PlanStatus.PROMOTED:
         tell_quietly(at, plan.environment)
     control = at.store.control_of(plan.plan_id)

@@ -63,7 +63,7 @@ def controlled(plan: str, control: Control, event: str, why: str) -> Controlled:
         PlanNotHeldError: it is neither, and shall go on.
     """
     settings = read_settings()
-    who = who_asks(settings)
+    who = str(who_asks(settings))
     with open_store(settings) as store:
         found = store.control_plan(plan, control, who)
         store.tell(found.plan_id, event, who=who, why=why)

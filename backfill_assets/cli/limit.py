@@ -73,7 +73,7 @@ def limit(
     graph = load_graph(settings)
     with open_store(settings) as store:
         if of is not None and (batches is None) == default:
-            store.set_limit(_scope(store, graph, of), batches, who_asks(settings))
+            store.set_limit(_scope(store, graph, of), batches, str(who_asks(settings)))
         elif of is not None or batches is not None or default:
             raise UnclearLimitError(of, batches, default=default)
         rows = list(_rows(store, graph, settings))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
+import os
+import pwd
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from backfill_assets.execution.opening import look
 from backfill_assets.execution.operators import refuse_strangers
 from backfill_assets.execution.patience import patience_of
 from backfill_assets.settings import Settings, read_settings
+from backfill_assets.snapshots.person import Person, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +49,7 @@ class Operating:
     store: Store
     spark: LazySpark
     run_id: str
-    who: str
+    who: Person
 
     @property
     def naming(self) -> Naming:
@@ -85,7 +87,7 @@ class Operating:
             "data_root": self.settings.data_root,
             "clock": now,
             "run_id": self.run_id,
-            "who": self.who,
+            "who": str(self.who),
             "batches_at_once": self.settings.max_batches,
             "code": lambda: loaded_fingerprints(self.settings),
             "patience": patience_of(self.settings),
@@ -111,6 +113,15 @@ def operating() -> Iterator[Operating]:
         store.close()
 
 
-def who_asks(settings: Settings) -> str:
-    """Name the person at work: as the settings say, else the user of the operating system."""
-    return settings.user or getpass.getuser()
+def who_asks(settings: Settings) -> Person:
+    """Name the person at work: the user of the operating system; what the settings say is a claim."""
+    return known(os_user(), settings.user)
+
+
+def os_user() -> str:
+    """Name the user whom the operating system runs this process for, whatever LOGNAME or USER say."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:  # a container may run under a number that has no name
+        return f"uid {number}"

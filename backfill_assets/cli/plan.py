@@ -92,7 +92,7 @@ def _plan(
     request: PlanRequest, out: str | None, *, whole: bool, as_json: bool, markdown: bool
 ) -> None:
     with operating() as at:
-        found = made(at, replace(request, asked_by=at.who))
+        found = made(at, replace(request, asked_by=str(at.who)))
         if out:
             write_plan(found, out)
         _tell(at, found, whole=whole, as_json=as_json, markdown=markdown)

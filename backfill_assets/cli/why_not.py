@@ -49,7 +49,7 @@ def why_not(
         declared = model_named(at.loaded.graph, model)
         cells = IntervalSet.of([cells_asked(declared.cadence, interval)])
         if plan == CURRENT:
-            request = PlanRequest(environment=env, asked_by=at.who)
+            request = PlanRequest(environment=env, asked_by=str(at.who))
             found, name = made(at, request, kept=False), "a plan made now"
         else:
             found = kept_plan(at.store, plan).plan

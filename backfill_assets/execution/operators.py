@@ -10,39 +10,45 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.person import Person
     from backfill_assets.state.store import Store
 
 
 class NotAnOperatorError(BackfillAssetsError):
-    """Somebody who may not wants to change a protected environment."""
+    """A person who may not, or whom the system does not know, wants to change a protected environment."""
 
-    def __init__(self, who: str, environment: str, operators: Sequence[str]) -> None:
+    def __init__(self, who: Person, environment: str, operators: Sequence[str]) -> None:
         self.who, self.environment = who, environment
+        way = "Ask one of them"
+        if who.identity is None:
+            way += " to use the command `backfill`, which knows the user of the operating system"
         super().__init__(
             f"{who} may not change {environment}, which is protected; BACKFILL_OPERATORS names who "
-            f"may: {', '.join(operators)}. Ask one of them"
+            f"may: {', '.join(operators)}. {way}"
         )
 
 
-def refuse_strangers(store: Store, environment: str, who: str, operators: Sequence[str]) -> None:
+def refuse_strangers(store: Store, environment: str, who: Person, operators: Sequence[str]) -> None:
     """Refuse those who may not change a protected environment; one that is not there is not.
+
+    Only a name that the system knows counts; one that was typed never does.
 
     Args:
         store: the state.
         environment: what somebody wants to change.
         who: the person.
-        operators: who may; empty for everybody.
+        operators: who may; empty for everybody, known or not.
 
     Raises:
         NotAnOperatorError: the person is none of them.
     """
     known = {one.name: one for one in store.environments()}
     protected = environment in known and known[environment].protected
-    if protected and operators and who not in operators:
+    if protected and operators and who.identity not in operators:
         raise NotAnOperatorError(who, environment, operators)
 
 
-def refuse_reach(store: Store, plan: Plan, who: str, operators: Sequence[str]) -> None:
+def refuse_reach(store: Store, plan: Plan, who: Person, operators: Sequence[str]) -> None:
     """Refuse those who may not change all that a plan restates, if it restates what others read.
 
     Raises:

@@ -113,7 +113,7 @@ def fill(
             at_once = state.batches_at_once
             run_graph(run, {name: target - again}, reporter.listen, batches_at_once=at_once)
         if again:
-            means = means_of(run.run_id, who_launched(context.run), spark=spark, state=state)
+            means = means_of(run.run_id, str(who_launched(context.run)), spark=spark, state=state)
             _rebuild(context, run, name, reporter, means)
     due = required(model.cadence, start=None, end=None, now=run.clock())
     reporter.untouched(target, due)

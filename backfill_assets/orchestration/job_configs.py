@@ -3,14 +3,16 @@
 import dagster as dg
 from pydantic import Field
 
-from backfill_assets.orchestration.launches import NOBODY
 from backfill_assets.snapshots.environment import PROD
 
 
 class Asked(dg.Config):
     """Who asks, and why."""
 
-    who: str = Field(default=NOBODY, description="Who asks, for the history.")
+    who: str = Field(
+        default="",
+        description="Your name: recorded as a claim, since the launchpad can not know who you are.",
+    )
     reason: str = Field(default="", description="Why, in words, for the history.")
 
 

@@ -24,6 +24,7 @@ from backfill_assets.orchestration.job_configs import (
     PlanConfig,
     StopConfig,
 )
+from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.plan_work import Known, PlanWork
 from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
@@ -90,7 +91,8 @@ def _job(
         state: StateResource,
     ) -> None:
         with plainly():
-            body(PlanWork(context, known(), spark, state, config.who), config)
+            who = who_launched(context.run, config.who)
+            body(PlanWork(context, known(), spark, state, who), config)
 
     done.__annotations__["config"] = config  # Dagster reads the form of the launchpad from it
     op = dg.op(name=op_name(name), description=says)(done)
@@ -105,7 +107,7 @@ def _job(
 def _plan(work: PlanWork, asked: PlanConfig) -> None:
     request = PlanRequest(
         environment=asked.environment,
-        asked_by=work.who,
+        asked_by=str(work.who),
         reason=asked.reason,
         restate=tuple(
             Restatement(one.name, one.first or None, one.last or None) for one in asked.restate
@@ -241,8 +243,8 @@ def _rollback(work: PlanWork, asked: OfPlan) -> None:
 def _control(control: Control) -> _Body:
     def body(work: PlanWork, asked: OfPlan) -> None:
         plan = work.plan(asked.plan)
-        work.store.control_plan(plan.plan_id, control, work.who)
-        work.store.tell(plan.plan_id, _TOLD[control], who=work.who, why=asked.reason)
+        work.store.control_plan(plan.plan_id, control, str(work.who))
+        work.store.tell(plan.plan_id, _TOLD[control], who=str(work.who), why=asked.reason)
         work.show(plan, control=control.words)
 
     return body

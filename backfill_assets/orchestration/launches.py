@@ -8,9 +8,9 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import cells_of, partitions_of
+from backfill_assets.orchestration.released_runs import REASON_TAG
+from backfill_assets.snapshots.person import AUTOMATION, Person, unknown
 
-NOBODY = "dagster"
-"""Who launches, where nobody says so."""
 _BACKFILL_TAGS = ("dagster/root_backfill_id", "dagster/backfill")
 
 
@@ -27,9 +27,18 @@ def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
     return run.root_run_id or run.run_id
 
 
-def who_launched(run: dg.DagsterRun) -> str:
-    """Name the person who launched a run."""
-    return run.tags.get("user", NOBODY)
+def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
+    """Say who launched a run.
+
+    Dagster's webserver knows nobody: a tag can be typed as a form can, so both are claims.
+
+    Args:
+        run: the run.
+        typed: the name that its form holds.
+    """
+    if REASON_TAG in run.tags:
+        return Person(AUTOMATION)
+    return unknown("the launchpad", typed or run.tags.get("user", ""))
 
 
 def targets(context: dg.AssetExecutionContext, graph: Graph) -> dict[str, IntervalSet]:

@@ -70,7 +70,9 @@ def serve_plan(
         reporter = PlanReporter(
             context, graph.model(name), state.store, plan.environment, plan_id=plan.plan_id
         )
-        means = means_of(context.run.run_id, who_launched(context.run), spark=spark, state=state)
+        means = means_of(
+            context.run.run_id, str(who_launched(context.run)), spark=spark, state=state
+        )
         means["listener"] = reporter.listen if _fills(plan, name) else reporter.built
         op = Operation(store=state.store, loaded=graph, plan=plan, **means)
         done = serve(op, name, targeted(context, reporter.model))

@@ -31,6 +31,7 @@ from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import Loaded
+from backfill_assets.snapshots.person import Person
 from backfill_assets.state.store import Store
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class PlanWork:
     known: Loaded
     spark: SparkResource
     state: StateResource
-    who: str
+    who: Person
 
     @property
     def store(self) -> Store:
@@ -94,7 +95,7 @@ class PlanWork:
     def means(self, why: str = "") -> Means:
         """Give what an operation on a plan takes."""
         run_id = self.context.run.run_id
-        given = means_of(run_id, self.who, spark=self.spark, state=self.state)
+        given = means_of(run_id, str(self.who), spark=self.spark, state=self.state)
         given["listener"] = logged(self.context)
         given["code"] = lambda: self.known.fingerprints
         given["why"] = why

@@ -56,7 +56,8 @@ def shop(
     # One import of the shop's catalog serves all tests.
     monkeypatch.setenv("BACKFILL_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy")
-    monkeypatch.setenv("BACKFILL_USER", "ada")
+    monkeypatch.delenv("BACKFILL_USER", raising=False)
+    monkeypatch.setattr("backfill_assets.cli.operating.os_user", lambda: "ada")
     return Prepared(tmp_path / "data")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -175,6 +177,25 @@ def test_only_operators_may_change_a_protected_environment(
         said = backfill(verb, plan_id, "--yes").err
         assert said.startswith("error: ada may not change prod, which is protected; ")
         assert "grace, alan" in said
+
+
+def test_a_name_that_is_set_permits_nothing(backfill: Backfill, monkeypatch: pytest.MonkeyPatch):
+    plan_id = planned(backfill)
+    monkeypatch.setenv("BACKFILL_OPERATORS", "grace")
+    monkeypatch.setenv("BACKFILL_USER", "grace")
+
+    said = backfill("promote", plan_id, "--yes").err
+
+    assert said.startswith("error: ada (typed: grace) may not change prod, which is protected; ")
+
+
+def test_the_user_is_the_operating_systems_whatever_the_variables_say(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "grace")
+
+    assert operating.os_user() == pwd.getpwuid(os.getuid()).pw_name
 
 
 @pytest.mark.parametrize(

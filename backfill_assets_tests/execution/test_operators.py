@@ -8,6 +8,7 @@ import pytest
 
 from backfill_assets.execution.operators import NotAnOperatorError, refuse_strangers
 from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.person import known, unknown
 from backfill_assets_tests.execution.queue_world import QueueWorld
 
 if TYPE_CHECKING:
@@ -24,14 +25,21 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_only_those_who_are_named_change_what_is_protected(store: Store):
-    refuse_strangers(store, PROD, "ann", ("ann", "bob"))
+    refuse_strangers(store, PROD, known("ann"), ("ann", "bob"))
     with pytest.raises(NotAnOperatorError, match=r"eve may not change prod.*ann, bob"):
-        refuse_strangers(store, PROD, "eve", ("ann", "bob"))
+        refuse_strangers(store, PROD, known("eve"), ("ann", "bob"))
+
+
+def test_a_name_that_was_typed_is_no_identity(store: Store):
+    for who in (unknown("the launchpad", typed="ann"), known("eve", typed="ann")):
+        with pytest.raises(NotAnOperatorError, match=r"\(typed: ann\) may not change prod"):
+            refuse_strangers(store, PROD, who, ("ann", "bob"))
 
 
 def test_where_nobody_is_named_everybody_may(store: Store):
-    refuse_strangers(store, PROD, "eve", ())
+    refuse_strangers(store, PROD, known("eve"), ())
+    refuse_strangers(store, PROD, unknown("the launchpad"), ())
 
 
 def test_what_is_not_there_is_not_protected(store: Store):
-    refuse_strangers(store, "dev_eve", "eve", ("ann",))
+    refuse_strangers(store, "dev_eve", known("eve"), ("ann",))

@@ -116,7 +116,7 @@ def test_a_plan_is_queued_paused_resumed_and_stopped(launchpad: Launchpad):
     assert launchpad.launch("stop", plan=plan, now=True).success
     assert store.control_of(plan) is Control.CANCELLED
     told = [(one.event, one.who, one.why) for one in store.plan_events(plan)]
-    assert ("paused", "ann", "month's close") in told
+    assert ("paused", "unknown, through the launchpad (typed: ann)", "month's close") in told
 
 
 def test_a_plan_that_is_stopped_twice_says_so(launchpad: Launchpad):
@@ -144,16 +144,16 @@ def test_an_unknown_plan_is_named(launchpad: Launchpad):
     assert "p0000000000" in failure(result)
 
 
-def test_only_operators_promote_what_is_protected(
+def test_the_launchpad_promotes_nothing_protected_where_operators_are_named_whatever_is_typed(
     launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch
 ):
     plan = launchpad.planned()
     monkeypatch.setenv("BACKFILL_OPERATORS", "ann,bob")
 
-    result = launchpad.launch("promote", plan=plan, who="eve")
+    result = launchpad.launch("promote", plan=plan, who="ann")
 
     assert not result.success
-    assert "eve may not change prod" in failure(result)
+    assert "unknown, through the launchpad (typed: ann) may not change prod" in failure(result)
 
 
 def test_only_operators_apply_a_plan_that_restates_what_other_environments_read(
@@ -173,8 +173,9 @@ def test_only_operators_apply_a_plan_that_restates_what_other_environments_read(
 
     result = launchpad.launch("apply", plan=plan.plan_id, who="eve", queue=True)
 
-    assert "eve may not change prod" in failure(result)
+    assert "(typed: eve) may not change prod" in failure(result)
     assert world.store.plan(plan.plan_id).status is PlanStatus.PROPOSED
+    monkeypatch.delenv("BACKFILL_OPERATORS")
     assert launchpad.launch("apply", plan=plan.plan_id, who="ann", queue=True).success
 
 

@@ -1,0 +1,39 @@
+"""Who asks: the name that the system knows, apart from whatever was typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+AUTOMATION = "dagster"
+"""The name of what runs by itself: sensors and schedules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who asks for something; as text, what the history keeps.
+
+    Attributes:
+        name: as the system knows it, such as the user of the operating system; or in words, why it
+            is not known.
+        identity: the name that permissions rest on; None where the system knows none.
+        typed: a name that was typed or set: a claim, which is recorded and never believed.
+    """
+
+    name: str
+    identity: str | None = None
+    typed: str = ""
+
+    def __str__(self) -> str:
+        """Give the text that the history keeps."""
+        claimed = self.typed.strip()
+        return f"{self.name} (typed: {claimed})" if claimed not in ("", self.name) else self.name
+
+
+def known(name: str, typed: str = "") -> Person:
+    """Give a person whom the system knows."""
+    return Person(name, identity=name, typed=typed)
+
+
+def unknown(through: str, typed: str = "") -> Person:
+    """Give a person whom the system does not know, who came through a part of it."""
+    return Person(f"unknown, through {through}", typed=typed)
