@@ -209,7 +209,7 @@ class _Planner:
         found = [
             f"{name}: {note}"
             for name in self.intended.graph.order
-            if name not in planned and self.cells[name].waiting
+            if name not in planned and (self.cells[name].waiting or self.cells[name].stale_later)
             for note in self.cells[name].notes
         ]
         if self.request.restate_all_snapshots:

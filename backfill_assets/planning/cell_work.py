@@ -13,6 +13,7 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.instants import start_at
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.planning.downstream import Downstream
 from backfill_assets.planning.late import reopened
@@ -104,7 +105,28 @@ class _Sweeps:
             downstream.follow(name)
         for name in order:
             self._waiting(name)
+            self._past_the_end(name)
         return self.found
+
+    def _past_the_end(self, name: str) -> None:
+        """Name the ready cells that read planned ones and reach past a strict end."""
+        beyond = self.windows[name].beyond - self.found[name].life
+        if not beyond or name not in self.intended.chosen:
+            return
+        model, found = self.intended.graph.models[name], self.found[name]
+        ready = self.view.ready(name) & beyond
+        for upstream, theirs in self.intended.upstream_models(name):
+            planned = self.found[upstream.name].cells
+            reading = cells_reading(model.cadence, upstream, theirs.cadence, planned)
+            found.stale_later |= reading & ready
+        if model.in_order and found.cells:
+            found.stale_later |= ready
+        if found.stale_later:
+            named = ranges_text(model.cadence, found.stale_later)
+            found.notes.append(
+                f"left out, since they reach past the requested end: {named}; they read what is "
+                "planned, so they are stale once it is promoted"
+            )
 
     def _own(self, name: str) -> None:
         """Plan what a model needs by itself."""
@@ -162,10 +184,12 @@ class _Sweeps:
 
     def _new_version(self, name: str, found: ModelCells) -> None:
         """Widen the range to what a protected environment publishes: its readers keep it all."""
-        published = self.state.view.ready(name) & found.life
+        life = found.life | self.windows[name].beyond
+        published = self.state.view.ready(name) & life
         more = published - found.required
         if more and self.view.environment.protected:
             found.required |= more
+            found.life, found.ready = life, self.view.ready(name) & life
             found.notes.append(
                 "the range is widened to all that is published: a new table without it would take "
                 "it from its readers (a cutoff keeps older cells under the old definition)"

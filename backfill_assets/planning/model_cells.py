@@ -19,6 +19,8 @@ class ModelCells:
         work: cells by reason; a cell occurs once.
         cells: every planned cell.
         waiting: cells left out, since something that they read can't become ready.
+        stale_later: cells that read planned ones and are left out, since they reach past the end
+            that the request is bounded by.
         notes: what a reader should know.
     """
 
@@ -28,6 +30,7 @@ class ModelCells:
     work: list[CellWork] = field(default_factory=list[CellWork])
     cells: IntervalSet = field(default_factory=IntervalSet.empty)
     waiting: IntervalSet = field(default_factory=IntervalSet.empty)
+    stale_later: IntervalSet = field(default_factory=IntervalSet.empty)
     notes: list[str] = field(default_factory=list[str])
 
     @property

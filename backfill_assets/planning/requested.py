@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -41,12 +41,15 @@ class Window:
 
     Attributes:
         cells: its required cells inside the requested range.
-        life: its required cells, whatever the range.
+        life: its required cells, whatever the range; of a request that is bounded by its end, none
+            that reaches past that.
+        beyond: the required cells that such a request leaves out.
         notes: what was rounded, clipped or left out, in words.
     """
 
     cells: IntervalSet
     life: IntervalSet
+    beyond: IntervalSet = field(default_factory=IntervalSet.empty)
     notes: tuple[str, ...] = ()
 
 
@@ -61,10 +64,36 @@ def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
     """
     cadence = model.cadence
     life = required(cadence, start=None, end=None, now=now, ignore_cron=request.ignore_cron)
+    if cadence.unit is Unit.WHOLE:
+        ranged = request.start is not None or request.end is not None
+        said = ("rebuilt as a whole, whatever the range",) if ranged else ()
+        return Window(life, life, notes=said)
+    return _bounded(request, cadence, _ranged(request, cadence, life, now))
+
+
+def _bounded(request: PlanRequest, cadence: Cadence, window: Window) -> Window:
+    """Leave out every cell that reaches past a strict end, whatever would ask for it."""
+    end = _strict_end(request, cadence)
+    if end is None or not window.life:
+        return window
+    life = window.life.within(window.life.boundaries[0], epoch_of(cadence.floor(end)))
+    return replace(window, cells=window.cells & life, life=life, beyond=window.life - life)
+
+
+def _strict_end(request: PlanRequest, cadence: Cadence) -> datetime | None:
+    """Give the instant that nothing may reach past: the requested end, else that of what is restated."""
+    if not request.end_bounded:
+        return None
+    if request.end is not None:
+        return end_at(request.end, cadence.tz)
+    ends = [end_at(one.end, cadence.tz) for one in request.restate if one.end is not None]
+    return max(ends) if ends and len(ends) == len(request.restate) else None
+
+
+def _ranged(request: PlanRequest, cadence: Cadence, life: IntervalSet, now: datetime) -> Window:
+    """Cut the requested range to a life."""
     if request.start is None and request.end is None:
         return Window(life, life)
-    if cadence.unit is Unit.WHOLE:
-        return Window(life, life, ("rebuilt as a whole, whatever the range",))
     asked, note = _asked(request, cadence, now)
     cells = required(
         cadence,
@@ -76,7 +105,7 @@ def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
     )
     left_out = _left_out(request, cadence, asked, life)
     said = left_out or note  # nothing is rounded outward where the end is strict
-    return Window(cells, life, (said,) if said else ())
+    return Window(cells, life, notes=(said,) if said else ())
 
 
 def _asked(request: PlanRequest, cadence: Cadence, now: datetime) -> tuple[Interval, str | None]:
@@ -132,7 +161,8 @@ def windows_of(request: PlanRequest, intended: Intended, now: datetime) -> dict[
         except OutsideLifeError as error:
             outside[name] = error
             life = required(model.cadence, start=None, end=None, now=now)
-            found[name] = Window(IntervalSet.empty(), life)
+            window = Window(IntervalSet.empty(), life)
+            found[name] = _bounded(request, model.cadence, window)
     if outside and intended.chosen <= outside.keys():
         raise next(iter(outside.values()))
     return found

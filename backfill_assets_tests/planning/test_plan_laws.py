@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, reject, settings, strategies as st
 
 from backfill_assets.intervals import IntervalSet, Unit
+from backfill_assets.intervals.instants import end_at
+from backfill_assets.intervals.parse_range import OutsideLifeError
 from backfill_assets.intervals.required import required
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.plan import Plan
+from backfill_assets.planning.plan import Build, Plan
 from backfill_assets.planning.plan_json import plan_json, read_plan
 from backfill_assets.planning.plan_state import PlanState
 from backfill_assets.planning.request import PlanRequest, Restatement
@@ -198,3 +200,23 @@ def test_each_batch_waits_only_for_batches_before_it(made: Edited):
         for number, batch in enumerate(one.batches):
             assert set(batch.waits_for) <= done
             done.add((one.model, number))
+
+
+@settings(max_examples=60, deadline=None)
+@given(edited_worlds(), st.data())
+def test_nothing_reaches_past_a_strict_end_but_what_a_new_table_must_keep(
+    made: Edited, data: st.DataObject
+):
+    restate = tuple(data.draw(restatements(made)))
+    end = data.draw(st.sampled_from(["2024-01-04", "2024-01-07"]))
+    asked = replace(ALL, restate=restate, select=("*",), end=end, end_bounded=True)
+
+    try:
+        plan = made.plan(asked)
+    except OutsideLifeError:  # no model had begun by then
+        reject()
+    for one in plan.models:
+        cadence = made.loaded.models[one.model].cadence
+        if cadence.unit is not Unit.WHOLE and one.build is not Build.NEW_VERSION:
+            last = one.cells.hull()
+            assert last is None or last.end <= end_at(end, cadence.tz)
