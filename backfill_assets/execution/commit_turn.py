@@ -46,6 +46,8 @@ def commit_turn(run: RunContext, opened: OpenBatch) -> Iterator[CommitLock]:
 def settle(run: RunContext, model: Model) -> None:
     """Account for what others left in a model's table, before anybody asks what it lacks.
 
+    What it reads comes first: a commit counts when the state knows the commits that it has read.
+
     Raises:
         TableLockedError: a live batch holds the table and did not give it back in time.
         ForeignTableError: something else lies where the version's table belongs.
@@ -53,9 +55,21 @@ def settle(run: RunContext, model: Model) -> None:
     """
     version = run.pointer(model).version
     if head(run.table(model)) != run.store.known_head(version):
+        for upstream in _own_upstreams(run, model):
+            settle(run, upstream)
         # Not as the run itself, which may be finishing a promotion over this table.
         with _turn(run, version, f"{run.run_id}/{version}"):
             pass
+
+
+def _own_upstreams(run: RunContext, model: Model) -> Iterator[Model]:
+    """Give the other models that a model reads and whose tables the run's environment writes."""
+    for name in sorted({upstream.name for upstream in model.reads} - {model.name}):
+        found, at = run.graph.models.get(name), run.pointers.get(name)
+        if found is None or at is None:
+            continue
+        if run.store.owner(at.version) in (None, run.environment.name):
+            yield found
 
 
 def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: Committed) -> None:

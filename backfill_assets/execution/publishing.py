@@ -24,7 +24,7 @@ from backfill_assets.state.versions import UnknownVersionError, VersionCollectin
 from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.snapshots.publication import Intent
@@ -131,7 +131,7 @@ def _locked(run: RunContext, intent: Intent) -> dict[str, CommitLock]:
 def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -> int:
     prepared: Prepared = loads(intent.steps[_NOTED], _STORED)
     try:
-        moves = tuple(_moved(run, intent, step, locks) for step in prepared.steps)
+        moves = tuple(_moved(run, intent, step, locks) for step in _together(prepared))
     except Exception:  # whatever a copy raises, it would raise for all who come after
         _give_up(run, intent, locks)
         raise
@@ -165,6 +165,14 @@ def _give_up(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -
         if known >= 0 and head(run.store.version_path(version)) > known:
             take_back(run, lock)
     run.store.withdraw_promotion(intent)
+
+
+def _together(prepared: Prepared) -> Iterator[Step]:
+    """Let each copy name every table that the publication copies into."""
+    named = tuple(sorted(one.move.pointer.version for one in prepared.steps if one.rewrite))
+    for step in prepared.steps:
+        copy = step.rewrite
+        yield step if copy is None else replace(step, rewrite=replace(copy, together=named))
 
 
 def _moved(run: RunContext, intent: Intent, step: Step, locks: Mapping[str, CommitLock]) -> Move:

@@ -33,12 +33,14 @@ class Rewrite:
         cells: all that the source answers for.
         differing: those whose rows are not what is published.
         emptied: cells that it takes away.
+        together: every table into which the same publication copies.
     """
 
     source: Layer
     cells: IntervalSet
     differing: IntervalSet
     emptied: IntervalSet = field(default_factory=IntervalSet.empty)
+    together: tuple[str, ...] = ()
 
 
 def rewritten(
@@ -94,6 +96,7 @@ def _commit(
         cells=tuple(CommittedCell(one.cell, one.content) for one in records),
         audits=(),
         emptied=rewrite.emptied,
+        together=rewrite.together,
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.snapshots.batch import BatchCommit
+from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.state.rebuild import LoggedCommit, TableHead
 from backfill_assets.warehouse.commit import created_by, is_ours, restored_to
@@ -31,7 +33,7 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> dict[str, i
         CorruptTableError: a table's log is damaged.
     """
     tables = {path.name: str(path) for path in sorted(Path(data_root, "tables").glob("*/*"))}
-    known = {version: _known(path, version) for version, path in tables.items()}
+    known = _whole({version: _known(path, version) for version, path in tables.items()})
     commits = {version: _batches(version, tables[version], known[version]) for version in tables}
     heads = {
         version: TableHead(
@@ -39,7 +41,10 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> dict[str, i
         )
         for version, path in tables.items()
     }
-    store.rebuild([one for found in commits.values() for one in found], heads=heads)
+    seen = max(
+        (_number(one) for path in tables.values() for one in logged_commits(path, -1)), default=0
+    )
+    store.rebuild([one for found in commits.values() for one in found], heads=heads, seen=seen)
     for snapshot in snapshots_of(loaded).values():
         store.save_snapshot(
             fingerprint_id=snapshot.fingerprint.id,
@@ -74,6 +79,44 @@ def _known(path: str, version: str) -> list[Logged]:
         if not strange:
             known.append(logged)
     return known
+
+
+def _number(logged: Logged) -> int:
+    commit = BatchCommit.from_json(logged.metadata)
+    return 0 if commit is None else commit.built_at
+
+
+def _whole(known: dict[str, list[Logged]]) -> dict[str, list[Logged]]:
+    """Leave out copies of a publication that not all of its tables hold, and what follows them.
+
+    A table that is not there any more was collected after the publication was done.
+    """
+    while (cut := _cut(known)) != known:
+        known = cut
+    return known
+
+
+def _cut(known: dict[str, list[Logged]]) -> dict[str, list[Logged]]:
+    """End each table before its first copy whose publication another table does not hold."""
+    held = {version: set(map(_publication, commits)) for version, commits in known.items()}
+    return {
+        version: list(takewhile(lambda one: _in_all(one, held), commits))
+        for version, commits in known.items()
+    }
+
+
+def _in_all(logged: Logged, held: dict[str, set[str]]) -> bool:
+    commit = BatchCommit.from_json(logged.metadata)
+    tables = () if commit is None else commit.together
+    return all(_publication(logged) in held[version] for version in tables if version in held)
+
+
+def _publication(logged: Logged) -> str:
+    """Name the publication that a copy belongs to: a plan's id and the number of its intent."""
+    commit = BatchCommit.from_json(logged.metadata)
+    if commit is None or commit.reason != PROMOTED:
+        return ""
+    return f"{commit.plan_id}:{commit.built_at}"
 
 
 def _batches(version: str, path: str, known: list[Logged]) -> list[LoggedCommit]:

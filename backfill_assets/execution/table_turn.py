@@ -2,7 +2,7 @@
 
 Delta's history is linear, so a pin is a prefix of it. Before a holder commits, the head must be the
 one that the state knows; if it isn't, the unknown commits are adopted (audited batches of ours whose
-recording was cut off) or taken back (anything else).
+recording was cut off, or which a restored state has forgotten) or taken back (anything else).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_r
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.state.locks import TableLockedError
-from backfill_assets.warehouse.commit import fence, is_ours, restore
+from backfill_assets.warehouse.commit import fence, is_ours, restore, restored_to
 from backfill_assets.warehouse.tables import (
     CorruptTableError,
     head,
@@ -25,6 +25,7 @@ from backfill_assets.warehouse.tables import (
 if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.state.locks import CommitLock
+    from backfill_assets.warehouse.tables import LoggedCommit
 
 LONGEST_WAIT = 1800.0
 """Seconds that a batch waits for its turn before it gives up, saying who holds the lock."""
@@ -93,23 +94,47 @@ def reconcile(run: RunContext, lock: CommitLock) -> bool:
     if newest < known:
         found = f"it ends at commit {newest}, though commit {known} is recorded"
         raise CorruptTableError(path=path, found=found)
-    for logged in logged_commits(path, known):
-        commit = BatchCommit.from_json(logged.metadata)
-        if commit is not None and commit.version == lock.version:
-            run.store.record(
-                commit,
-                lock,
-                logged.delta_version,
-                bytes_written=logged.bytes_added,
-                finished_at=run.clock(),
-            )
-            adopted = True
-        elif is_ours(logged.metadata):
+    unknown = logged_commits(path, known)
+    gone = _taken_back(unknown)
+    for logged in unknown:
+        if logged.delta_version in gone or _is_kept(logged, known):
             run.store.advance_head(lock, logged.delta_version)
+        elif _is_adopted(run, lock, logged):
+            adopted = True
         else:
             take_back(run, lock)
             break
     return adopted
+
+
+def _taken_back(commits: tuple[LoggedCommit, ...]) -> set[int]:
+    """Name the commits that a later one has taken back already: they count no more."""
+    gone: set[int] = set()
+    for one in reversed(commits):
+        kept = restored_to(one.metadata)
+        if kept is not None and one.delta_version not in gone:
+            gone.update(range(kept + 1, one.delta_version))
+    return gone
+
+
+def _is_kept(logged: LoggedCommit, known: int) -> bool:
+    """Whether a commit is ours and holds no batch, and takes nothing away that the state knows."""
+    kept = restored_to(logged.metadata)
+    return is_ours(logged.metadata) and (kept is None or kept >= known)
+
+
+def _is_adopted(run: RunContext, lock: CommitLock, logged: LoggedCommit) -> bool:
+    """Record a commit that the state does not know, if it is a batch's that may count."""
+    commit = BatchCommit.from_json(logged.metadata)
+    if commit is None or commit.version != lock.version:
+        return False
+    return run.store.adopt(
+        commit,
+        lock,
+        logged.delta_version,
+        bytes_written=logged.bytes_added,
+        finished_at=run.clock(),
+    )
 
 
 def refuse_strangers(run: RunContext, version: str, delta_version: int) -> None:

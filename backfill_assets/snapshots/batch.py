@@ -90,6 +90,7 @@ class BatchCommit:
 
     Every field of the ready records can be read back from here, so the state can be rebuilt from
     the tables' own commits. `emptied` are cells that the commit took away: not ready any more.
+    `together` names every table that the commit's publication copies into: it counts in all or none.
     """
 
     batch_id: str
@@ -110,6 +111,7 @@ class BatchCommit:
     cells: tuple[CommittedCell, ...]
     audits: tuple[AuditResult, ...]
     emptied: IntervalSet = field(default_factory=IntervalSet.empty)
+    together: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Write as the text of a commit's `userMetadata`."""

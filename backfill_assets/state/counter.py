@@ -18,6 +18,12 @@ def last_number(connection: sa.Connection) -> int:
     return connection.execute(sa.select(COUNTER.c.value)).scalar_one()
 
 
+def rise_to(connection: sa.Connection, value: int) -> None:
+    """Go on above a number that was seen in a log, where this state is behind it."""
+    behind = sa.update(COUNTER).where(COUNTER.c.value < value)
+    connection.execute(behind.values(value=value))
+
+
 def set_number(connection: sa.Connection, value: int) -> None:
     """Go on from a number: after a rebuild, which numbers anew."""
     connection.execute(sa.update(COUNTER).values(value=value))

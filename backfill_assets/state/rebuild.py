@@ -8,7 +8,7 @@ What plans built comes back as cells of their tables, and what a promotion copie
 published one. What only the state knew does not: plans and their history, workspaces, environments
 but prod, owed marks, pointer moves. So after a promotion that only moved a pointer, the caller must say
 where the environment points, and what that promotion found unchanged counts as changed: its readers
-are rebuilt once more than they need be. A copy of a promotion that died half-way counts as published.
+are rebuilt once more than they need be. A copy of a promotion that died half-way does not count.
 """
 
 from __future__ import annotations

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Self
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state import (
+    adopting,
     batches,
     claims,
     clock_back,
+    counter,
     locks,
     observing,
     pointers,
@@ -252,14 +254,33 @@ class Store(QueueStore):
     ) -> None:
         """Make a commit's cells ready and visible; recording it again changes nothing.
 
-        Adopts a commit that was found in the log just the same, also when its batch is unknown.
-
         Raises:
             LostLeaseError: the lock was taken over.
             HeadOrderError: a later commit of the table is recorded already.
         """
         ending = Ending(delta_version, bytes_written, finished_at)
         self._database.write(lambda found: recording.record(found, commit, lock, ending))
+
+    def adopt(
+        self,
+        commit: BatchCommit,
+        lock: CommitLock,
+        delta_version: int,
+        *,
+        bytes_written: int | None,
+        finished_at: datetime,
+    ) -> bool:
+        """Record a commit that was found in a table's log, if this state can vouch for it.
+
+        Returns:
+            Whether it counts; else the table is to be taken back to what is known.
+
+        Raises:
+            LostLeaseError: the lock was taken over.
+            HeadOrderError: a later commit of the table is recorded already.
+        """
+        ending = Ending(delta_version, bytes_written, finished_at)
+        return self._database.write(lambda found: adopting.adopt(found, commit, lock, ending))
 
     def fail_batch(
         self,
@@ -281,6 +302,7 @@ class Store(QueueStore):
         *,
         heads: Mapping[str, TableHead] | None = None,
         pointers: Iterable[Pointer] = (),
+        seen: int = 0,
     ) -> None:
         """Replay the tables' own commits into this state, which must be empty.
 
@@ -288,9 +310,15 @@ class Store(QueueStore):
             commits: every batch that the tables' logs hold, in any order.
             heads: where each log ends, by version; its last batch when it is not named.
             pointers: where environments shall point; else at the version built last.
+            seen: the largest number that any log names, also of commits that do not count.
 
         Raises:
             StateNotEmptyError: the state holds something.
         """
         now, listed, wanted = self._clock(), list(commits), list(pointers)
-        self._database.write(lambda found: rebuild.rebuild(found, listed, heads or {}, wanted, now))
+
+        def work(found: Connection) -> None:
+            rebuild.rebuild(found, listed, heads or {}, wanted, now)
+            counter.rise_to(found, seen)
+
+        self._database.write(work)

@@ -1,0 +1,104 @@
+"""Commits that a restored state has never heard of: which count, and as of when."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.snapshots.publication import PROMOTED
+from backfill_assets.snapshots.ready import InputPin
+from backfill_assets_tests.state.building import (
+    NOON,
+    Asked,
+    add_model,
+    commit_of,
+    content,
+    fill,
+    version_of,
+    write,
+)
+
+if TYPE_CHECKING:
+    from backfill_assets.snapshots.batch import BatchCommit
+    from backfill_assets.state.store import Store
+
+FAR = 1_000
+"""A number that the counter of the backup has not reached."""
+ORDERS, REVENUE = "orders", "revenue"
+
+
+def unknown(store: Store, model: str, *pins: InputPin, **said: object) -> BatchCommit:
+    """A commit of a batch that only the lost state has opened."""
+    opened = store.open_batch(Asked(model=model, run="lost").request)
+    lock = store.take_commit_lock(version_of(model), "lost")
+    store.release_commit_lock(lock)
+    given = {"batch_id": f"unknown/{model}", "built_at": FAR, "inputs": pins, **said}
+    store.fail_batch(opened.request.batch_id, error="", audits=(), finished_at=NOON)
+    return replace(commit_of(opened, lock), **given)
+
+
+def adopted(store: Store, commit: BatchCommit) -> bool:
+    lock = store.take_commit_lock(commit.version, "adopter")
+    at = store.known_head(commit.version) + 1
+    done = store.adopt(commit, lock, at, bytes_written=None, finished_at=NOON)
+    store.release_commit_lock(lock)
+    return done
+
+
+def pin(model: str, delta_version: int) -> InputPin:
+    return InputPin(model, version_of(model), f"/data/{version_of(model)}", delta_version)
+
+
+def both(store: Store) -> None:
+    for model in (ORDERS, REVENUE):
+        add_model(store, model)
+
+
+def test_what_is_built_after_an_adoption_has_a_larger_number(store: Store):
+    both(store)
+    assert adopted(store, unknown(store, ORDERS))
+    (record, *_) = store.ready_records(version_of(ORDERS))
+    assert store.view("prod").counter > FAR
+    assert record.built_at <= store.view("prod").counter
+    later = store.open_batch(Asked(model=ORDERS, run="later").request)
+    assert later.built_at > FAR
+
+
+def test_an_upstream_that_moved_after_the_pin_of_an_adopted_batch_is_newer_than_it(store: Store):
+    both(store)
+    fill(store, Asked(model=ORDERS))
+    opened = store.open_batch(Asked(model=ORDERS, run="moved").request)
+    write(store, opened, dict.fromkeys(Asked().request.cells, content(11)))
+    assert adopted(store, unknown(store, REVENUE, pin(ORDERS, 0)))
+    (upstream, *_) = store.ready_records(version_of(ORDERS))
+    (record, *_) = store.ready_records(version_of(REVENUE))
+    assert upstream.changed_at.row_set > record.built_at
+
+
+def test_an_upstream_that_did_not_move_leaves_an_adopted_batch_fresh(store: Store):
+    both(store)
+    fill(store, Asked(model=ORDERS))
+    assert adopted(store, unknown(store, REVENUE, pin(ORDERS, 0)))
+    (upstream, *_) = store.ready_records(version_of(ORDERS))
+    (record, *_) = store.ready_records(version_of(REVENUE))
+    assert upstream.changed_at.row_set <= record.built_at
+
+
+def test_a_batch_that_has_read_a_commit_which_does_not_count_does_not_count_either(store: Store):
+    both(store)
+    fill(store, Asked(model=ORDERS))
+    assert not adopted(store, unknown(store, REVENUE, pin(ORDERS, 5)))
+    assert store.ready_records(version_of(REVENUE)) == []
+
+
+def test_a_batch_that_has_read_another_table_than_the_environment_does_not_count(store: Store):
+    both(store)
+    other = InputPin(ORDERS, "orders__v2", "/data/orders__v2", 0)
+    assert not adopted(store, unknown(store, REVENUE, other))
+
+
+def test_the_copy_of_an_unknown_promotion_does_not_count_but_raises_the_counter(store: Store):
+    both(store)
+    copy = unknown(store, ORDERS, reason=PROMOTED, plan_id="p1", built_at=FAR)
+    assert not adopted(store, copy)
+    assert store.view("prod").counter >= FAR
