@@ -149,10 +149,14 @@ def _sums(
         for profile in profiles
     }
     tolerance = Fraction(str(audit.tolerance))
-    gaps = {cell: abs(own - theirs) for cell, (own, theirs) in sums.items()}
-    outside = [cell for cell, gap in gaps.items() if gap > tolerance * abs(sums[cell][1])]
+    unsummed = [cell for cell, pair in sums.items() if pair is None]
+    known = {cell: pair for cell, pair in sums.items() if pair is not None}
+    if unsummed:
+        return _without_sum(audit, _keys(unsummed, key))
+    gaps = {cell: abs(own - theirs) for cell, (own, theirs) in known.items()}
+    outside = [cell for cell, gap in gaps.items() if gap > tolerance * abs(known[cell][1])]
     worst = max(outside, key=lambda cell: gaps[cell], default=None)
-    own, theirs = _total(sums.values()) if worst is None else sums[worst]
+    own, theirs = _total(known.values()) if worst is None else known[worst]
     where = "" if worst is None else f" in {key(worst)}"
     return AuditResult(
         audit=audit.name,
@@ -160,13 +164,33 @@ def _sums(
         passed=not outside,
         found=f"sum({audit.column}) = {_number(own)} against {_number(theirs)} in "
         f"{audit.upstream}.{audit.to_column}{where}",
-        allowed=f"{audit.tolerance:.2%} per cell" if audit.tolerance else "no difference per cell",
+        allowed=_allowed_gap(audit),
         cells=_keys(outside, key),
     )
 
 
-def _pair(texts: tuple[str, str]) -> tuple[Fraction, Fraction]:
+def _without_sum(audit: Reconciles, cells: tuple[str, ...]) -> AuditResult:
+    """A sum over NaN, infinite or huge values equals nothing, so it does not reconcile."""
+    return AuditResult(
+        audit=audit.name,
+        severity=audit.severity,
+        passed=False,
+        found=f"{audit.column}, or {audit.upstream}.{audit.to_column}, holds NaN, infinite or huge "
+        f"values in {cells[0]}: they have no sum",
+        allowed=_allowed_gap(audit),
+        cells=cells,
+    )
+
+
+def _allowed_gap(audit: Reconciles) -> str:
+    return f"{audit.tolerance:.2%} per cell" if audit.tolerance else "no difference per cell"
+
+
+def _pair(texts: tuple[str, str]) -> tuple[Fraction, Fraction] | None:
+    """Read both sums; None where one of them has none."""
     own, theirs = texts
+    if "NaN" in texts:
+        return None
     return Fraction(own), Fraction(theirs)
 
 

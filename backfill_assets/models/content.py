@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from backfill_assets.intervals.interval import Interval
+
+Checksum: TypeAlias = "int | str"
+"""A sum of hashes, with the algorithm that made it.
+
+A number is the sum over values of types that every release has hashed alike. Of the other types,
+``exact:<sum>`` is today's checksum, and ``rounded:<sum>:<batch>`` one of a release that took floats to
+nine digits: it equals no checksum but itself, so that its cell counts as changed when it is built again.
+"""
+
+ONCE_ROUNDED = re.compile(r"\b(float|real|double|variant)\b", re.IGNORECASE)
+"""Finds a type, also a nested one, whose values an earlier release did not hash exactly."""
+
+
+def once_rounded(types: Mapping[str, str], key: Iterable[str]) -> frozenset[str]:
+    """Name the columns whose checksums an earlier release made of rounded values.
+
+    A value is hashed with its row's key, so a rounded key spoils them all.
+
+    Args:
+        types: Spark's simple type string of every column.
+        key: the columns of the grain key.
+    """
+    found = frozenset(name for name, dtype in types.items() if ONCE_ROUNDED.search(dtype))
+    return frozenset(types) if found & frozenset(key) else found
+
+
+def checksum(total: int, *, exact: bool) -> Checksum:
+    """Name a sum of hashes by its algorithm: `exact` for a type that was rounded once."""
+    return f"exact:{total}" if exact else total
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +47,31 @@ class Content:
 
     Attributes:
         rows: how many.
-        key: checksum of the grain key over all rows: equal keys, equal number.
+        key: checksum of the grain key over all rows: equal keys, equal checksum.
         columns: per column, the checksum of (grain key, value) over all rows.
     """
 
     rows: int
-    key: int
-    columns: Mapping[str, int]
+    key: Checksum
+    columns: Mapping[str, Checksum]
+
+    def as_rounded(self, columns: frozenset[str], batch_id: str, *, key: bool) -> Content:
+        """Mark checksums of a release that rounded floats: they equal those of the same batch alone.
+
+        Args:
+            columns: whose checksums were made of rounded values.
+            batch_id: the batch that made the rows.
+            key: whether the key's checksum was as well.
+        """
+
+        def marked(found: Checksum) -> Checksum:
+            return f"rounded:{found}:{batch_id}" if isinstance(found, int) else found
+
+        held = {
+            name: marked(found) if name in columns else found
+            for name, found in self.columns.items()
+        }
+        return replace(self, key=marked(self.key) if key else self.key, columns=held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +103,9 @@ def changed_at(old: tuple[Content, ChangedAt] | None, new: Content, now: int) ->
         row_set=stamps.row_set if same_rows else now,
         columns={
             name: stamps.columns.get(name, now)
-            if same_rows and before.columns.get(name) == checksum
+            if same_rows and before.columns.get(name) == held
             else now
-            for name, checksum in new.columns.items()
+            for name, held in new.columns.items()
         },
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval import Interval
@@ -91,6 +91,7 @@ class BatchCommit:
     Every field of the ready records can be read back from here, so the state can be rebuilt from
     the tables' own commits. `emptied` are cells that the commit took away: not ready any more.
     `together` names every table that the commit's publication copies into: it counts in all or none.
+    `exact` is False in the log of a release that made checksums of rounded floats (see `Checksum`).
     """
 
     batch_id: str
@@ -112,6 +113,7 @@ class BatchCommit:
     audits: tuple[AuditResult, ...]
     emptied: IntervalSet = field(default_factory=IntervalSet.empty)
     together: tuple[str, ...] = ()
+    exact: bool = True
 
     def to_json(self) -> str:
         """Write as the text of a commit's `userMetadata`."""
@@ -122,9 +124,33 @@ class BatchCommit:
         """Read a commit's `userMetadata`; None for a commit that is not a batch of ours."""
         if not text or not text.startswith('{"@":"BatchCommit"'):
             return None
-        return loads(text, _STORED)
+        commit: BatchCommit = loads(text, _STORED)
+        return commit if _EXACT in text else replace(commit, exact=False)
+
+    def with_trusted(self, rounded: frozenset[str] | None, *, key: bool) -> BatchCommit:
+        """Let no checksum that was made of rounded values pass for one of today.
+
+        Args:
+            rounded: the columns whose checksums that concerns; None where it is not known.
+            key: whether it concerns the key's as well.
+        """
+        if self.exact:
+            return self
+        cells = tuple(
+            replace(
+                one,
+                content=one.content.as_rounded(
+                    frozenset(one.content.columns) if rounded is None else rounded,
+                    self.batch_id,
+                    key=key or rounded is None,
+                ),
+            )
+            for one in self.cells
+        )
+        return replace(self, cells=cells, exact=True)
 
 
+_EXACT = '"exact":true'  # in a text within the JSON, its quotes would be escaped
 _STORED = (
     BatchCommit, InputPin, CommittedCell, Interval, IntervalSet, Content, AuditResult, Severity,
 )  # fmt: skip

@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.state import audits, batches, claims, layers, owed, pointers, ready, versions
+from backfill_assets.models.content import once_rounded
+from backfill_assets.snapshots.snapshot import stored_model
+from backfill_assets.state import (
+    audits,
+    batches,
+    claims,
+    layers,
+    owed,
+    pointers,
+    ready,
+    snapshots,
+    versions,
+)
 from backfill_assets.state.audits import Audited
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.locks import CommitLock, check_lock
@@ -56,6 +68,7 @@ def record(
 
 def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending, now: int) -> None:
     """Write all that follows from a commit, as of the counter's `now`."""
+    commit = _trusted(connection, commit)
     at = ending.delta_version
     seen = ending.finished_at or commit.started_at
     ready.replace_records(connection, commit, at, now, _read_before(connection, commit))
@@ -68,6 +81,19 @@ def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending,
     if row is None or row.built_at <= commit.built_at:
         batches.commit_batch(connection, commit, ending)
         claims.drop_claims(connection, commit.batch_id)
+
+
+def _trusted(connection: sa.Connection, commit: BatchCommit) -> BatchCommit:
+    """Mark the checksums of a release that rounded floats: all of them, if the model is not known."""
+    if commit.exact:
+        return commit
+    try:
+        stored = snapshots.snapshot(connection, commit.fingerprint)
+    except snapshots.UnknownSnapshotError:
+        return commit.with_trusted(None, key=True)
+    model = stored_model(stored.definition)
+    rounded = once_rounded({one.name: one.dtype for one in model.schema}, model.key)
+    return commit.with_trusted(rounded, key=not rounded.isdisjoint(model.key))
 
 
 def _read_before(connection: sa.Connection, commit: BatchCommit) -> dict[Interval, ReadyRecord]:

@@ -1,6 +1,6 @@
-"""Checksums: what a cell's content comes down to, whatever the order of rows and of summation.
+"""Checksums: what a cell's content comes down to, whatever the order of its rows.
 
-Each row's 64-bit hash is added up exactly. A sum sees duplicates (an exclusive-or would not), and
+They are exact: of all values that differ only NaNs count as one, and -0.0 as 0.0. Each row's 64-bit hash is added up exactly. A sum sees duplicates (an exclusive-or would not), and
 each value goes in with its key and with a flag for NULL, so that no swap of values between rows or
 columns cancels out. The sum of 64-bit hashes overflows a BIGINT, and DECIMAL(38) is slow to add, so
 the halves of each hash are summed as BIGINTs; `joined` puts the exact sum together again.
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import DataType, StructType
 
+NO_SUM = "NaN"
+"""What `exact_sum` gives where some value has no decimal."""
+
 _HALF = 32
-_NAN, _INFINITE, _TINY = 2**63 - 1, 2**63 - 2, 2**63 - 4
-_DIGITS = 9
-_SMALLEST = "1E-290D"  # below it, the power of ten that scales a value would overflow
 
 
 def key_hash(key: Sequence[str], schema: StructType) -> str:
@@ -49,14 +49,17 @@ def joined(high: int, low: int) -> int:
 
 
 def exact_sum(value: str, dtype: str) -> str:
-    """Write Spark SQL that sums without rounding, as text.
+    """Write Spark SQL that sums without rounding, as text; ``NaN`` where a value has no decimal.
 
-    Money is decimal, and doubles are taken to nine places; what no decimal can hold counts nothing.
+    Money is decimal. Doubles are taken to nine places, which a sum can be held against another with;
+    one that is not a number, infinite or too large for that makes the whole sum ``NaN``.
     """
     exact = value
     if dtype in ("float", "double"):
         exact = f"TRY_CAST({value} AS DECIMAL(38,9))"
-    elif not dtype.startswith("decimal"):
+        total = f"CAST(coalesce(sum({exact}), 0) AS STRING)"
+        return f"IF(count({value}) > count({exact}), '{NO_SUM}', {total})"
+    if not dtype.startswith("decimal"):
         exact = f"CAST({value} AS DECIMAL(38,0))"
     return f"CAST(coalesce(sum({exact}), 0) AS STRING)"
 
@@ -64,9 +67,9 @@ def exact_sum(value: str, dtype: str) -> str:
 def same_value(one: str, other: str, dtype: DataType) -> str:
     """Write Spark SQL that tells whether two expressions hold the same value, NULLs included.
 
-    Exact, unlike a checksum; only maps, which Spark can't compare, go by their canonical form.
+    Maps and variants, which Spark can't compare, go by their canonical form.
     """
-    if _holds_map(dtype.jsonValue()):
+    if _is_incomparable(dtype.jsonValue()):
         return f"{canonical(one, dtype)} <=> {canonical(other, dtype)}"
     return f"{one} <=> {other}"
 
@@ -75,7 +78,7 @@ def canonical(value: str, dtype: DataType, depth: int = 0) -> str:
     """Write Spark SQL for the canonical form of an expression: equal content, equal hash."""
     match dtype:
         case T.DoubleType() | T.FloatType():
-            form = _canonical_double(f"CAST({value} AS DOUBLE)")
+            form = _canonical_float(value, dtype.simpleString())
         case T.StructType():
             form = _canonical_struct(value, dtype, depth)
         case T.ArrayType():
@@ -83,7 +86,8 @@ def canonical(value: str, dtype: DataType, depth: int = 0) -> str:
         case T.MapType():
             form = _canonical_map(value, dtype, depth)
         case T.VariantType():
-            form = f"to_json({value})"
+            # The text alone takes a date for a string, and a double for a decimal.
+            form = f"struct(to_json({value}), schema_of_variant({value}))"
         case _:
             form = value
     return form
@@ -93,22 +97,11 @@ def _flagged(value: str, dtype: DataType, depth: int = 0) -> str:
     return f"isnull({value}), {canonical(value, dtype, depth)}"
 
 
-def _canonical_double(value: str) -> str:
-    """Nine significant digits as one BIGINT: mantissa times a thousand, plus exponent."""
-    exponent = f"CAST(floor(log10(abs({value}))) AS INT)"
-    mantissa = f"CAST(rint({value} * pow(10D, {_DIGITS - 1} - {exponent})) AS BIGINT)"
-    carried = f"abs({mantissa}) = {10**_DIGITS}L"  # 9.9999999996 is 10.0000000 with one digit more
-    number = (
-        f"IF({carried}, CAST(sign({value}) AS BIGINT) * {10 ** (_DIGITS - 1)}L * 1000L "
-        f"+ {exponent} + 1L, {mantissa} * 1000L + {exponent})"
-    )
+def _canonical_float(value: str, dtype: str) -> str:
+    """Every NaN is one, and -0.0 is 0.0; any other two values differ in their bits and here."""
     return (
-        f"CASE WHEN {value} IS NULL THEN NULL WHEN isnan({value}) THEN {_NAN}L "
-        f"WHEN {value} = 0D THEN 0L "
-        f"WHEN abs({value}) = CAST('Infinity' AS DOUBLE) "
-        f"THEN CAST(sign({value}) AS BIGINT) * {_INFINITE}L "
-        f"WHEN abs({value}) < {_SMALLEST} THEN CAST(sign({value}) AS BIGINT) * {_TINY}L "
-        f"ELSE {number} END"
+        f"CASE WHEN isnan({value}) THEN CAST('NaN' AS {dtype}) "
+        f"WHEN {value} = 0 THEN CAST(0 AS {dtype}) ELSE {value} END"
     )
 
 
@@ -134,13 +127,14 @@ def _canonical_map(value: str, dtype: Any, depth: int) -> str:  # noqa: ANN401 -
     return f"IF({value} IS NULL, NULL, struct(size({value}), {entries}))"
 
 
-def _holds_map(described: Any) -> bool:  # noqa: ANN401 - Spark's JSON of a type
+def _is_incomparable(described: Any) -> bool:  # noqa: ANN401 - Spark's JSON of a type
     match described:
-        case {"type": "map"}:
+        case {"type": "map"} | "variant":
             return True
         case dict():
-            return any(_holds_map(one) for one in described.values())
+            parts = ("type", "elementType", "fields")
+            return any(_is_incomparable(described[one]) for one in parts if one in described)
         case list():
-            return any(_holds_map(one) for one in described)
+            return any(_is_incomparable(one) for one in described)
         case _:
             return False

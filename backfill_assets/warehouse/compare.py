@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_of_text
+from backfill_assets.warehouse.checksum import NO_SUM
 from backfill_assets.warehouse.comparison_sql import (
     BY_CELL,
     COUNTS,
@@ -58,7 +59,7 @@ class Measure:
         changed: in how many rows of both tables its value differs; 0 for a column of one side only.
         old_filled: in how many old rows it is not NULL.
         new_filled: in how many new rows it is not NULL.
-        old_sum: exact sum of the old values; None unless it is numeric there.
+        old_sum: exact sum of the old values; None unless it is numeric there, and all have one.
         new_sum: the same of the new ones.
     """
 
@@ -238,7 +239,7 @@ def _group(row: Row, sides: Sides, question: Question) -> Group:
 
 
 def _decimal(text: str | None) -> Decimal | None:
-    return None if text is None else Decimal(text)
+    return None if text in (None, NO_SUM) else Decimal(text)
 
 
 def _shown(spark: SparkSession, sql: str, path: str) -> tuple[Difference, ...]:

@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 from backfill_assets.models.column import quoted, sql_literal
 from backfill_assets.models.model import AUDIT_COLUMNS, CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_type
-from backfill_assets.warehouse.checksum import canonical, exact_sum, same_value
+from backfill_assets.warehouse.checksum import exact_sum, same_value
 from backfill_assets.warehouse.layers import parts_of
 from backfill_assets.warehouse.quoting import table_at
 from backfill_assets.warehouse.tables import delta_json_schema
@@ -55,14 +55,12 @@ class Question:
             whose value in one of them changes has left one group and come into another.
         cells: only these; None for every cell.
         where: only rows for which this Spark SQL is true, in the old or in the new table.
-        rounded: whether floats that agree in the nine digits that checksums look at are equal.
         differing_only: whether groups without any difference are left out.
     """
 
     by: tuple[str, ...] = BY_CELL
     cells: IntervalSet | None = None
     where: str | None = None
-    rounded: bool = False
     differing_only: bool = False
 
 
@@ -182,8 +180,7 @@ def pairs_sql(sides: Sides, question: Question, kept: str = CHOSEN) -> str:
         *(f"n.{quoted(name)} AS {quoted(f'_new {name}')}" for name in sides.new_types),
     ]
     changed = ",\n    ".join(
-        f"IF({_same(sides, name, rounded=question.rounded)}, NULL, {sql_literal(name)})"
-        for name in sides.common
+        f"IF({_same(sides, name)}, NULL, {sql_literal(name)})" for name in sides.common
     )
     everything = _everything(sides)
     return (
@@ -244,15 +241,18 @@ def _types(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str,
     return found
 
 
-def _same(sides: Sides, name: str, *, rounded: bool) -> str:
+def _same(sides: Sides, name: str) -> str:
     old, new = quoted(f"_old {name}"), quoted(f"_new {name}")
     before, after = sides.old_types[name], sides.new_types[name]
     if before != after:
         if isinstance(before, T.NumericType) and isinstance(after, T.NumericType):
-            return f"{old} <=> {new}"
+            # Both ways: a common type of the two may hold neither value exactly.
+            there, back = (
+                f"TRY_CAST({value} AS {dtype.simpleString()})"
+                for value, dtype in ((old, after), (new, before))
+            )
+            return f"({there} <=> {new} AND {old} <=> {back})"
         return f"CAST({old} AS STRING) <=> CAST({new} AS STRING)"
-    if rounded:
-        return f"{canonical(old, before)} <=> {canonical(new, after)}"
     return same_value(old, new, after)
 
 

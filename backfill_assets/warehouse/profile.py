@@ -19,7 +19,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Reconciles, References, RowRule, Unique
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import quoted
-from backfill_assets.models.content import CellProfile, Content
+from backfill_assets.models.content import CellProfile, Content, checksum, once_rounded
 from backfill_assets.models.model import CELL_COLUMN, Model
 from backfill_assets.warehouse.cells import (
     cell_expression,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.audit import Audit
+    from backfill_assets.models.content import Checksum
     from backfill_assets.warehouse.tables import Table
 
 _MAIN = ""
@@ -224,17 +225,21 @@ def _cell_profile(
 ) -> CellProfile:
     number = cell_number(model.cadence, cell)
     main = dict(zip(wanted, answers.of(_MAIN, number), strict=False))
+    rounded = once_rounded({column.name: column.dtype for column in model.schema}, model.key)
 
-    def total(high: str, low: str) -> int:
-        return joined(int(main.get(high, 0)), int(main.get(low, 0)))
+    def total(high: str, low: str, *columns: str) -> Checksum:
+        found = joined(int(main.get(high, 0)), int(main.get(low, 0)))
+        return checksum(found, exact=not rounded.isdisjoint(columns))
 
     return CellProfile(
         cell=cell,
         content=Content(
             rows=int(main.get("rows", 0)),
-            key=total("key_high", "key_low"),
+            key=total("key_high", "key_low", *model.key),
             columns={
-                column.name: total(f"value_high.{column.name}", f"value_low.{column.name}")
+                column.name: total(
+                    f"value_high.{column.name}", f"value_low.{column.name}", column.name
+                )
                 for column in model.schema
             },
         ),

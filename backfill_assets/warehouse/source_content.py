@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.models.column import quoted
+from backfill_assets.models.content import once_rounded
 from backfill_assets.snapshots.observation import SourceCell
 from backfill_assets.warehouse.cells import (
     cell_expression,
@@ -114,6 +115,9 @@ def _cell(source: Source, number: int) -> Interval:
 
 
 def _declared(source: Source) -> str:
-    """Name what was added up: sums over other columns can't be compared."""
-    text = "|".join(f"{one.name} {one.dtype}" for one in source.schema)
+    """Name what was added up, and how: sums over other columns, or rounded ones, can't be compared."""
+    types = {one.name: one.dtype for one in source.schema}
+    text = "|".join(f"{name} {dtype}" for name, dtype in types.items())
+    if once_rounded(types, ()):
+        text += "|exact"
     return hashlib.sha256(text.encode()).hexdigest()[:12]

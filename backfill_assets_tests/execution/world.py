@@ -44,6 +44,7 @@ _ARROW = {
     "boolean": pa.bool_(),
     "timestamp": pa.timestamp("us", "UTC"),
     "decimal(18,2)": pa.decimal128(18, 2),
+    "double": pa.float64(),
 }
 
 
@@ -153,7 +154,13 @@ def run_targets(run: RunContext, name: str) -> IntervalSet:
 
 
 def arrow(columns: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> pa.Table:
-    listed = [dict(zip(columns, map(_value, row), strict=True)) for row in rows]
+    listed = [
+        {
+            name: one if columns[name] == "double" else _value(one)
+            for name, one in zip(columns, row, strict=True)
+        }
+        for row in rows
+    ]
     schema = pa.schema([(name, _ARROW[dtype]) for name, dtype in columns.items()])
     return pa.Table.from_pylist(listed, schema)
 

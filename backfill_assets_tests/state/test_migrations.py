@@ -10,11 +10,15 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.codec import dumps
+from backfill_assets.models.column import Column
+from backfill_assets.models.content import ChangedAt, Content
 from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.state import migrate
 from backfill_assets.state.database import Database
 from backfill_assets.state.store import Store
 from backfill_assets.state.tables import METADATA
+from backfill_assets_tests.builders import a_model
 from backfill_assets_tests.state.building import Clock
 
 if TYPE_CHECKING:
@@ -84,3 +88,44 @@ _HELD = (
     "insert into pointers values ('dev', 'm', 'p', 'm__v1', 1, 0), ('dev', 'n', 'p', 'n__v1', 2, 0)",
     "insert into owed values ('m__v1', 0, 3, 86400, 'restated')",
 )
+
+
+def test_checksums_of_rounded_floats_are_marked_and_all_others_stay(url: str, clock: Clock):
+    database = Database.open(url, busy_seconds=30)
+    database.change_schema(lambda found: command.upgrade(migrate.config(found), "0003"))
+    records = sa.table("ready_records", *(sa.column(name) for name in _RECORD))
+    models = sa.table("snapshots", *(sa.column(name) for name in _SNAPSHOT))
+    held = Content(2, 5, {"ds": 6, "rate": 7})
+
+    def write(connection: Connection) -> None:
+        for name, dtype in (("plain", "bigint"), ("floats", "array<double>")):
+            model = a_model(
+                columns=(Column("ds", "date"), Column("rate", dtype)), unique_key=["ds"]
+            )
+            saved = (name, "m", name, dumps(model), "", "", "", 0)
+            connection.execute(sa.insert(models).values(dict(zip(_SNAPSHOT, saved, strict=True))))
+        for name in ("plain", "floats", "unknown"):
+            cell = (name, 0, 0, 3600, None, 1, name, "b1", dumps(held), dumps(ChangedAt(1, {})))
+            connection.execute(sa.insert(records).values(dict(zip(_RECORD, cell, strict=True))))
+
+    database.write(write)
+    database.close()
+    with Store.open(url, clock=clock) as store:
+        found = {
+            name: store.ready_records(name, None)[0].content
+            for name in ("plain", "floats", "unknown")
+        }
+    assert found["plain"] == held
+    assert found["floats"] == Content(2, 5, {"ds": 6, "rate": "rounded:7:b1"})
+    assert found["unknown"] == Content(
+        2, "rounded:5:b1", {"ds": "rounded:6:b1", "rate": "rounded:7:b1"}
+    )
+
+
+_RECORD = (
+    "version", "starts", "valid_from", "ends", "valid_to", "built_at", "fingerprint", "batch_id",
+    "content", "changed_at",
+)  # fmt: skip
+_SNAPSHOT = (
+    "fingerprint", "model", "version", "definition", "logic", "upstream", "metadata", "saved_at"
+)  # fmt: skip

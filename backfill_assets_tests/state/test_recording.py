@@ -8,6 +8,7 @@ import pytest
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
+from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.state.ready import Builder
 from backfill_assets.state.recording import HeadOrderError
 from backfill_assets_tests.state.building import (
@@ -219,3 +220,19 @@ def test_owed_cells_stay_owed_until_a_batch_that_began_afterwards(store: Store):
 
     fill(store, Asked(start=1, end=3, run="run-2"))
     assert store.owed("prod") == {"orders": IntervalSet.of([days(0, 1), days(3, 5)])}
+
+
+def test_a_commit_of_the_release_that_rounded_floats_equals_no_checksum_of_today(store: Store):
+    opened = store.open_batch(Asked().request)
+    lock = store.take_commit_lock(opened.request.version, opened.request.batch_id)
+    commit = commit_of(opened, lock)
+    logged = commit.to_json().replace('"exact":true,', "")
+    old = BatchCommit.from_json(logged)
+    assert old is not None
+    store.record(old, lock, 0, bytes_written=1, finished_at=NOON)
+    (held,) = {
+        (str(one.content.key), str(one.content.columns["amount"]))
+        for one in store.ready_records(opened.request.version, None)
+    }
+    batch = opened.request.batch_id
+    assert held == (f"rounded:7:{batch}", f"rounded:11:{batch}")

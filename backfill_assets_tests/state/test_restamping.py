@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.content import Content
+from backfill_assets.models.content import Checksum, Content
 from backfill_assets.planning.needs_work import Work, needs_work
 from backfill_assets.state.tables import COUNTER, ENVIRONMENTS, METADATA
 from backfill_assets_tests.builders import a_graph, a_model
@@ -57,7 +57,7 @@ def _emptied(store: Store) -> None:
     store._database.write(wipe)
 
 
-def _read_by(model: str, content: Content) -> tuple[int, ...]:
+def _read_by(model: str, content: Content) -> tuple[Checksum, ...]:
     (columns,) = READS[model].values()
     return (content.rows, content.key, *(content.columns[name] for name in sorted(columns)))
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+import struct
+from collections import defaultdict
+from typing import TYPE_CHECKING, Literal
 
 import pytest
+from hypothesis import given, settings, strategies as st
+from pyspark.sql import types as T
 
 from backfill_assets.models.column import Column
 from backfill_assets.models.content import Content
+from backfill_assets.warehouse.checksum import NO_SUM, exact_sum, value_hash
 from backfill_assets.warehouse.conform import contract, result_rows
 from backfill_assets.warehouse.profile import Subject, profile
 from backfill_assets.warehouse.tables import ABSENT, Table
@@ -88,28 +94,114 @@ def test_minus_zero_is_zero_and_every_nan_is_nan(spark: SparkSession, dtype: str
     )
 
 
-def test_doubles_that_were_summed_in_another_order_are_equal(spark: SparkSession):
-    types = {"v": "double", "w": "double", "x": "double"}
-    one = content_of(spark, types, "'a', (0.1D + 0.2D) + 0.3D, 9.9999999999D, -1E-200D")
-    other = content_of(spark, types, "'a', 0.1D + (0.2D + 0.3D), 10D, -1.0000000000001E-200D")
-    assert one == other
+WIDTHS: dict[str, tuple[Literal[32, 64], str]] = {"double": (64, "d"), "float": (32, "f")}
 
 
-def test_doubles_that_differ_in_nine_digits_differ(spark: SparkSession):
+@pytest.mark.parametrize("dtype", ["double", "float"])
+@settings(max_examples=15, deadline=None, database=None)
+@given(data=st.data())
+def test_two_floats_have_one_checksum_exactly_if_they_have_the_same_bits(
+    spark: SparkSession, dtype: str, data: st.DataObject
+):
+    width, code = WIDTHS[dtype]
+    drawn = data.draw(st.lists(st.floats(width=width), min_size=10, max_size=40))
+    values = [*drawn, *(_neighbour(one, code) for one in drawn), 0.0, -0.0, math.nan, -math.nan]
+    schema = T.StructType([T.StructField("v", {"d": T.DoubleType(), "f": T.FloatType()}[code])])
+    table = spark.createDataFrame([(one,) for one in values], schema)
+    hashed = table.selectExpr("v", f"{value_hash('v', schema, '1L')} AS h").collect()
+    assert len({row["h"] for row in hashed}) == len({_bits(one, code) for one in values})
+    by_hash: dict[int, set[bytes]] = defaultdict(set)
+    for row in hashed:
+        by_hash[row["h"]].add(_bits(row["v"], code))
+    assert all(len(bits) == 1 for bits in by_hash.values())
+
+
+def _bits(value: float, code: str) -> bytes:
+    """The oracle: a number's own bits, but for NaN and minus zero."""
+    if math.isnan(value):
+        return b"NaN"
+    return struct.pack(code, 0.0 if value == 0 else value)
+
+
+def _neighbour(value: float, code: str) -> float:
+    """The number beside it, of the same width: its last bit is the other one."""
+    if math.isnan(value) or math.isinf(value):
+        return value
+    whole = {"d": "Q", "f": "I"}[code]
+    (number,) = struct.unpack(whole, struct.pack(code, value))
+    (neighbour,) = struct.unpack(code, struct.pack(whole, number ^ 1))
+    return neighbour
+
+
+def test_floats_inside_of_structs_arrays_and_maps_are_exact(spark: SparkSession):
+    types = {"v": "struct<a:double,b:array<float>,c:map<double,double>>"}
+
+    def value(one: str = "1D", two: str = "2F", three: str = "3D", four: str = "4D") -> str:
+        return f"'a', named_struct('a', {one}, 'b', array({two}), 'c', map({three}, {four}))"
+
     found = {
-        content_of(spark, {"v": "double"}, f"'a', {value}").columns["v"]
-        for value in (
-            "1.00000001D",
-            "1.00000002D",
-            "-1.00000001D",
-            "10.0000001D",
-            "1E300D",
-            "1E-300D",
-            "NULL",
-            "0D",
+        content_of(spark, types, each).columns["v"]
+        for each in (
+            value(),
+            value(one="1.0000000000000002D"),
+            value(two="CAST(2.0000002 AS FLOAT)"),
+            value(three="3.0000000000000004D"),
+            value(four="4.000000000000001D"),
         )
     }
-    assert len(found) == 8
+    assert len(found) == 5
+    zeros = (value("-0D", "CAST('-0' AS FLOAT)", "-0D", "-0D"), value("0D", "0F", "0D", "0D"))
+    minus, plus = (content_of(spark, types, each) for each in zeros)
+    assert minus == plus
+
+
+def test_a_correction_beyond_the_ninth_digit_is_another_content(spark: SparkSession):
+    pairs = (
+        ("1234567890.10D", "1234567894.90D"),
+        ("1700000000D", "1700000003D"),  # epoch seconds
+        ("(0.1D + 0.2D) + 0.3D", "0.1D + (0.2D + 0.3D)"),
+    )
+    for before, after in pairs:
+        one, other = (content_of(spark, {"v": "double"}, f"'a', {v}") for v in (before, after))
+        assert one.columns["v"] != other.columns["v"]
+        assert (one.key, one.columns["shop"]) == (other.key, other.columns["shop"])
+
+
+def test_only_checksums_of_types_that_were_rounded_once_are_named_by_their_algorithm(
+    spark: SparkSession,
+):
+    types = {"i": "bigint", "m": "decimal(18,2)", "d": "double", "n": "array<struct<x:float>>"}
+    held = content_of(spark, types, "'a', 1, 2, 3, array(named_struct('x', 4F))")
+    assert isinstance(held.key, int)
+    named = {name for name, found in held.columns.items() if str(found).startswith("exact:")}
+    assert named == {"d", "n"}
+    keyed = content_of(spark, types, "'a', 1, 2, 3, array()", unique_key=("d",))
+    assert str(keyed.key).startswith("exact:")
+    assert all(str(found).startswith("exact:") for found in keyed.columns.values())
+
+
+def test_variants_of_the_same_text_and_other_types_differ(spark: SparkSession):
+    values = ("'2024-01-01'", "DATE'2024-01-01'", "1D", "CAST(1 AS FLOAT)", "1L")
+    found = {
+        content_of(
+            spark, {"v": "variant"}, f"'a', to_variant_object(named_struct('x', {value}))"
+        ).columns["v"]
+        for value in values
+    }
+    assert len(found) == len(values)
+
+
+def test_a_sum_over_a_value_without_a_decimal_is_no_number(spark: SparkSession):
+    def total(*values: str) -> str:
+        listed = ", ".join(f"({value})" for value in values)
+        (row,) = (
+            spark.sql(f"VALUES {listed} AS t(v)").selectExpr(exact_sum("v", "double")).collect()
+        )
+        return row[0]
+
+    assert total("1.5D", "NULL", "2D") == "3.500000000"
+    for odd in ("CAST('NaN' AS DOUBLE)", "CAST('-Infinity' AS DOUBLE)", "1e300D"):
+        assert total("1.5D", odd) == NO_SUM
 
 
 def test_maps_are_equal_whatever_the_order_of_their_entries(spark: SparkSession):

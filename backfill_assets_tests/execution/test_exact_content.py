@@ -1,0 +1,125 @@
+"""What is corrected is published, however small the correction; also over a state of rounded checksums."""
+
+# ruff: noqa: S608 - the SQL is the tests' own
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+
+from backfill_assets.execution.leftover import PlanUnfinishedError
+from backfill_assets.intervals import Daily
+from backfill_assets.models.column import Column
+from backfill_assets.planning.request import Restatement
+from backfill_assets.state.tables import READY_RECORDS
+from backfill_assets_tests.builders import a_graph, a_model, a_source
+from backfill_assets_tests.execution.plans import Plans
+from backfill_assets_tests.execution.world import on
+
+if TYPE_CHECKING:
+    from backfill_assets.models.content import Content
+    from backfill_assets_tests.execution.world import World
+
+pytestmark = pytest.mark.spark
+READINGS, TOTALS = "web.readings", "web.totals"
+WHERE = "WHERE ds >= :start_ds AND ds < :end_ds"
+COLUMNS = (Column("ds", "date"), Column("id", "bigint"), Column("v", "double"))
+DAYS = (7, 8, 9, 10)
+MIGRATION = "backfill_assets.state.migrations.versions.v0004_exact_checksums"
+
+
+def readings() -> Any:  # noqa: ANN401
+    """Every event, its value as it is."""
+    return a_model(
+        READINGS,
+        sql=f"SELECT ds, id, v FROM web.events {WHERE}",
+        columns=COLUMNS,
+        cadence=Daily(start="2024-01-07"),
+    )
+
+
+def totals() -> Any:  # noqa: ANN401
+    """The sum of a day."""
+    return a_model(
+        TOTALS,
+        sql=f"SELECT ds, SUM(v) AS v FROM {READINGS} {WHERE} GROUP BY ds",
+        columns=(Column("ds", "date"), Column("v", "double")),
+        unique_key=["ds"],
+        upstreams=[READINGS],
+        cadence=Daily(start="2024-01-07"),
+    )
+
+
+SOURCE = a_source(columns=COLUMNS)
+GRAPH = a_graph(readings(), totals(), sources=[SOURCE])
+RESTATED = (Restatement(READINGS, "2024-01-07", "2024-01-10"),)
+
+
+def landed(world: World, value: float, then: float) -> None:
+    """Fill with one value a day, and let the source correct that of the 8th."""
+    world.land(SOURCE, *((on(n), 1, value) for n in DAYS))
+    world.fill(GRAPH)
+    world.land(SOURCE, *((on(n), 1, then if n == 8 else value) for n in DAYS))
+
+
+def held(world: World, name: str) -> list[float]:
+    return [v for _, v in world.rows(name, "ds", "v")]
+
+
+@pytest.mark.parametrize(
+    ("value", "then"), [(1234567890.10, 1234567894.90), (1700000000.0, 1700000003.0)]
+)
+def test_a_correction_of_a_double_is_published_and_reaches_its_readers(
+    world: World, value: float, then: float
+):
+    plans = Plans(world)
+    landed(world, value, then)
+    plans.published(GRAPH, restate=RESTATED)
+    assert held(world, READINGS) == [value, then, value, value]
+    assert held(world, TOTALS) == [value, then, value, value]
+    assert plans.make(GRAPH).is_empty
+
+
+def test_a_plan_that_was_built_with_rounded_checksums_publishes_what_it_corrects(world: World):
+    plans = Plans(world)
+    landed(world, 1234567890.10, 1234567894.90)
+    plan = plans.make(GRAPH, restate=RESTATED)
+    assert plans.apply(GRAPH, plan).left == {}
+    as_of_the_release_before(world)
+    with pytest.raises(PlanUnfinishedError):  # rounded, the other days can't be told equal
+        plans.promote(GRAPH, plan)
+    assert plans.apply(GRAPH, plan).left == {}
+    plans.promote(GRAPH, plan)
+    assert held(world, READINGS)[1] == 1234567894.90
+    assert held(world, TOTALS)[1] == 1234567894.90
+
+
+def as_of_the_release_before(world: World) -> None:
+    """Let all records have the same rounded checksums, and open the state with this release."""
+
+    def spoil(connection: sa.Connection) -> None:
+        for row in connection.execute(sa.select(READY_RECORDS)).all():
+            changed = sa.update(READY_RECORDS).where(
+                READY_RECORDS.c.version == row.version,
+                READY_RECORDS.c.starts == row.starts,
+                READY_RECORDS.c.valid_from == row.valid_from,
+            )
+            connection.execute(changed.values(content=rounded(row.content)))
+
+    def migrate(connection: sa.Connection) -> None:
+        with Operations.context(MigrationContext.configure(connection)):
+            importlib.import_module(MIGRATION).upgrade()
+
+    for step in (spoil, migrate):
+        world.store._database.write(step)
+
+
+def rounded(content: Content) -> Content:
+    sums = {name: 1 if isinstance(one, str) else one for name, one in content.columns.items()}
+    return replace(content, columns=sums)
