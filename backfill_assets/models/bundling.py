@@ -1,20 +1,32 @@
-"""Bundling: cut out of a module what one of its functions reaches, as normalised text."""
+"""Bundling: what releases up to 0.1 stored of a function's module, and whether it was all of it.
+
+They cut out of a module what the function reaches, as normalised text. Such snapshots still run;
+whether today's modules say the same is asked here, so that a new release alone changes no model.
+"""
 
 from __future__ import annotations
 import __future__
 
 import ast
-import builtins
 import dis
 from collections import defaultdict
 from types import CodeType
 from typing import TYPE_CHECKING
 
+from backfill_assets.models.settled import inert, words
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from backfill_assets.models.settled import Kept
+
+_SEES_WORDS = frozenset(
+    {
+        "pandas_udf", "arrow_udf", "udtf", "arrow_udtf", "__doc__", "__annotations__",
+        "get_type_hints", "inspect", "singledispatch",
+    }
+)  # fmt: skip
 _LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
-_GIVEN = frozenset({*dir(builtins), "__name__", "__module__", "__qualname__", "__annotations__"})
 
 
 def bundle_text(source: str, function: str) -> str | None:
@@ -35,32 +47,65 @@ def bundle_text(source: str, function: str) -> str | None:
     return "\n\n".join(ast.unparse(node) for node in kept) + "\n"
 
 
-def imported_modules(text: str) -> set[str]:
-    """Name every module that a bundle imports, inside its functions too; dots are relative."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.ImportFrom(module=module, level=level):
-                found.add("." * level + (module or ""))
-            case ast.Import(names=names):
-                found |= {alias.name for alias in names}
-            case _:
-                continue
-    return found
-
-
-def left_out(text: str) -> set[str]:
-    """Name what a bundle uses but neither defines nor imports."""
-    body = ast.parse(text).body
-    defined = {name for node in body for name in _defined(node)}
-    return _used(text) - defined - _GIVEN
-
-
 def compiled(text: str, file: str) -> CodeType:
     """Compile a bundle; its annotations stay text, so types need not be in it."""
     return compile(
         text, file, "exec", flags=__future__.annotations.compiler_flag, dont_inherit=True
     )
+
+
+def could_be_cut_from(bundle: str, function: str, module: str, kept: tuple[Kept, ...]) -> bool:
+    """Whether a stored bundle is what modules say now, and leaves nothing out that could matter.
+
+    Args:
+        bundle: as an earlier release stored it.
+        function: its function.
+        module: the name of the module in which the function lies now.
+        kept: what may matter of the modules of today.
+    """
+    sources = [one.module.source for one in kept if one.module.name == module]
+    cut = bundle_text(sources[0], function) if sources else None
+    if cut is None or ast.dump(ast.parse(cut)) != ast.dump(ast.parse(bundle)):
+        return False
+    parsed = ast.parse(bundle).body
+    if words(parsed) & _SEES_WORDS:
+        return False  # the bundle has neither docstrings nor types
+    in_bundle = {
+        name
+        for node in parsed
+        if not isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in _defined(node)
+    }
+    left = [node for one in kept for node in one.body if not in_bundle & {*_binds(node)}]
+    return not any(_reaches(node, left, in_bundle) for node in left if _acts(node))
+
+
+def _binds(node: ast.stmt) -> Iterator[str]:
+    """Names by which a statement came into a bundle."""
+    if not isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from _defined(node)
+
+
+def _acts(node: ast.stmt) -> bool:
+    """Whether a statement may do more than bind names when its module is imported."""
+    return not isinstance(node, (ast.Import, ast.ImportFrom)) and inert(node, [node]) is None
+
+
+def _reaches(node: ast.stmt, left: list[ast.stmt], names: set[str]) -> bool:
+    """Whether a statement mentions one of these names, itself or by what it mentions."""
+    mentioned: set[str] = set()
+    waiting = words([node])
+    while waiting:
+        mentioned |= waiting
+        if mentioned & names:
+            return True
+        waiting = {
+            word
+            for one in left
+            if mentioned & {*_binds(one)}
+            for word in words([one])
+        } - mentioned  # fmt: skip
+    return False
 
 
 def _reached(function: str, statements: list[ast.stmt]) -> set[str]:

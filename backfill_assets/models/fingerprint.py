@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.codec import dumps
-from backfill_assets.models.function_query import FunctionQuery
+from backfill_assets.models.function_query import FunctionQuery, changed_code
+from backfill_assets.models.query import SqlQuery
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
-    from backfill_assets.models.model import Model
+    from backfill_assets.models.model import Model, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +81,27 @@ def changed_models(stored: Graph, loaded: Graph) -> frozenset[str]:
 
 def changed_logic(old: Model, new: Model) -> bool:
     """Whether two declarations of a model compute rows otherwise, by today's normaliser."""
-    return old != new and _decides(old, _text_now(old)) != _decides(new, _text_now(new))
+    if old == new:
+        return False
+    before, after = _texts_now(old.logic, new.logic)
+    return _decides(old, before) != _decides(new, after)
 
 
-def _text_now(model: Model) -> str:
-    query = model.logic
-    return query.settled() if isinstance(query, FunctionQuery) else query.normalised()
+def _texts_now(before: Query, after: Query) -> tuple[str, str]:
+    """Write two queries so that their texts are equal only if their rows are."""
+    if isinstance(before, SqlQuery) or isinstance(after, SqlQuery):
+        return _text(before), _text(after)
+    return "", "changed" if changed_code(before, after) else ""
+
+
+def _text(query: Query) -> str:
+    return query.normalised() if isinstance(query, SqlQuery) else query.identity()
 
 
 def _logic(model: Model) -> str:
     """Hash what decides the rows; a bundle as it was stored, so that ids stay."""
     query = model.logic
-    return _decides(model, query.bundle if isinstance(query, FunctionQuery) else query.normalised())
+    return _decides(model, query.bundle if isinstance(query, FunctionQuery) else _text(query))
 
 
 def _decides(model: Model, text: str) -> str:
@@ -111,7 +121,8 @@ def _decides(model: Model, text: str) -> str:
 
 def _nothing(model: Model) -> FunctionQuery:
     """Stand in for the query in the metadata hash, which is about words only."""
-    return FunctionQuery(name=type(model.logic).__name__, bundle="")
+    is_sql = isinstance(model.logic, SqlQuery)
+    return FunctionQuery(name="SqlQuery" if is_sql else "FunctionQuery", bundle="")
 
 
 def _hash(*parts: str) -> str:

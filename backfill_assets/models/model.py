@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from backfill_assets.models.audit import Audit, Unique
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.column import Column, SchemaModel, columns_of
-from backfill_assets.models.function_query import FunctionQuery, function_query
+from backfill_assets.models.function_query import FunctionQuery, ModuleQuery, function_query
 from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     Deletes,
@@ -47,6 +47,9 @@ __all__ = [
     "UnknownColumnError",
 ]
 
+Query: TypeAlias = SqlQuery | ModuleQuery | FunctionQuery
+"""What computes a model's rows, in a form that can be stored and run again."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
@@ -54,7 +57,8 @@ class Model:
 
     Attributes:
         name: two-part, ``subject.table``.
-        query: `SqlQuery`, or a function ``(inputs, interval) -> DataFrame``.
+        query: `SqlQuery`, or a function ``(inputs, interval) -> DataFrame``; with `function_query` one that
+            reads files.
         kind: how rows are kept.
         cadence: the grid that the model lives on, with its start, end and cron.
         upstreams: what it reads; a plain name is an `Upstream` without lookback.
@@ -80,7 +84,7 @@ class Model:
     """
 
     name: str
-    query: SqlQuery | FunctionQuery | Callable[..., object]
+    query: Query | Callable[..., object]
     kind: Kind
     cadence: Cadence
     upstreams: Sequence[Upstream | str]
@@ -127,9 +131,9 @@ class Model:
         return cast("tuple[str, ...]", self.unique_key)
 
     @property
-    def logic(self) -> SqlQuery | FunctionQuery:
+    def logic(self) -> Query:
         """The query in a form that can be stored and run again."""
-        return cast("SqlQuery | FunctionQuery", self.query)
+        return cast("Query", self.query)
 
     @property
     def delete_policy(self) -> Deletes:
@@ -181,7 +185,7 @@ def _settle(model: Model) -> None:
             found="a plain text as query",
             expected="SqlQuery(...) or sql_file(...)",
         )
-    if not isinstance(query, (SqlQuery, FunctionQuery)):
+    if not isinstance(query, (SqlQuery, ModuleQuery, FunctionQuery)):
         query = function_query(query)
     settled = {
         "query": query,

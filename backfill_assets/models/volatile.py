@@ -51,7 +51,11 @@ def check_stable(model: Model) -> None:
     if isinstance(model.logic, SqlQuery):
         used = set(_sql_calls(model.logic.tree())) & VOLATILE
     else:
-        used = set(_python_calls(ast.parse(model.logic.bundle))) & (VOLATILE | _PYTHON)
+        used = {
+            name
+            for one in model.logic.kept()
+            for name in _python_calls(ast.Module([*one.body], []))
+        } & (VOLATILE | _PYTHON)
     if used:
         raise VolatileQueryError(model=model.name, function=min(used))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.codec import dumps
-from backfill_assets.models.function_query import FunctionQuery
+from backfill_assets.models.function_query import changed_code
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
 from backfill_assets.models.model import AUDIT_COLUMNS, Model
 from backfill_assets.models.query import SqlQuery
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _NOTHING: frozenset[str] = frozenset()
+_CODE = "the function, or what it may use, changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def _reads(old: Model, new: Model) -> Iterator[Found]:
     for name in sorted(before.keys() & after.keys()):
         if before[name].lookback != after[name].lookback:
             yield Found(f"another lookback on {name}", rows=True, columns=None)
-    if before.keys() != after.keys() and isinstance(new.logic, FunctionQuery):
+    if before.keys() != after.keys() and not isinstance(new.logic, SqlQuery):
         yield Found("reads other upstreams", rows=True, columns=None)
 
 
@@ -107,11 +108,11 @@ def _query(old: Model, new: Model) -> Iterator[Found]:
     match old.logic, new.logic:
         case SqlQuery() as before, SqlQuery() as after:
             yield from _sql(old, new, before, after)
-        case FunctionQuery() as before, FunctionQuery() as after:
-            if before.settled() != after.settled():
-                yield Found("the function, or what it uses, changed", rows=True, columns=None)
-        case _:
+        case (SqlQuery(), _) | (_, SqlQuery()):
             yield Found("SQL became a function, or a function SQL", rows=True, columns=None)
+        case before, after:
+            if changed_code(before, after):
+                yield Found(_CODE, rows=True, columns=None)
 
 
 def _sql(old: Model, new: Model, before: SqlQuery, after: SqlQuery) -> Iterator[Found]:

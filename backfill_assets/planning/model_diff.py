@@ -104,7 +104,7 @@ def _sections(model: Model | None) -> dict[str, list[str]]:
 def _query(model: Model) -> list[str]:
     query = model.logic
     if not isinstance(query, SqlQuery):
-        return query.settled().splitlines()
+        return query.shown().splitlines()
     return (
         query.tree()
         .sql(dialect="spark", pretty=True, comments=False, max_text_width=_WIDTH)

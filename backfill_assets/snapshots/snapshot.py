@@ -12,8 +12,9 @@ from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.column import Column
 from backfill_assets.models.fingerprint import Fingerprint, fingerprints
-from backfill_assets.models.function_query import FunctionQuery
+from backfill_assets.models.function_query import FunctionQuery, ModuleQuery, StoredFile
 from backfill_assets.models.model import Model
+from backfill_assets.models.own_modules import StoredModule
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import TimeColumns
 from backfill_assets.models.upstream import OwnCells, Reopens, Upstream
@@ -56,7 +57,7 @@ def stored_model(definition: str) -> Model:
 
 
 STORED = (
-    Model, SqlQuery, FunctionQuery, Upstream, OwnCells, Reopens, Automation, Cadence, Unit, Column,
+    Model, SqlQuery, ModuleQuery, StoredModule, StoredFile, FunctionQuery, Upstream, OwnCells, Reopens, Automation, Cadence, Unit, Column,
     TimeColumns,
     audit.RowRule, audit.Unique, audit.RowCountWithin, audit.References, audit.Reconciles,
     audit.Severity,

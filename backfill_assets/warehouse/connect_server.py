@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -163,7 +164,8 @@ def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """
     withheld = ("BACKFILL_", "SPARK_REMOTE", "SPARK_CONNECT_MODE", "SPARK_LOCAL_REMOTE")
     kept = {name: text for name, text in environment.items() if not name.startswith(withheld)}
-    return kept | {"SPARK_HOME": str(spark_home())}
+    # Functions of Python models run in this very Python, unless the environment names another.
+    return {"PYSPARK_PYTHON": sys.executable, **kept, "SPARK_HOME": str(spark_home())}
 
 
 def spark_home() -> Path:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from pyspark.cloudpickle import register_pickle_by_value
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.zones import zone_of
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.function_query import FunctionQuery, ModuleQuery
     from backfill_assets.models.source import Source
 
 
@@ -98,7 +102,7 @@ def compute(
     """
     frames = {name: read_cells(session, one) for name, one in inputs.items()}
     if not isinstance(model.logic, SqlQuery):
-        return model.logic.load()(frames, interval)
+        return _loaded(model.logic)(frames, interval)
     # A name that no author gives a CTE, which would hide the view.
     views = {name: f"_upstream__{name.replace('.', '__')}" for name in frames}
     for name, frame in frames.items():
@@ -111,6 +115,12 @@ def compute(
         interval.end.astimezone(zone),
     )
     return session.sql(model.logic.bind(parameters, views))
+
+
+def _loaded(query: ModuleQuery | FunctionQuery) -> Callable[..., DataFrame]:
+    """Load a function; Spark's workers, which don't have its modules, get what they run by value."""
+    register_pickle_by_value(sys.modules[query.private_package()])
+    return query.load()
 
 
 def no_rows(

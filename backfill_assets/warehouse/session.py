@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,6 +170,9 @@ def _embedded(settings: SparkSettings) -> SparkSession:
 
     # The settings have read it, and say: no server. PySpark would heed it all the same, empty too.
     os.environ.pop("SPARK_REMOTE", None)  # noqa: TID251 - nothing is read from it
+    if settings.master.startswith("local"):
+        # Else functions of Python models run in whatever `python3` the search path has.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # noqa: TID251 - nothing is read from it
     quiet_gateway()
     builder = SparkSession.builder.master(settings.master).appName("backfill_assets")
     for key, value in spark_config(settings).items():

@@ -95,6 +95,7 @@ def test_a_server_is_not_told_what_is_no_business_of_its(tmp_path: Path):
     }
     given = server_environment(mine)
     assert {*given} == {
+        "PYSPARK_PYTHON",
         "SPARK_HOME",
         "AWS_SECRET_ACCESS_KEY",
         "SPARK_CONNECT_AUTHENTICATE_TOKEN",

@@ -1,210 +1,271 @@
 from __future__ import annotations
 
-import importlib.util
-import itertools
+import inspect
+import pickle
+import subprocess
 import sys
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark import cloudpickle
 
+from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.function_query import (
     FunctionQuery,
-    MissingFromBundleError,
+    MissingFileError,
+    ModuleQuery,
     NotAModuleFunctionError,
-    UnbundledImportError,
+    StoredFile,
     function_query,
 )
+from backfill_assets.models.own_modules import StoredModule, UnreadableModuleError
+from backfill_assets_tests.models.authoring import query_of, ran
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-MODULE = '''"""Visits."""
-from __future__ import annotations
+VISITS = "def visits(inputs, interval):\n    return {}\n"
 
-import math
-from collections import OrderedDict, defaultdict
-from typing import TYPE_CHECKING, Final
 
+def one_module(head: str, answer: str) -> dict[str, str]:
+    return {"shop/__init__.py": "", "shop/visits.py": f"{head}\n\n{VISITS.format(answer)}"}
+
+
+WRITTEN = {
+    "a call that fills": (
+        "RATES = {}\ndef _fill(rates):\n    rates['a'] = 3\n_fill(RATES)",
+        "RATES['a']",
+        3,
+    ),
+    "a method of the type": ("RATES = {}\ndict.update(RATES, a=3)", "RATES['a']", 3),
+    "a deletion": ("RATES = {'a': 1, 'b': 2}\ndel RATES['a']", "len(RATES)", 1),
+    "setattr": ("class Rate:\n    value = 1\nsetattr(Rate, 'value', 3)", "Rate.value", 3),
+    "a registry": (
+        "KINDS = []\ndef kind(f):\n    KINDS.append(f())\n    return f\n@kind\ndef one():\n    return 3",
+        "KINDS",
+        [3],
+    ),
+    "subclasses": (
+        "class Rule: pass\nclass Double(Rule): factor = 2",
+        "[one.factor for one in Rule.__subclasses__()]",
+        [2],
+    ),
+    "singledispatch": (
+        ("from functools import singledispatch\n@singledispatch\ndef size(x):\n    return 0\n"
+        "@size.register\ndef _(x: int):\n    return x"),
+        "size(3)",
+        3,
+    ),
+    "a docstring": ('def f():\n    """three"""', "f.__doc__", "three"),
+    "a loop that calls": (
+        "RATES = []\ndef add(n):\n    RATES.append(n)\nfor n in range(3):\n    add(n)",
+        "RATES",
+        [0, 1, 2],
+    ),
+    "types": (
+        "from typing import get_type_hints\ndef f(x: int) -> str: ...",
+        "get_type_hints(f)['x'] is int",
+        True,
+    ),
+    "a dataclass": (
+        ("from __future__ import annotations\nfrom dataclasses import dataclass, field\n"
+        "@dataclass\nclass Rate:\n    value: int = 3\n    more: list[int] = field(default_factory=list)"),
+        "Rate() == Rate(3, []) and Rate().value",
+        3,
+    ),
+    "a failed import": ("try:\n    import no_such_thing as fast\nexcept ImportError:\n    fast = None", "fast", None),
+    "a star": ("from math import *", "floor(0.5)", 0),
+    "types that are not there": (
+        ("from __future__ import annotations\nfrom typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from nowhere import Rate\ndef f(rate: Rate) -> Rate:\n    return 3"),
+        "f(1)",
+        3,
+    ),
+    "an odd layout": ("RATE = (1 +  # one\n   2)\r\n\r\n", "RATE", 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_a_module_runs_as_it_was_written_after_its_files_are_gone(case: str, tmp_path: Path):
+    head, answer, expected = WRITTEN[case]
+    files = one_module(head, answer)
+
+    query = query_of(tmp_path / "code", files)
+
+    assert ran(query) == expected
+    stored = {one.name: one.source for one in query.modules}
+    assert stored == {"shop": "", "shop.visits": files["shop/visits.py"]}
+
+
+PACKAGE = {
+    "shop/__init__.py": "NAME = 'shop'\n",
+    "shop/rates/__init__.py": "from .base import BASE\nfrom . import more\n",
+    "shop/rates/base.py": "BASE = 3\n",
+    "shop/rates/more.py": "from ..rates.base import BASE\nfrom shop import NAME\nMORE = BASE + 1\n",
+    "shop/late.py": "import other.deep as deep\nLATE = deep.DEEP\n",
+    "other/deep.py": "DEEP = 100\n",
+    "single.py": "ONE = 1000\n",
+    "unused.py": "raise RuntimeError\n",
+    "shop/visits.py": """
+from typing import TYPE_CHECKING
+import shop.rates.base
+import shop.rates.more as m, single
+from . import rates
+from .rates import *
 if TYPE_CHECKING:
-    from decimal import Decimal
+    import unused
 
-RATE: Final[int] = 3
-LABELS: dict[str, Decimal] = {}
-LABELS["a"] = 1
-LABELS.update(b=2)
-UNUSED = 4
-
-
-class Row:
-    """A row."""
-
-    kind: Decimal = 5
+def visits(inputs, interval):
+    import shop.rates
+    from .late import LATE
+    import math
+    return [shop.NAME, shop.rates.base.BASE, m.MORE, rates.BASE, more.MORE, LATE, single.ONE]
+""",
+}
 
 
-def visits(inputs: dict[str, int], interval: Decimal | None) -> Decimal:
-    """Count them."""
-    found: int = _doubled(inputs["n"])  # twice
-    return found * RATE + len(LABELS) + math.floor(0.5) + len(defaultdict(int)) + Row.kind
+def test_all_own_modules_that_a_function_imports_are_stored_and_run(tmp_path: Path):
+    query = query_of(tmp_path / "code", PACKAGE)
+
+    assert {one.name for one in query.modules} == {
+        "other.deep", "shop", "shop.late", "shop.rates", "shop.rates.base", "shop.rates.more",
+        "shop.visits", "single",
+    }  # fmt: skip
+    assert ran(query) == ["shop", 3, 4, 3, 4, 100, 1000]
 
 
-def _doubled(n: int) -> int:
-    return n * 2
-
-
-def other(inputs, interval):
-    return OrderedDict()
-'''
-_numbers = itertools.count()
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Import a text as a module and give one of its names."""
-    loaded: list[str] = []
-
-    def from_text(text: str, name: str = "visits") -> Any:  # noqa: ANN401
-        module_name = f"authored_{next(_numbers)}"
-        path = tmp_path / f"{module_name}.py"
-        path.write_text(text)
-        spec = importlib.util.spec_from_file_location(module_name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module
-        loaded.append(module_name)
-        spec.loader.exec_module(module)
-        return getattr(module, name)
-
-    yield from_text
-    for name in loaded:
-        sys.modules.pop(name, None)
-
-
-def test_the_stored_bundle_runs_after_its_module_is_gone(load: Callable[..., Any], tmp_path: Path):
-    function = load(MODULE)
-    query = function_query(function)
-    del sys.modules[function.__module__], function
-    for file in tmp_path.glob("*.py"):
-        file.unlink()
-
-    ran = FunctionQuery(query.name, query.bundle).load()
-
-    assert ran({"n": 10}, None) == 20 * 3 + 2 + 0 + 0 + 5
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("  # twice", ""),
-        ('    """Count them."""\n', ""),
-        ('    """A row."""\n', '    """A line."""\n'),
-        ('"""Visits."""', '"""Other words."""'),
-        ("return n * 2", "return (n  *  2)"),
-        ("UNUSED = 4", "UNUSED = 5"),
-        ("return OrderedDict()", "return None"),
-        ("OrderedDict, defaultdict", "defaultdict, OrderedDict, deque"),
-        ("n: int) -> int", "n: float) -> float"),
-        ("RATE: Final[int] = 3", "RATE = 3"),
-        ("import math\n", "import math, os\nimport json\n"),
-    ],
-)
-def test_words_formats_types_and_the_rest_of_the_module_leave_the_bundle_as_it_is(
-    load: Callable[..., Any], old: str, new: str
-):
-    assert old in MODULE
-    assert function_query(load(MODULE.replace(old, new))) == function_query(load(MODULE))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("return n * 2", "return n * 3"),
-        ("RATE: Final[int] = 3", "RATE: Final[int] = 4"),
-        ('LABELS["a"] = 1', 'LABELS["c"] = 1'),
-        ("LABELS.update(b=2)", "LABELS.update(b=2, c=3)"),
-        ("kind: Decimal = 5", "kind: Decimal = 6"),
-        ("floor(0.5)", "ceil(0.5)"),
-        ("UNUSED = 4", "RATE = RATE + 1"),
-    ],
-)
-def test_whatever_the_function_reaches_changes_the_bundle(
-    load: Callable[..., Any], old: str, new: str
-):
-    changed = function_query(load(MODULE.replace(old, new)))
-
-    assert changed != function_query(load(MODULE))
-    assert changed.load()({"n": 1}, None)
-
-
-def test_types_bring_no_import_into_the_bundle(load: Callable[..., Any]):
-    bundle = function_query(load(MODULE)).bundle
-
-    assert "TYPE_CHECKING" not in bundle
-    assert "Final" not in bundle
-    assert "import Decimal" not in bundle
-    assert "OrderedDict" not in bundle
-
-
-def test_a_local_name_is_not_the_modules_one(load: Callable[..., Any]):
-    text = "other = 1\n\ndef visits(inputs, interval):\n    other = 2\n    return other\n"
-    assert function_query(load(text)).bundle.startswith("def visits")
-
-
-def test_a_dataclass_in_the_bundle_works(load: Callable[..., Any]):
-    text = (
-        "from __future__ import annotations\nfrom dataclasses import dataclass\n\n"
-        "@dataclass\nclass Rate:\n    value: int = 3\n\n"
-        "def visits(inputs, interval):\n    return Rate().value\n"
+def test_a_stored_query_is_read_back_as_it_was(tmp_path: Path):
+    query = query_of(
+        tmp_path / "code", PACKAGE | {"shop/visits.py": "R = 'ü\\0'\r\n" + VISITS.format("R")}
     )
-    assert function_query(load(text)).load()({}, None) == 3
+
+    assert loads(dumps(query), (ModuleQuery, StoredModule, StoredFile)) == query
 
 
-def test_definitions_inside_a_top_level_try_come_along(load: Callable[..., Any]):
-    text = (
-        "try:\n    import nothing_of_that_name as fast\nexcept ImportError:\n    fast = None\n\n"
-        "def visits(inputs, interval):\n    return fast is None\n"
-    )
-    assert function_query(load(text)).load()({}, None) is True
-
-
-OWN = "backfill_assets_tests"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"from {OWN} import builders\n\ndef visits(inputs, interval):\n    return builders\n",
-        f"import {OWN}.builders\n\ndef visits(inputs, interval):\n    return {OWN}\n",
-        f"def visits(inputs, interval):\n    from {OWN}.builders import day\n    return day\n",
-    ],
-)
-def test_code_of_its_own_package_is_refused_because_the_snapshot_would_lack_it(
-    load: Callable[..., Any], text: str
-):
-    function = load(text)
-    sys.modules[f"{OWN}.made_up"] = sys.modules[function.__module__]
-    function.__module__ = f"{OWN}.made_up"
+def test_snapshots_run_side_by_side_and_see_neither_each_other_nor_the_files(tmp_path: Path):
+    head = "from shop.rates import RATE"
+    old = query_of(tmp_path / "a", one_module(head, "RATE") | {"shop/rates.py": "RATE = 1\n"})
+    new = query_of(tmp_path / "b", one_module(head, "RATE") | {"shop/rates.py": "RATE = 2\n"})
+    sys.modules["shop"] = sys.modules["shop.rates"] = type(sys)("shop.rates")
     try:
-        with pytest.raises(UnbundledImportError, match="move that code into the function's own"):
-            function_query(function)
+        assert [ran(old), ran(new), ran(old)] == [1, 2, 1]
+        assert old.load().__globals__ is not new.load().__globals__
     finally:
-        del sys.modules[f"{OWN}.made_up"]
+        del sys.modules["shop"], sys.modules["shop.rates"]
 
 
-def test_an_import_of_its_own_package_that_it_does_not_reach_is_let_through(
-    load: Callable[..., Any],
-):
-    function = load(f"from {OWN} import builders\n\ndef visits(inputs, interval):\n    return 1\n")
-    assert "builders" not in function_query(function).bundle
+def test_a_module_that_came_later_is_not_the_snapshots(tmp_path: Path):
+    head = "try:\n    import fast\nexcept ImportError:\n    fast = None"
+    query = query_of(tmp_path / "code", one_module(head, "fast"))
+    (tmp_path / "fast.py").write_text("")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        assert ran(query) is None
+        assert "fast" not in sys.modules
+    finally:
+        sys.path.remove(str(tmp_path))
 
 
-def test_a_name_that_the_module_does_not_define_is_refused_before_it_can_fail_a_batch(
-    load: Callable[..., Any],
-):
-    text = "from math import *\n\ndef visits(inputs, interval):\n    return floor(0.5)\n"
-    with pytest.raises(MissingFromBundleError, match="'floor'"):
-        function_query(load(text))
+def test_equal_modules_are_imported_once(tmp_path: Path):
+    files = one_module("STATE = []", "STATE")
+    one, same = query_of(tmp_path / "a", files), query_of(tmp_path / "b", files)
+
+    assert ran(one) is ran(same)
+
+
+def test_an_import_that_fails_leaves_nothing_behind(tmp_path: Path):
+    query = query_of(tmp_path / "code", one_module("", "1"))
+    broken = replace(
+        query, modules=(*query.modules[:1], StoredModule("shop.visits", "import shop\n1 / 0\n"))
+    )
+
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            broken.load()
+
+
+def test_stored_code_can_be_inspected_and_pickled(tmp_path: Path):
+    head = "from dataclasses import dataclass\n@dataclass\nclass Rate:\n    value: int = 3"
+    function = query_of(tmp_path / "code", one_module(head, "Rate()")).load()
+
+    assert inspect.getsource(function) == VISITS.format("Rate()")
+    assert pickle.loads(pickle.dumps(function({}, None))) == function({}, None)  # noqa: S301 - our own
+
+
+def test_functions_of_a_snapshot_reach_processes_that_do_not_have_it(tmp_path: Path):
+    head = (
+        "from . import rates\nfrom .rates import rate\ndef twice():\n    return rate() + rates.RATE"
+    )
+    files = one_module(head, "twice") | {
+        "shop/rates.py": "RATE = 2\ndef rate():\n    return RATE\n"
+    }
+    query = query_of(tmp_path / "code", files)
+    cloudpickle.register_pickle_by_value(sys.modules[query.private_package()])
+    sent = tmp_path / "sent"
+    sent.write_bytes(cloudpickle.dumps(ran(query)))
+
+    code = f"import pickle; print(pickle.loads(open({str(sent)!r}, 'rb').read())())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+
+    assert done.stdout.strip() == "4"
+
+
+def test_declared_files_are_stored_and_read_where_the_module_seems_to_lie(tmp_path: Path):
+    head = "from pathlib import Path"
+    answer = "(Path(__file__).parent / 'data/rates.csv').read_text()"
+    files = one_module(head, answer) | {"shop/data/rates.csv": "a,1\n"}
+
+    query = query_of(tmp_path / "a", files, reads_files=["data/rates.csv"])
+    edited = query_of(
+        tmp_path / "b", files | {"shop/data/rates.csv": "a,2\n"}, reads_files=["data/rates.csv"]
+    )
+
+    assert [ran(query), ran(edited)] == ["a,1\n", "a,2\n"]
+    assert query.identity() != edited.identity()
+
+
+@pytest.mark.parametrize("path", ["rates.csv", "../elsewhere.csv", "."])
+def test_a_declared_file_that_is_not_below_the_module_is_refused(tmp_path: Path, path: str):
+    files = one_module("", "1") | {"elsewhere.csv": ""}
+
+    with pytest.raises(MissingFileError, match="name a file there"):
+        query_of(tmp_path / "code", files, reads_files=[path])
+
+
+CATALOG = """
+from backfill_assets import Column, Daily, IncrementalByTimeRange, Model, sql_file
+
+def visits(inputs, interval):
+    return 3
+
+def declared(name, query):
+    return Model(name=name, query=query, kind=IncrementalByTimeRange(time_column="ds"),
+        cadence=Daily(start="2024-01-01"), upstreams=["shop.raw"], grain="one row per day",
+        unique_key=["ds"], columns=[Column("ds", "date")], owner="team:shop")
+
+MODELS = (declared("shop.a", visits), declared("shop.b", sql_file("b.sql")))
+"""
+
+
+def test_a_module_that_declares_models_too_can_be_stored(tmp_path: Path):
+    sql = "SELECT ds FROM shop.raw WHERE ds >= :start_ds AND ds < :end_ds"
+    files = {"shop/__init__.py": "", "shop/visits.py": CATALOG, "shop/b.sql": sql}
+
+    query = query_of(tmp_path / "code", files)
+
+    assert ran(query) == 3
+    assert query.load().__globals__["MODELS"][0].query.modules == query.modules
+
+
+def test_an_own_module_without_source_is_refused(tmp_path: Path):
+    files = one_module("", "1") | {
+        "shop/visits.py": "def visits(i, j):\n    from shop import fast\n"
+    }
+    suffix = __import__("importlib.machinery").machinery.EXTENSION_SUFFIXES[0]
+
+    with pytest.raises(UnreadableModuleError, match=r"'shop\.visits' imports 'shop\.fast'"):
+        query_of(tmp_path / "code", files | {f"shop/fast{suffix}": ""})
 
 
 class _Holder:
@@ -219,3 +280,9 @@ class _Holder:
 def test_only_a_function_at_the_top_level_of_a_file_can_be_stored(function: Any):  # noqa: ANN401
     with pytest.raises(NotAModuleFunctionError, match="top level of a file"):
         function_query(function)
+
+
+def test_a_bundle_of_an_earlier_release_runs():
+    text = "from dataclasses import dataclass\n\n@dataclass\nclass Rate:\n    value: int = 3\n\ndef f(i, j):\n    return Rate().value\n"
+
+    assert FunctionQuery("f", text).load()({}, None) == 3

@@ -19,6 +19,7 @@ from backfill_assets.warehouse.session import batch_session
 from backfill_assets.warehouse.source_rows import cells_with_rows
 from backfill_assets.warehouse.spark_errors import PinGoneError
 from backfill_assets.warehouse.tables import ABSENT, MissingTableError, Table, table_now
+from backfill_assets_tests.models.authoring import query_of
 from backfill_assets_tests.warehouse.shop import batch, day, days, sale, sales, ticket
 
 if TYPE_CHECKING:
@@ -131,6 +132,45 @@ def test_sql_and_functions_compute_over_the_same_inputs(spark: SparkSession, tmp
     for model in (sql, function):
         found = compute(batch_session(spark), model, day(5), inputs).collect()
         assert [str(row["ds"]) for row in found] == ["2024-01-05"]
+
+
+PACKAGE = {
+    "shop/__init__.py": "",
+    "shop/rates.py": "RATE = {rate}.0\n\ndef rated(amounts):\n    return amounts * RATE\n",
+    "shop/visits.py": """
+import pandas as pd
+from pyspark.sql import functions as F
+from pyspark.sql.functions import pandas_udf, udf
+
+from . import rates
+from .rates import rated
+
+@pandas_udf("double")
+def total(amounts: pd.Series) -> float:
+    return float(rated(amounts).sum())
+
+@udf("double")
+def again(amount):
+    return amount * rates.RATE
+
+def visits(inputs, interval):
+    rows = inputs["commerce.sales"].groupBy("shop").agg(total(F.lit(1.0)).alias("n"))
+    return rows.select("n", again("n").alias("more"))
+""",
+}
+
+
+def test_udfs_run_on_workers_as_their_own_snapshot_says(spark: SparkSession, tmp_path: Path):
+    inputs = {"commerce.sales": upstream(spark, str(tmp_path / "sales"))}
+    found: list[tuple[float, float]] = []
+    for rate in (2, 3):
+        text = PACKAGE["shop/rates.py"].format(rate=rate)
+        query = query_of(tmp_path / str(rate), {**PACKAGE, "shop/rates.py": text})
+        model = sales(upstreams=["commerce.sales"], query=query)
+        (row,) = compute(batch_session(spark), model, day(5), inputs).collect()
+        found.append((row["n"], row["more"]))
+
+    assert found == [(4.0, 8.0), (6.0, 18.0)]
 
 
 def test_readers_do_not_see_the_cell_column(spark: SparkSession, tmp_path: Path):

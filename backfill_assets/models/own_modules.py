@@ -1,0 +1,248 @@
+"""The project's own modules: those that a model's function is made of, read byte for byte.
+
+A module is the project's own unless it was installed: its file lies in Python's standard library, or
+in a folder of installed packages (``site-packages``, ``dist-packages``). Two rules besides:
+what shares the function's top-level package is its own wherever it lies, and of this product and
+of Spark nothing is, except the product's ``pipelines``, which hold models.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import sysconfig
+import tokenize
+from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.errors import BackfillAssetsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from importlib.machinery import ModuleSpec
+
+PRODUCT = "backfill_assets"
+MODELS = f"{PRODUCT}.pipelines"
+_ENGINE = frozenset({"pyspark", "py4j", "delta"})  # may lie on the search path uninstalled
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+_STANDARD = tuple(Path(sysconfig.get_paths()[one]) for one in ("stdlib", "platstdlib"))
+
+
+class UnreadableModuleError(BackfillAssetsError):
+    """A module of the project has no Python source that a snapshot could store."""
+
+    def __init__(self, *, module: str, importer: str, file: str) -> None:
+        self.module, self.importer, self.file = module, importer, file
+        super().__init__(
+            f"'{importer}' imports '{module}' of the project, whose file {file} is no Python source, "
+            "so that a snapshot can't store it; install it as a package, or write it in Python"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredModule:
+    """One module as its file was written.
+
+    Attributes:
+        name: dotted, as it is imported.
+        source: the text of its file, newlines as they are.
+        is_package: whether it is the ``__init__`` of a package.
+    """
+
+    name: str
+    source: str
+    is_package: bool = False
+
+    @property
+    def package(self) -> str:
+        """What its relative imports start from."""
+        return self.name if self.is_package else self.name.rpartition(".")[0]
+
+
+def own_modules(module: str) -> tuple[StoredModule, ...]:
+    """Read a module, its packages, and all own modules that these import, transitively.
+
+    Args:
+        module: the name of an imported module.
+
+    Returns:
+        The modules by name; empty where the source of `module` can't be read.
+
+    Raises:
+        UnreadableModuleError: one of them is an extension, or compiled code alone.
+    """
+    found: dict[str, StoredModule] = {}
+    waiting = [(name, module) for name in _with_packages(module)]
+    family = module.partition(".")[0]
+    while waiting:
+        name, importer = waiting.pop()
+        if name in found or not is_own(name, family):
+            continue
+        stored = _read(name, importer)
+        if stored is None:
+            continue
+        found[name] = stored
+        waiting += [(one, name) for one in imported_names(stored)]
+    return tuple(found[name] for name in sorted(found)) if module in found else ()
+
+
+def imported_names(module: StoredModule) -> set[str]:
+    """Name all that a module may import when it runs, packages and possible submodules included."""
+    return imports_of(ast.parse(module.source), module.package)
+
+
+def imports_of(tree: ast.AST, package: str) -> set[str]:
+    """Name all that code may import when it runs.
+
+    Args:
+        tree: the code.
+        package: what its relative imports start from.
+    """
+    found: set[str] = set()
+    for node in _running(tree):
+        match node:
+            case ast.Import(names=names):
+                found |= {one for alias in names for one in _with_packages(alias.name)}
+            case ast.ImportFrom(names=names):
+                base = imported_base(node, package)
+                found |= {*_with_packages(base)} if base else set()
+                found |= {f"{base}.{alias.name}" for alias in names if base and alias.name != "*"}
+            case _:
+                continue
+    return found
+
+
+def imported_base(node: ast.ImportFrom, package: str) -> str:
+    """Give the absolute name of the module that ``from ... import`` names; empty if there is none."""
+    if not node.level:
+        return node.module or ""
+    return absolute_name(node.module or "", package, node.level)
+
+
+def absolute_name(name: str, package: str, level: int) -> str:
+    """Resolve a relative import; empty where it leads out of its package."""
+    parts = package.split(".")
+    if level > len(parts) or not package:
+        return ""
+    base = ".".join(parts[: len(parts) - level + 1])
+    return f"{base}.{name}" if name else base
+
+
+def for_types_only(node: ast.AST) -> bool:
+    """Whether a statement is ``if TYPE_CHECKING:`` with nothing else, which never runs."""
+    match node:
+        case ast.If(
+            test=ast.Name(id="TYPE_CHECKING")
+            | ast.Attribute(value=ast.Name(id="typing"), attr="TYPE_CHECKING"),
+            orelse=[],
+        ):
+            return True
+        case _:
+            return False
+
+
+def is_own(name: str, family: str) -> bool:
+    """Whether a module is the project's own, whose code a snapshot stores.
+
+    Args:
+        name: of the module.
+        family: the top-level package of the model's function.
+    """
+    top = name.partition(".")[0]
+    if top == PRODUCT:
+        return name == MODELS or name.startswith(f"{MODELS}.")
+    if top in _ENGINE:
+        return False
+    if top == family:
+        return True
+    spec = next(filter(None, map(_spec, reversed(_with_packages(name)))), None)
+    return spec is not None and any(map(_is_of_the_project, _places(spec)))
+
+
+def _places(spec: ModuleSpec) -> list[str]:
+    if spec.origin and spec.has_location:
+        return [spec.origin]
+    return list(spec.submodule_search_locations or ())  # a package without `__init__`
+
+
+def _is_of_the_project(place: str) -> bool:
+    path = Path(place)
+    if _INSTALLED & {*path.parts}:
+        return False
+    return not any(path.is_relative_to(standard) for standard in _STANDARD)
+
+
+def _with_packages(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
+
+
+def _running(tree: ast.AST) -> Iterator[ast.AST]:
+    """Walk code, past what only type checkers read."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if not for_types_only(node):
+            yield node
+            waiting += ast.iter_child_nodes(node)
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """Find a module, without importing it or its packages."""
+    loaded = getattr(sys.modules.get(name), "__spec__", None)
+    if loaded is not None:
+        return loaded
+    parent = name.rpartition(".")[0]
+    path = None
+    if parent:
+        package = _spec(parent)
+        path = None if package is None else package.submodule_search_locations
+        if path is None:
+            return None
+    for finder in sys.meta_path:
+        find: Any = getattr(finder, "find_spec", None)
+        spec = find(name, path, None) if find is not None else None
+        if spec is not None:
+            return spec
+    return None
+
+
+def _read(name: str, importer: str) -> StoredModule | None:
+    """Read a module's file; None for a package without one, and for what is no module."""
+    spec = _spec(name)
+    if spec is None:
+        return _main_script(name)
+    if not spec.has_location or spec.origin is None:
+        return None
+    if not spec.origin.endswith(tuple(SOURCE_SUFFIXES)):
+        if spec.origin.endswith((*EXTENSION_SUFFIXES, ".pyc")):
+            raise UnreadableModuleError(module=name, importer=importer, file=spec.origin)
+        return None
+    loader: Any = spec.loader
+    try:
+        content = loader.get_data(spec.origin)
+    except (AttributeError, OSError):
+        return None
+    return StoredModule(name, _text(content), spec.submodule_search_locations is not None)
+
+
+def _main_script(name: str) -> StoredModule | None:
+    """Read the file that was started as a script: the one module without a spec."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if name != "__main__" or not file:
+        return None
+    return StoredModule(name, _text(Path(file).read_bytes()))
+
+
+def _text(content: bytes) -> str:
+    """Decode a module as Python does, and leave its newlines alone."""
+    encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
+    return content.decode(encoding)
+
+
+def by_name(modules: tuple[StoredModule, ...]) -> Mapping[str, StoredModule]:
+    """Index modules by their names."""
+    return {one.name: one for one in modules}

@@ -1,0 +1,316 @@
+"""Edits of a Python model's modules: what is called unchanged gives the same result when it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from backfill_assets.models.function_query import ModuleQuery, changed_code
+from backfill_assets.models.own_modules import StoredModule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MODULE = '''"""Visits."""
+from __future__ import annotations
+
+import math
+from collections import OrderedDict, defaultdict
+from typing import TYPE_CHECKING, Final
+
+from backfill_assets import Column
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+RATE: Final[int] = 3
+LABELS: dict[str, Decimal] = {}
+LABELS["a"] = 1
+LABELS.update(b=2)
+UNUSED = 4
+COLUMN = Column("visits", "int")
+
+
+class Row:
+    """A row."""
+
+    kind: Decimal = 5
+
+
+def visits(inputs: dict[str, int], interval: Decimal | None) -> Decimal:
+    """Count them."""
+    found: int = _doubled(7)  # twice
+    return found * RATE + len(LABELS) + math.floor(0.5) + len(defaultdict(int)) + Row.kind
+
+
+def _doubled(n: int) -> int:
+    return n * 2
+
+
+def other(inputs, interval):
+    return OrderedDict()
+'''
+VISITS = "def visits(inputs, interval):\n    return {}\n"
+
+
+def of(text: str | Mapping[str, str]) -> ModuleQuery:
+    texts = {"visits": text} if isinstance(text, str) else text
+    packages = {name.rpartition(".")[0] for name in texts}
+    stored = tuple(StoredModule(name, texts[name], name in packages) for name in sorted(texts))
+    return ModuleQuery("visits", "visits" if "visits" in texts else "shop.visits", stored)
+
+
+def run(query: ModuleQuery) -> str:
+    """Write what it gives; a failure is a result too."""
+    try:
+        return repr(query.load()({}, None))
+    except Exception as error:  # noqa: BLE001 - whatever an edit leads to
+        return repr(error)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("  # twice", ""),
+        ('"""Visits."""', '"""Other words."""'),
+        ("return n * 2", "return (n  *  2)"),
+        ("UNUSED = 4", "UNUSED = [5, {'a': -1}]"),
+        ("UNUSED = 4\n", ""),
+        ("UNUSED = 4", "UNUSED = RATE"),
+        ("return OrderedDict()", "return None"),
+        ("def other(inputs, interval)", "def another(inputs, interval=None)"),
+        ("OrderedDict, defaultdict", "defaultdict, OrderedDict"),
+        ("import math\n", "import math\nimport json\nimport datetime as dt\n"),
+        (
+            "    from decimal import Decimal\n",
+            "    from decimal import Decimal\n    import nowhere\n",
+        ),
+        ('COLUMN = Column("visits", "int")', 'COLUMN = Column("visits", "bigint")'),
+        ("UNUSED = 4", "class Unused:\n    def kind_of(self): return 1"),
+    ],
+)
+def test_what_provably_can_not_matter_is_no_change(old: str, new: str):
+    assert old in MODULE
+    before, after = of(MODULE), of(MODULE.replace(old, new))
+
+    assert run(before) == run(after)
+    if new != "defaultdict, OrderedDict":
+        assert not changed_code(before, after)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return n * 2", "return n * 3"),
+        ("RATE: Final[int] = 3", "RATE: Final[int] = 4"),
+        ('LABELS["a"] = 1', 'LABELS["c"] = 1'),
+        ("LABELS.update(b=2)", "LABELS.update(b=2, c=3)"),
+        ("kind: Decimal = 5", "kind: Decimal = 6"),
+        ("floor(0.5)", "ceil(0.5)"),
+        ("UNUSED = 4", "RATE = RATE + 1"),
+        ('    """Count them."""\n', ""),
+        ("n: int) -> int", "n: float) -> float"),
+        ("import math\n", "import math\nimport pandas\n"),
+        ("UNUSED = 4", "UNUSED = print()"),
+        ("UNUSED = 4", "class Unused(Row): pass"),
+        ("UNUSED = 4", "@print\ndef unused(): pass"),
+        ("UNUSED = 4", "def unused(a=print()): pass"),
+    ],
+)
+def test_whatever_may_matter_is_a_change(old: str, new: str):
+    assert old in MODULE
+    assert changed_code(of(MODULE), of(MODULE.replace(old, new)))
+
+
+# Two spellings of a module each: (head with {} in it, one text, another text, the answer).
+FORMS: dict[str, tuple[str, str, str, str]] = {
+    "a call that fills": (
+        "RATES = {{}}\ndef _fill(rates):\n    rates['a'] = {}\n_fill(RATES)", "1", "2", "RATES['a']"
+    ),
+    "a method of the type": ("RATES = {{}}\ndict.update(RATES, a={})", "1", "2", "RATES['a']"),
+    "a deletion": ("RATES = {{'a': 1, 'b': 2}}\ndel RATES[{}]", "'a'", "'b'", "RATES"),
+    "no deletion": ("RATES = {{'a': 1, 'b': 2}}\n{}", "del RATES['a']", "", "RATES"),
+    "setattr": (
+        "class Rate:\n    value = 0\nsetattr(Rate, 'value', {})", "1", "2", "Rate.value"
+    ),
+    "a registry": (
+        "KINDS = []\ndef kind(f):\n    KINDS.append(f())\n@kind\ndef one():\n    return {}", "1", "2", "KINDS"
+    ),
+    "one more in a registry": (
+        "KINDS = []\ndef kind(f):\n    KINDS.append(f())\n{}", "@kind\ndef one(): return 1", "", "KINDS"
+    ),
+    "subclasses": (
+        "class Rule: pass\n{}", "class One(Rule): pass", "", "len(Rule.__subclasses__())"
+    ),
+    "hooks of subclasses": (
+        "FOUND = []\nclass Rule:\n    def __init_subclass__(cls): FOUND.append(cls.__name__)\n{}",
+        "class One(Rule): pass", "class Two(Rule): pass", "FOUND",
+    ),
+    "singledispatch": (
+        ("from functools import singledispatch\n@singledispatch\ndef size(x):\n    return 0\n"
+        "@size.register\ndef _(x: int):\n    return {}"), "1", "2", "size(3)",
+    ),
+    "a docstring": ("def f():\n    '''{}'''", "one", "two", "f.__doc__"),
+    "the module's docstring": ("'''{}'''", "one", "two", "__doc__"),
+    "a loop that calls": (
+        "RATES = []\ndef add(n):\n    RATES.append(n)\nfor n in range({}):\n    add(n)", "1", "2", "RATES"
+    ),
+    "types": ("def f(x: {}): ...", "int", "str", "f.__annotations__"),
+    "deferred types": (
+        "from __future__ import annotations\ndef f(x: {}): ...", "int", "str", "f.__annotations__"
+    ),
+    "deferral": ("{}\ndef f(x: int): ...", "from __future__ import annotations", "", "f.__annotations__"),
+    "types of a module": ("RATE: {} = 1", "int", "str", "__annotations__"),
+    "globals": ("RATE = {}", "1", "2", "globals()['RA' + 'TE']"),
+    "a variable's name": ("RATE = {}\nimport sys\nME = sys.modules[__name__]", "1", "2", "getattr(ME, 'RA' + 'TE')"),
+    "a name in a text": ("RATE = {}\nimport operator\n", "1", "2", "eval('RATE')"),
+    "a mangled name": (
+        "_Rate__value = {}\nclass Rate:\n    def get(self): return __value", "1", "2", "Rate().get()"
+    ),
+    "a hidden built-in": ("{}", "def len(x): return 9", "", "len([])"),
+    "a hidden module": ("import math\n{}", "math = None", "", "math and 1"),
+    "a global statement": (
+        "RATE = 0\ndef setup():\n    global RATE\n    RATE = {}\nsetup()", "1", "2", "RATE"
+    ),
+    "a property": (
+        ("class Box:\n    n = {}\n    @property\n    def next(self):\n        Box.n += 1\n        return 0\n"
+        "box = Box()\nUNUSED = box.next"), "1", "2", "Box.n",
+    ),
+    "a read that counts": (
+        "class Box:\n    n = 1\n    @property\n    def next(self):\n        Box.n += 1\nbox = Box()\n{}",
+        "UNUSED = box.next", "", "Box.n",
+    ),
+    "a default that is called": (
+        "N = []\n{}", "def unused(a=N.append(1)): ...", "def unused(): ...", "N"
+    ),
+    "a type that is called": (
+        "N = []\n{}", "def unused(a: N.append(1)): ...", "def unused(): ...", "N"
+    ),
+    "a type that is subscripted": (
+        "N = []\nclass Box:\n    def __class_getitem__(cls, x): N.append(x)\n{}",
+        "def unused(a: Box[1]): ...", "def unused(a: int): ...", "N",
+    ),
+    "a metaclass": (
+        "N = []\nclass Meta(type):\n    def __init__(cls, *a): N.append(a[0])\n{}",
+        "class One(metaclass=Meta): pass", "", "N",
+    ),
+    "a hook of a name": (
+        "N = []\nclass Hook:\n    def __set_name__(self, owner, name): N.append(name)\n{}",
+        "class One:\n    a = Hook()", "", "N",
+    ),
+    "a module's hook": ("{}", "def __getattr__(name): return 1", "", "hasattr(__import__('sys').modules[__name__], 'a')"),
+    "lines": ("import inspect\n{}def f(): ...", "", "# a comment\n", "inspect.getsourcelines(f)[1]"),
+    "own source": ("import inspect\ndef f():\n    return 1{}", "", "  # why", "inspect.getsource(f)"),
+    "line of code": ("{}def f(): ...", "", "\n\n", "f.__code__.co_firstlineno"),
+    "a walrus": ("{}", "(RATE := 1)", "(RATE := 2)", "RATE"),
+    "an assignment by star": ("RATE, *_ = {}", "[1]", "[2]", "RATE"),
+    "a condition": ("RATE = 1\nif {}:\n    RATE = 2", "True", "False", "RATE"),
+    "a with": (
+        "import contextlib\nRATE = []\nwith contextlib.suppress(Exception):\n    RATE.append({})", "1", "1 / 0", "RATE"
+    ),
+    "an import that adds a submodule": (
+        "import xml\n{}", "import xml.dom as d", "", "'dom' in dir(xml) or sorted(vars(xml))[:0]"
+    ),
+    "a name that types only have": ("TYPE_CHECKING = {}\nRATE = 1\nif TYPE_CHECKING:\n    RATE = 2", "True", "False", "RATE"),
+    "a number's type": ("RATE = {}", "1", "1.0", "RATE"),
+    "a sign": ("RATE = {}", "0.0", "-0.0", "RATE"),
+    "bytes": ("RATE = {}", "'a'", "b'a'", "RATE"),
+    "a debug text": ("RATE = 1", "", "", "f'{RATE=}'"),
+    "the order of statements": ("RATE = 1\n{}", "RATE += 1\nRATE *= 2", "RATE *= 2\nRATE += 1", "RATE"),
+    "declared slots": ("class A:\n    __slots__ = {}", "('a',)", "('b',)", "A.__slots__"),
+    "all names": ("__all__ = ['{}']\na = b = 1", "a", "b", "__all__"),
+    "a formatted lookup": ("class A:\n    x = {}", "1", "2", "'{0.x}'.format(A)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_edit_that_changes_the_result_is_never_called_unchanged(form: str):
+    head, one, other, answer = FORMS[form]
+    queries = [of(f"{head.format(text)}\n\n{VISITS.format(answer)}") for text in (one, other)]
+
+    if one != other and form != "an import that adds a submodule":
+        assert run(queries[0]) != run(queries[1]), "the case is no edit that matters"
+    if run(queries[0]) != run(queries[1]):
+        assert changed_code(*queries)
+
+
+SHOP = {
+    "shop": "",
+    "shop.rates": "RATE = 2\nUNUSED = 1\ndef helper(): return 1\n",
+    "shop.unread": "X = 1\n",
+    "shop.visits": f"from .rates import RATE\n\ndef lazy():\n    from shop import unread\n\n{VISITS.format('RATE')}",
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("shop.rates", "RATE = 2\nUNUSED = 2\ndef helper(): return 2\n"),
+        ("shop.unread", "X = print()\n"),
+        ("shop", "'''Words.'''\n"),
+    ],
+)
+def test_parts_of_other_own_modules_that_can_not_matter_are_no_change(module: str, text: str):
+    assert not changed_code(of(SHOP), of({**SHOP, module: text}))
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("shop.rates", "RATE = 3\n"),
+        ("shop", "import shop.rates\nshop.rates.RATE = 5\n"),
+        ("shop.visits", SHOP["shop.visits"].replace("from .rates", "from shop.rates")),
+    ],
+)
+def test_other_own_modules_that_may_matter_are_a_change(module: str, text: str):
+    assert changed_code(of(SHOP), of({**SHOP, module: text}))
+
+
+def test_a_module_that_is_handed_on_may_be_looked_through():
+    rates = "import shop.rates\ndef total(module): return sum(v for k, v in sorted(module.__dict__.items()) if k.isupper())\n"
+    text = f"from shop import rates, tools\n{VISITS.format('tools.total(rates)')}"
+    shop = {"shop": "", "shop.tools": rates, "shop.visits": text, "shop.rates": "A = 1\n"}
+    more = {**shop, "shop.rates": "A = 1\nB = 2\n"}
+
+    assert run(of(shop)) != run(of(more))
+    assert changed_code(of(shop), of(more))
+
+
+_NAMES = ("A", "B", "f", "g", "Box")
+_VALUES = ("1", "2", "A", "[A]", "len([B])", "f()", "Box.n", "g", "{'A': 1}", "vars()", "f.__doc__")
+_STATEMENTS = st.one_of(
+    st.builds("{} = {}".format, st.sampled_from(_NAMES), st.sampled_from(_VALUES)),
+    st.builds("{}: {} = {}".format, st.sampled_from(_NAMES), st.sampled_from(_VALUES), st.sampled_from("12")),
+    st.builds("def {}(x={}):\n    {}\n    return {}".format, st.sampled_from(("f", "g", "len")),
+              st.sampled_from(_VALUES), st.sampled_from(("'''a'''", "'''b'''", "global A; A = 7", "pass")),
+              st.sampled_from(_VALUES)),
+    st.builds("class Box({}):\n    n = {}".format, st.sampled_from(("", "object", "Box")), st.sampled_from(_VALUES)),
+    st.builds("{}\ndef g():\n    return {}".format, st.sampled_from(("", "@f", "@list.append")), st.sampled_from(_VALUES)),
+    st.sampled_from(("g()", "f()", "del A", "A += 1", "Box.n = 5", "f.__doc__ = 'c'", "setattr(Box, 'n', 6)",
+                     "for A in (1, 2): f()", "from math import floor as f", "import math as A", "globals()['B'] = 8")),
+)  # fmt: skip
+_BODIES = st.lists(_STATEMENTS, min_size=1, max_size=5)
+
+
+@settings(max_examples=250, deadline=None)
+@given(_BODIES, _STATEMENTS, st.integers(0, 4), st.sampled_from(_VALUES), st.booleans())
+def test_no_generated_edit_is_called_unchanged_and_gives_another_result(
+    body: list[str],
+    statement: str,
+    at: int,
+    answer: str,
+    replaces: bool,  # noqa: FBT001
+):
+    start = "A, B = 3, 4\ndef f(): return 5\ndef g(): return 6\nclass Box:\n    n = 9\n"
+    edited = [*body[:at], statement, *body[at + replaces :]]
+    before, after = (of("\n".join([start, *one, VISITS.format(answer)])) for one in (body, edited))
+
+    if not changed_code(before, after):
+        assert _stable(run(before)) == _stable(run(after))
+
+
+def _stable(text: str) -> str:
+    """Leave out addresses of functions, and the private names of modules."""
+    return "".join(part for part in text.split() if not part.startswith("0x"))
