@@ -84,6 +84,14 @@ Cutoff = Annotated[
     str | None,
     typer.Option(metavar="DATE", help="Older cells keep the old definition; needs --reason."),
 ]
+LiftCutoffs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--lift-cutoff",
+        metavar="MODEL",
+        help="End its cutoff: older cells get the definition that runs now. Repeatable.",
+    ),
+]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.")]
 Canary = Annotated[
     bool, typer.Option("--canary", help="Recorded in the plan; nothing acts on it yet.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from backfill_assets.execution.observing import observe_sources, sources_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
@@ -54,7 +56,7 @@ def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
                 view.claimed.get(name, IntervalSet.empty()),
                 late,
             )
-            | {"spared": spared.get(name, 0)}
+            | {"spared": spared.get(name, 0), "cutoff": _cutoff(view.cutoffs.get(name))}
             for name in names
         ]
     if as_json:
@@ -91,6 +93,10 @@ def _row(
         "watermark": _watermark(run, model),
         "changed": name in run.changed,
     }
+
+
+def _cutoff(found: Cutoff | None) -> dict[str, str] | None:
+    return None if found is None else asdict(found)
 
 
 def _watermark(run: RunContext, model: Model) -> str | None:
@@ -150,6 +156,8 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
             f"spared   {name}: {counted(row['spared'], 'cell')} in {_LATELY.days} days; what they "
             "read was built again and came out as it was"
         )
+    if row["cutoff"]:
+        remarks.append(f"cutoff   {name}: {Cutoff(**row['cutoff']).words(name)}")
     if row["changed"]:
         remarks.append(
             f"changed  {name}: the loaded logic is not what {env} runs, which goes on with its own "

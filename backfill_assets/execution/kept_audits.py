@@ -102,6 +102,7 @@ def unaudited(op: Operation) -> dict[str, IntervalSet]:
         since = passed.get(one.model, {})
         cells = _committed_since(run, one.model, since) if since else None
         kept = IntervalSet.empty() if state is None else state.ready - state.own
+        kept -= view.kept(run.graph.model(one.model), kept)  # the old definition's, for good
         if todo := kept if cells is None else kept & cells:
             found[one.model] = todo
     return found
@@ -123,8 +124,6 @@ def _keeps(one: ModelPlan) -> bool:
 
 
 def _changed_audits(op: Operation, one: ModelPlan) -> tuple[Audit, ...]:
-    if op.plan.request.cutoff is not None:  # older cells keep the old definition for good
-        return ()
     old, new = (
         audits_of(stored_model(op.store.snapshot_definition(print_)))
         for print_ in (one.old_fingerprint, one.fingerprint)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.operation import Operation
     from backfill_assets.execution.run_context import RunContext
-    from backfill_assets.planning.plan import ModelPlan
+    from backfill_assets.planning.plan import ModelPlan, Plan
+    from backfill_assets.snapshots.cutoff import Cutoff
     from backfill_assets.snapshots.snapshot import Snapshot
 
 NOT_BUILT_APART = Build.GAP_FILL
@@ -41,8 +42,16 @@ def open_workspace(op: Operation, environment: RunContext) -> None:
             environment=plan.environment,
             models=tuple(_model(op, environment, one) for one in scope(plan.models)),
             owed=tuple(owed for one in plan.models for owed in _owed(op, one)),
+            cutoffs=_cutoffs(plan),
         )
     )
+
+
+def _cutoffs(plan: Plan) -> dict[str, Cutoff | None]:
+    """Give what the plan sets itself, by model, and None for what it lifts."""
+    lifted = dict[str, "Cutoff | None"].fromkeys(plan.request.lift_cutoffs)
+    own = {one.model: one.kept_before for one in plan.models if one.kept_before is not None}
+    return lifted | {name: one for name, one in own.items() if not one.plan_id}
 
 
 def planned_snapshots(op: Operation, environment: RunContext) -> dict[str, Snapshot]:

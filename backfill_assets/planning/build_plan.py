@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.cells import cells_read
-from backfill_assets.planning.asked import check_request
+from backfill_assets.planning.asked import RequestError, check_request
 from backfill_assets.planning.cell_work import cell_work
 from backfill_assets.planning.changes import changes_of
 from backfill_assets.planning.in_flight import in_flight
@@ -61,9 +61,10 @@ def build_plan(
     """
     check_request(request, now)
     aim = intended(request, graph, state, loaded)
-    for name, _ in (*request.categories, *request.strategies):
+    for name in (*dict(request.categories), *dict(request.strategies), *request.lift_cutoffs):
         aim.graph.model(name)
-    windows = windows_of(request, aim, now)
+    _refuse_unset(request, state)
+    windows = windows_of(request, aim, state.view, now)
     changes = changes_of(request, aim, state)
     cells = cell_work(request, aim, state, changes, windows, now)
     planner = _Planner(request, aim, state, changes, cells, now)
@@ -129,7 +130,8 @@ class _Planner:
         held = self.state.view.models.get(name)
         before = self.state.running.get(name)
         cells = found.cells
-        notes = (*change.notes, *found.notes, *((smaller,) if smaller else ()))
+        cut = (found.cutoff.words(name),) if found.cutoff else ()
+        notes = (*change.notes, *cut, *found.notes, *((smaller,) if smaller else ()))
         build = self._build(name, change, found)
         strategy = self._strategy(name, change, build, cells)
         return ModelPlan(
@@ -160,6 +162,7 @@ class _Planner:
                 self.planned,
                 self.now,
             ),
+            kept_before=found.cutoff,
             notes=notes,
         )
 
@@ -212,12 +215,27 @@ class _Planner:
             if name not in planned and (self.cells[name].waiting or self.cells[name].stale_later)
             for note in self.cells[name].notes
         ]
+        cutoffs = self.state.view.cutoffs
+        found += [
+            f"{one.name}: {cutoffs[one.name].words(one.name)}"
+            for one in self.request.restate
+            if one.name in cutoffs and one.name not in planned
+        ]
         if self.request.restate_all_snapshots:
             found.append(
                 "the restated intervals become owed in every version; other environments go on "
                 "reading what they read until a plan of their own is promoted"
             )
         return tuple(found)
+
+
+def _refuse_unset(request: PlanRequest, state: PlanState) -> None:
+    """Refuse to lift a cutoff that is not there."""
+    for name in request.lift_cutoffs:
+        if name not in state.view.cutoffs:
+            there = ", ".join(sorted(state.view.cutoffs)) or "none"
+            found = f"--lift-cutoff {name}: no cutoff of it is in force in {request.environment}"
+            raise RequestError(found, f"models with one: {there}")
 
 
 def _gates(request: PlanRequest, environment: Environment, *, publishes: bool) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from backfill_assets.planning.model_cells import ModelCells
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.plan import Why
 from backfill_assets.planning.restating import onward, wrong_cells
+from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -142,13 +143,48 @@ class _Sweeps:
             return
         if change.new_version:
             self._new_version(name, found)
+        self._cutoff(name, found)
         rule = self._rule(name, model)
         because = "recorded empty" if self.request.empty else ""
         self._restated(name, found)
+        self._lifted(name, found)
         if not self.request.empty:  # what is published stays until somebody computes it
             self._overtaken(name, found, rule)
         why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
         found.add(why, self._gaps(name, found), because)
+
+    def _cutoff(self, name: str, found: ModelCells) -> None:
+        """Note the cutoff in force, and leave out the gaps before it: they would be filled otherwise."""
+        model = self.intended.graph.models[name]
+        found.cutoff = cutoff = self._in_force(name)
+        if cutoff is not None and model.cadence.unit is not Unit.WHOLE:
+            gaps = cutoff.kept(model.cadence, found.life) - found.ready
+            found.life, found.required = found.life - gaps, found.required - gaps
+
+    def _in_force(self, name: str) -> Cutoff | None:
+        """Give the cutoff of a model once the plan is promoted: a stored one, or a later one."""
+        stored = self.view.cutoffs.get(name)
+        if name in self.request.lift_cutoffs:
+            stored = None
+        if self.request.cutoff is None or not (
+            self.changes.models[name].restates or name in self.request.lift_cutoffs
+        ):
+            return stored
+        tz = self.intended.graph.models[name].cadence.tz
+        asked = Cutoff(self.request.cutoff, self.request.reason)
+        later = stored is not None and start_at(stored.since, tz) >= start_at(asked.since, tz)
+        return stored if later else asked
+
+    def _lifted(self, name: str, found: ModelCells) -> None:
+        """Plan the older cells of a model whose cutoff ends, by the definition that runs now."""
+        stored = self.view.cutoffs.get(name)
+        if stored is None or name not in self.request.lift_cutoffs:
+            return
+        model = self.intended.graph.models[name]
+        cells = stored.kept(model.cadence, found.ready)
+        if found.cutoff is not None:
+            cells -= found.cutoff.kept(model.cadence, found.ready)
+        found.add(Why.RESTATED, cells, f"the cutoff {stored.since} is lifted")
 
     def _late_again(self, name: str, found: ModelCells, model: Model) -> None:
         """Plan the named cells, as far as they are stale still."""
@@ -204,7 +240,7 @@ class _Sweeps:
         change = self.changes.models[name]
         if not change.restates:
             return
-        since = self.request.cutoff or self.request.effective_from
+        since = found.cutoff.since if found.cutoff is not None else self.request.effective_from
         model = self.intended.graph.models[name]
         if since is None or model.cadence.unit is Unit.WHOLE:
             cells = found.ready

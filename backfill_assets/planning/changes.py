@@ -95,7 +95,7 @@ class _Deciding:
         builds = history and (bool(moved) or _computes(direct) or choice is not None)
         if choice is not None and choice.category is Category.NON_BREAKING and direct is None:
             builds = False  # a person says that what changed upstream does not matter here
-        in_place = self.request.cutoff is not None or category is Category.FORWARD_ONLY
+        in_place = self._has_cutoff(name) or category is Category.FORWARD_ONLY
         if in_place and (_computes(direct) or builds):
             self._refuse_destruction(name, new.model)
         new_version = builds and not in_place
@@ -111,12 +111,20 @@ class _Deciding:
             new_version=new_version,
             fingerprint=new.fingerprint.id,
             version=self._free_version(new) if new_version else self._kept_version(name),
-            restates=in_place and (_computes(direct) or builds) and self._has_date(),
+            restates=in_place and (_computes(direct) or builds) and self._has_date(name, category),
             notes=_audits(self.intended.before[name].model, new.model),
         )
 
-    def _has_date(self) -> bool:
-        return self.request.cutoff is not None or self.request.effective_from is not None
+    def _has_cutoff(self, name: str) -> bool:
+        """Whether older cells keep the old definition: by this request, or since a plan before."""
+        stored = name in self.state.view.cutoffs and name not in self.request.lift_cutoffs
+        return self.request.cutoff is not None or stored
+
+    def _has_date(self, name: str, category: Category) -> bool:
+        """Whether the kept table is computed anew from a date on."""
+        if category is Category.FORWARD_ONLY:
+            return self.request.cutoff is not None or self.request.effective_from is not None
+        return self._has_cutoff(name)
 
     def _meaning(
         self,
@@ -246,7 +254,7 @@ class _Deciding:
         now = {column.name: column.dtype for column in new.schema}
         lost = tuple(column for column, dtype in old.items() if now.get(column) != dtype)
         if lost:
-            asked = "a cutoff" if self.request.cutoff is not None else "forward-only"
+            asked = "a cutoff" if self._has_cutoff(name) else "forward-only"
             raise DestructiveInPlaceError(name, lost, asked)
 
 

@@ -32,7 +32,8 @@ class Reason:
         depth: 0 for the cell asked about, 1 for what it reads, and so on.
         model: which model the line is about.
         cells: keys of the cells, as ranges.
-        branch: ``not required``, ``gap``, ``waits``, ``upstream changed``, ``late data``, ``ready``.
+        branch: ``not required``, ``gap``, ``waits``, ``upstream changed``, ``late data``, ``ready``,
+            ``cutoff``.
         text: the sentence.
     """
 
@@ -81,6 +82,10 @@ class _Asked:
         for part, branch, text in _branches(self.view, model, work, cells):
             if part:
                 yield Reason(depth, name, ranges_text(model.cadence, part), branch, text)
+        kept = self.view.kept(model, cells)
+        if kept:
+            said = self.view.cutoffs[name].words(name)
+            yield Reason(depth, name, ranges_text(model.cadence, kept), "cutoff", said)
         if depth == _DEEPEST:
             return
         for upstream in model.reads:
@@ -108,7 +113,7 @@ class _Asked:
 def _branches(
     view: StateView, model: Model, work: Work, cells: IntervalSet
 ) -> Iterator[tuple[IntervalSet, str, str]]:
-    yield cells - work.required, "not required", _outside(model)
+    yield cells - work.required - view.kept(model, cells), "not required", _outside(model)
     claimed = view.claimed.get(model.name, IntervalSet.empty())
     yield cells & work.gaps & claimed, "running", "a batch has claimed it and is at work"
     yield cells & work.runnable - claimed, "gap", "required and not ready; all it reads is ready"

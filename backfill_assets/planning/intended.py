@@ -128,7 +128,7 @@ def intended(
 
 def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozenset[str]:
     """Name what is selected; without a selection what is restated, and its readers."""
-    restated = {one.name for one in request.restate}
+    restated = {one.name for one in request.restate} | {*request.lift_cutoffs}
     if restated and not request.select:
         return following(graph, restated)
     return selected(graph, request.select, gone=gone) | (restated & {*graph.models})

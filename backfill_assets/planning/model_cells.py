@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan import CellWork, Why
+
+if TYPE_CHECKING:
+    from backfill_assets.snapshots.cutoff import Cutoff
 
 
 @dataclass(slots=True)
@@ -21,6 +25,7 @@ class ModelCells:
         waiting: cells left out, since something that they read can't become ready.
         stale_later: cells that read planned ones and are left out, since they reach past the end
             that the request is bounded by.
+        cutoff: in force for the model once the plan is promoted.
         notes: what a reader should know.
     """
 
@@ -31,6 +36,7 @@ class ModelCells:
     cells: IntervalSet = field(default_factory=IntervalSet.empty)
     waiting: IntervalSet = field(default_factory=IntervalSet.empty)
     stale_later: IntervalSet = field(default_factory=IntervalSet.empty)
+    cutoff: Cutoff | None = None
     notes: list[str] = field(default_factory=list[str])
 
     @property

@@ -1,8 +1,8 @@
 """The one rule for what needs work.
 
 A cell needs work when it is required and not ready (a gap), or when something that it reads has
-really changed since the inputs of its batch were resolved (stale). Gap filling, resuming,
-propagation and early cutoff are all this rule; there is no other one.
+really changed since the inputs of its batch were resolved (stale), unless a cutoff keeps it. Gap
+filling, resuming, propagation and early cutoff are all this rule; there is no other one.
 """
 
 from __future__ import annotations
@@ -127,17 +127,15 @@ def needs_work(
         window: only cells inside; None means the model's whole life.
         reads: per upstream, the columns that the model reads (lineage); absent means all.
     """
-    needed = required(
-        model.cadence,
-        start=window.start if window else None,
-        end=window.end if window else None,
-        now=now,
-    )
+    first, last = (window.start, window.end) if window else (None, None)
+    needed = required(model.cadence, start=first, end=last, now=now)
     ready = view.ready(model.name) & needed
+    kept = view.kept(model, needed)  # under the old definition: nothing is done to it
+    needed -= kept - ready
     gaps = missing(model.cadence, needed, ready)
-    stale = tuple(_stale(graph, view, model, needed, reads or {}))
+    stale = tuple(_stale(graph, view, model, needed - kept, reads or {}))
     overtaken = IntervalSet.union_all(one.cells for one in stale)
-    owed = view.owed.get(model.name, IntervalSet.empty()) & ready
+    owed = view.owed.get(model.name, IntervalSet.empty()) & (ready - kept)
     refresh = IntervalSet.empty()
     if view.environment.is_workspace:
         refresh = overtaken | owed

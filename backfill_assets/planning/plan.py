@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.planning.request import Category, PlanRequest, Strategy
+    from backfill_assets.snapshots.cutoff import Cutoff
 
 FORMAT_VERSION = 1
 
@@ -156,6 +157,7 @@ class ModelPlan:
         batches: the work in units.
         reads: what the planned cells read.
         estimate: what the model's work will take.
+        kept_before: the cutoff that is in force for the model once the plan is promoted.
         notes: what a reader should know: clipped ranges, a partial cell left out, a smaller window.
     """
 
@@ -181,6 +183,7 @@ class ModelPlan:
     batches: Sequence[PlannedBatch] = ()
     reads: tuple[PlannedRead, ...] = ()
     estimate: Estimate | None = None
+    kept_before: Cutoff | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -24,11 +24,12 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning import plan as plan_words, request as request_words
 from backfill_assets.planning.plan import FORMAT_VERSION, Plan, PlannedBatch
 from backfill_assets.planning.plan_batches import PlannedBatches, columns
+from backfill_assets.snapshots.cutoff import Cutoff
 
 FORMAT = "backfill_assets.plan"
 _DIGITS = 9
 _NOT_CONTENT = ("plan_id", "estimate")
-_LATER = ("late",)
+_LATER = ("late", "lift_cutoffs", "kept_before")
 _WHY = "it was edited, or another release of backfill_assets wrote it"
 
 
@@ -236,6 +237,7 @@ def hints_of(kind: type) -> dict[str, Any]:
         "Sequence": Sequence,
         "Interval": Interval,
         "IntervalSet": IntervalSet,
+        "Cutoff": Cutoff,
     }
     hints = get_type_hints(kind, localns=names)
     return {one.name: hints[one.name] for one in fields(kind)}

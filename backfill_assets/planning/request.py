@@ -64,6 +64,7 @@ class PlanRequest:
         empty: record the cells as ready without computing them.
         where: a SQL condition on the restated model's own columns: no other row may differ.
         cutoff: a local date: older cells keep the old definition (`reason` must say why).
+        lift_cutoffs: models whose cutoff ends: their older cells get the definition that runs now.
         canary: build some telling cells first, and wait.
         categories: (model, category) where a person decided.
         strategies: (model, strategy) where a person decided.
@@ -93,5 +94,6 @@ class PlanRequest:
     categories: tuple[tuple[str, Category], ...] = ()
     strategies: tuple[tuple[str, Strategy], ...] = ()
     spark: tuple[tuple[str, str], ...] = ()
+    lift_cutoffs: tuple[str, ...] = ()
     launch: str = ""
     late: tuple[tuple[str, IntervalSet], ...] = ()

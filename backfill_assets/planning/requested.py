@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.planning.intended import Intended
     from backfill_assets.planning.request import PlanRequest
+    from backfill_assets.snapshots.state_view import StateView
 
 
 class FutureDateError(BackfillAssetsError):
@@ -78,6 +79,10 @@ def _bounded(request: PlanRequest, cadence: Cadence, window: Window) -> Window:
         return window
     life = window.life.within(window.life.boundaries[0], epoch_of(cadence.floor(end)))
     return replace(window, cells=window.cells & life, life=life, beyond=window.life - life)
+
+
+def _without(kept: IntervalSet, window: Window) -> Window:
+    return replace(window, cells=window.cells - kept, life=window.life - kept) if kept else window
 
 
 def _strict_end(request: PlanRequest, cadence: Cadence) -> datetime | None:
@@ -146,8 +151,12 @@ def _left_out(
     return f"left out: {named}, which reaches past the requested end"
 
 
-def windows_of(request: PlanRequest, intended: Intended, now: datetime) -> dict[str, Window]:
+def windows_of(
+    request: PlanRequest, intended: Intended, view: StateView, now: datetime
+) -> dict[str, Window]:
     """Cut the requested range to every model; some may lie outside of it, but not all.
+
+    What a cutoff keeps under the old definition is no part of it, until the cutoff is lifted.
 
     Raises:
         OutsideLifeError: the range lies outside the life of every chosen model.
@@ -163,6 +172,8 @@ def windows_of(request: PlanRequest, intended: Intended, now: datetime) -> dict[
             life = required(model.cadence, start=None, end=None, now=now)
             window = Window(IntervalSet.empty(), life)
             found[name] = _bounded(request, model.cadence, window)
+        if name not in request.lift_cutoffs:
+            found[name] = _without(view.kept(model, found[name].life), found[name])
     if outside and intended.chosen <= outside.keys():
         raise next(iter(outside.values()))
     return found

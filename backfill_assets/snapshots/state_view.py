@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.content import ChangedAt
+    from backfill_assets.models.model import Model
+    from backfill_assets.snapshots.cutoff import Cutoff
     from backfill_assets.snapshots.environment import Environment, Pointer
 
 
@@ -98,6 +100,7 @@ class StateView:
         owed: ready cells that were declared wrong and not rebuilt yet, by model.
         counter: the number that was drawn last: nothing in here is later.
         sources: the observed sources, which all environments share, by name.
+        cutoffs: the cutoffs in force, by model.
     """
 
     environment: Environment
@@ -106,11 +109,17 @@ class StateView:
     owed: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
     counter: int = 0
     sources: Mapping[str, SourceState] = field(default_factory=dict[str, SourceState])
+    cutoffs: Mapping[str, Cutoff] = field(default_factory=dict[str, "Cutoff"])
 
     def ready(self, model: str) -> IntervalSet:
         """The ready intervals of a model; empty for one that has no pointer yet."""
         state = self.models.get(model)
         return IntervalSet.empty() if state is None else state.ready
+
+    def kept(self, model: Model, cells: IntervalSet) -> IntervalSet:
+        """Those of the cells that a cutoff keeps under the old definition: nothing is done to them."""
+        cutoff = self.cutoffs.get(model.name)
+        return IntervalSet.empty() if cutoff is None else cutoff.kept(model.cadence, cells)
 
     def own(self, model: str) -> IntervalSet:
         """The ready intervals that the environment's own table holds."""

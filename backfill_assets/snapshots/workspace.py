@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.snapshots.cutoff import Cutoff
     from backfill_assets.snapshots.environment import Pointer
 
 
@@ -48,9 +51,11 @@ class WorkspaceRequest:
         environment: that it follows: the one whose history the plan changes.
         models: its own pointers.
         owed: what the plan restates.
+        cutoffs: what the plan sets, by model; None where it lifts one.
     """
 
     plan_id: str
     environment: str
     models: tuple[WorkspaceModel, ...]
     owed: tuple[OwedCells, ...] = ()
+    cutoffs: Mapping[str, Cutoff | None] = field(default_factory=dict[str, "Cutoff | None"])

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.environment import Environment
 from backfill_assets.snapshots.publication import IntentStatus
-from backfill_assets.state.tables import ENVIRONMENTS, OWED, POINTERS, PROMOTIONS
+from backfill_assets.state.tables import CUTOFFS, ENVIRONMENTS, OWED, POINTERS, PROMOTIONS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -147,7 +147,8 @@ def drop_environment(connection: sa.Connection, name: str) -> None:
 
 
 def forget_environment(connection: sa.Connection, name: str) -> None:
-    """Remove an environment, its pointers and what it alone owes, whatever it is."""
+    """Remove an environment, its pointers, cutoffs and what it alone owes, whatever it is."""
+    connection.execute(sa.delete(CUTOFFS).where(CUTOFFS.c.environment == name))
     connection.execute(sa.delete(OWED).where(OWED.c.environment == name))
     connection.execute(sa.delete(POINTERS).where(POINTERS.c.environment == name))
     connection.execute(sa.delete(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name))

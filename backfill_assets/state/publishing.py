@@ -15,6 +15,7 @@ from backfill_assets.snapshots.publication import (
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state import environments, moves, plans, pointers, promotions, versions
 from backfill_assets.state.counter import next_number
+from backfill_assets.state.cutoffs import publish_cutoffs
 from backfill_assets.state.locks import check_lock
 from backfill_assets.state.owed import Mark, mark_owed
 from backfill_assets.state.plans import Told
@@ -192,5 +193,6 @@ def _close(connection: sa.Connection, moment: _Moment, intent: Intent) -> None:
         told = Told(said.plan_id, status.value, said.who, said.why, detail)
         plans.tell(connection, told, moment.now)
     if said.kind is PublicationKind.PROMOTE:
+        publish_cutoffs(connection, said.plan_id, said.environment, moment.number)
         environments.forget_environment(connection, workspace_name(said.plan_id))
     promotions.finish(connection, replace(intent, holder=said.holder), moment.number)

@@ -291,6 +291,13 @@ SLOT_WAITERS = sa.Table(
     _text("batch_id", key=True), _text("scope"), _instant("since"), _instant("heard_at"),
 )  # fmt: skip
 
+# The day before which a model's cells keep the old definition; none where a plan lifts it.
+CUTOFFS = sa.Table(
+    "cutoffs", METADATA,
+    _text("environment", key=True), _text("model", key=True), _number("number", key=True),
+    _text("plan_id"), sa.Column("since", sa.Text), _text("reason"),
+)  # fmt: skip
+
 # Plans that are released to the run queue, and what a person said of their going on.
 QUEUED_PLANS = sa.Table(
     "queued_plans", METADATA, _text("plan_id", key=True), _text("control"),

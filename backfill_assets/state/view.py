@@ -13,6 +13,7 @@ from backfill_assets.state import elsewhere, layered_view, layers, observing, ow
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.claims import live_claims
 from backfill_assets.state.counter import last_number
+from backfill_assets.state.cutoffs import cutoffs
 from backfill_assets.state.environments import environment
 from backfill_assets.state.pointers import followed, pointers
 from backfill_assets.state.tables import BATCHES, POINTERS, READY_RECORDS
@@ -69,6 +70,7 @@ def view(
         owed=_owed(connection, name, pointed, cells),
         counter=last_number(connection),
         sources=observing.states(connection),
+        cutoffs=cutoffs(connection, name),
     )
 
 

@@ -12,6 +12,7 @@ from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state import pointers, versions
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.counter import next_number
+from backfill_assets.state.cutoffs import save_cutoffs
 from backfill_assets.state.environments import (
     environment,
     find_environment,
@@ -100,6 +101,7 @@ def _open(connection: sa.Connection, request: WorkspaceRequest, name: str) -> En
     for each in request.owed:
         mark = Mark(each.reason, request.plan_id, request.environment)
         mark_owed(connection, each.version, each.cells, mark)
+    save_cutoffs(connection, request.plan_id, request.cutoffs, opened)
     return made
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.cutoff import Cutoff
 from backfill_assets.snapshots.environment import PROD, Layer, Pointer, workspace_name
 from backfill_assets.snapshots.publication import Copy, Intent, Move, Publication, PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
@@ -39,6 +40,7 @@ class Trial:
     environment: str = PROD
     opened: list[WorkspaceModel] = field(default_factory=list)
     owed: list[OwedCells] = field(default_factory=list)
+    cutoffs: dict[str, Cutoff | None] = field(default_factory=dict)
 
     @property
     def workspace(self) -> str:
@@ -67,7 +69,7 @@ class Trial:
     def open(self):
         request = WorkspaceRequest(
             plan_id=self.plan_id, environment=self.environment,
-            models=tuple(self.opened), owed=tuple(self.owed),
+            models=tuple(self.opened), owed=tuple(self.owed), cutoffs=self.cutoffs,
         )  # fmt: skip
         return self.store.open_workspace(request)
 

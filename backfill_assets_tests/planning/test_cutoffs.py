@@ -1,0 +1,121 @@
+"""A cutoff is obeyed by the rule and by every later plan, until it is lifted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backfill_assets.intervals import IntervalSet
+from backfill_assets.planning.asked import RequestError
+from backfill_assets.planning.explain import why
+from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.plan import Build, Plan
+from backfill_assets.planning.plan_json import plan_json, read_plan
+from backfill_assets.planning.plan_state import PlanState
+from backfill_assets.planning.request import Restatement
+from backfill_assets.snapshots.cutoff import Cutoff
+from backfill_assets_tests.builders import day
+from backfill_assets_tests.planning.test_build_plan import (
+    GRAPH,
+    NOW,
+    TWICE,
+    a_plan,
+    a_state,
+    edited,
+)
+
+STORED = Cutoff("2024-01-06", "agreed with finance", "p0")
+
+
+def cut(**ready: Any) -> PlanState:  # noqa: ANN401
+    """Prod, where web.a has a cutoff."""
+    state = a_state(**ready)
+    return replace(state, view=replace(state.view, cutoffs={"web.a": STORED}))
+
+
+def cells(plan: Plan, name: str) -> IntervalSet:
+    found = plan.model(name)
+    return IntervalSet.empty() if found is None else found.cells
+
+
+def test_neither_gaps_nor_owed_cells_before_a_cutoff_need_work():
+    lacking = IntervalSet.of([day(3, 8)]) - IntervalSet.of([day(8)])
+    view = cut(a=lacking).view
+    view = replace(view, owed={"web.a": IntervalSet.of([day(4), day(7)])})
+
+    work = needs_work(GRAPH, view, GRAPH.models["web.a"], now=NOW)
+
+    assert work.gaps == IntervalSet.of([day(8)])
+    assert work.owed == IntervalSet.of([day(7)])
+
+
+def test_a_later_edit_keeps_the_table_and_is_computed_from_the_cutoff_on():
+    plan = a_plan(edited(sql=TWICE), cut())
+
+    one = plan.model("web.a")
+    assert one is not None
+    assert one.build is Build.IN_PLACE
+    assert one.cells == IntervalSet.of([day(6, 5)])
+    assert one.kept_before == STORED
+    assert any("2024-01-06" in note and "--lift-cutoff web.a" in note for note in one.notes)
+
+
+def test_a_later_restatement_leaves_out_what_lies_before_the_cutoff():
+    plan = a_plan(state=cut(), restate=(Restatement("web.a", "2024-01-04", "2024-01-07"),))
+
+    assert cells(plan, "web.a") == IntervalSet.of([day(6, 2)])
+
+
+def test_a_restatement_of_nothing_but_older_cells_says_why_there_is_nothing_to_do():
+    plan = a_plan(state=cut(), restate=(Restatement("web.a", "2024-01-02", "2024-01-03"),))
+
+    assert not cells(plan, "web.a")
+    assert any("agreed with finance" in note for note in plan.notes)
+
+
+def test_lifting_a_cutoff_plans_the_older_cells():
+    plan = a_plan(state=cut(), lift_cutoffs=("web.a",))
+
+    one = plan.model("web.a")
+    assert one is not None
+    assert one.cells == IntervalSet.of([day(1, 5)])
+    assert one.kept_before is None
+    assert read_plan(plan_json(plan)) == plan
+
+
+def test_a_cutoff_moves_back_only_when_it_is_lifted():
+    earlier = {"cutoff": "2024-01-03", "reason": "finance again"}
+
+    kept = a_plan(edited(sql=TWICE), cut(), **earlier)
+    moved = a_plan(edited(sql=TWICE), cut(), lift_cutoffs=("web.a",), **earlier)
+
+    assert cells(kept, "web.a") == IntervalSet.of([day(6, 5)])
+    assert cells(moved, "web.a") == IntervalSet.of([day(3, 8)])
+    one = moved.model("web.a")
+    assert one is not None
+    assert one.kept_before == Cutoff("2024-01-03", "finance again")
+
+
+def test_gaps_before_the_cutoff_of_the_plan_itself_are_not_filled_by_the_new_definition():
+    plan = a_plan(
+        edited(sql=TWICE),
+        a_state(a=IntervalSet.of([day(3, 8)])),
+        cutoff="2024-01-06",
+        reason="old",
+    )
+
+    assert cells(plan, "web.a") == IntervalSet.of([day(6, 5)])
+
+
+def test_a_cutoff_that_is_not_there_can_not_be_lifted():
+    with pytest.raises(RequestError, match=r"--lift-cutoff web\.b.*models with one: web\.a"):
+        a_plan(state=cut(), lift_cutoffs=("web.b",))
+
+
+def test_why_tells_of_the_cutoff():
+    told = why(GRAPH, cut().view, "web.a", day(4), now=NOW)
+
+    assert [one.branch for one in told if one.model == "web.a"] == ["ready", "cutoff"]
+    assert "agreed with finance; set by plan p0" in told[1].text
