@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.function_query import FunctionQuery, changed_code
 from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.sql_analysis import settled_text
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
@@ -58,8 +59,9 @@ def fingerprints(graph: Graph) -> dict[str, Fingerprint]:
 def changed_models(stored: Graph, loaded: Graph) -> frozenset[str]:
     """Name the models of both graphs whose rows, or whose upstreams' rows, are computed otherwise.
 
-    Stored ids may come from an older sqlglot or Python, which writes a query's text otherwise; so
-    both sides are normalised here and now. A release that changes no meaning changes no model.
+    Stored ids may come from an older release, which settled a query's text otherwise; so both
+    sides are settled here and now, each from its author's text. A release that changes no meaning
+    changes no model.
 
     Args:
         stored: what an environment runs.
@@ -80,7 +82,7 @@ def changed_models(stored: Graph, loaded: Graph) -> frozenset[str]:
 
 
 def changed_logic(old: Model, new: Model) -> bool:
-    """Whether two declarations of a model compute rows otherwise, by today's normaliser."""
+    """Whether two declarations of a model compute rows otherwise, by today's rule."""
     if old == new:
         return False
     before, after = _texts_now(old.logic, new.logic)
@@ -95,7 +97,7 @@ def _texts_now(before: Query, after: Query) -> tuple[str, str]:
 
 
 def _text(query: Query) -> str:
-    return query.normalised() if isinstance(query, SqlQuery) else query.identity()
+    return settled_text(query.sql) if isinstance(query, SqlQuery) else query.identity()
 
 
 def _logic(model: Model) -> str:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from backfill_assets.models.query import table_name
+from backfill_assets.models.sql_analysis import settled_text
 from backfill_assets.planning.sql_clauses import (
+    clause_that_goes_by_order,
     clause_that_sees,
     is_cut,
     joins_of,
@@ -31,12 +33,17 @@ if TYPE_CHECKING:
 
 _Edits = dict[str, SqlEdit]
 
+NOT_ANALYSED = "edits SQL that the analysis does not hold completely"
+
 
 def sql_change(old: SqlQuery, new: SqlQuery) -> SqlEdit:
-    """Hold two queries against each other."""
-    if old.normalised() == new.normalised():
+    """Hold two queries against each other; anything may differ where an analysis is not complete."""
+    if settled_text(old.sql) == settled_text(new.sql):
         return NO_EDIT
-    return _query(comparable(old), comparable(new), {})
+    before, after = comparable(old), comparable(new)
+    if before is None or after is None:
+        return of_rows(NOT_ANALYSED)
+    return _query(before, after, {})
 
 
 def sql_effect(query: SqlQuery, upstreams: Mapping[str, SqlEdit]) -> SqlEdit:
@@ -47,12 +54,16 @@ def sql_effect(query: SqlQuery, upstreams: Mapping[str, SqlEdit]) -> SqlEdit:
         upstreams: by name, columns in the spelling of their declaration.
     """
     tree = comparable(query)
+    if tree is None:
+        return of_rows(NOT_ANALYSED)
     return _query(tree, tree.copy(), {name: edit.lowered() for name, edit in upstreams.items()})
 
 
 def repeats_rows_of_star(query: SqlQuery) -> bool:
     """Whether a `*` stands where another column may make or merge rows."""
-    tree = query.tree()
+    tree = comparable(query)
+    if tree is None:
+        return True
     distinct = any(select.args.get("distinct") for select in tree.find_all(exp.Select))
     sets = any(one.args.get("distinct") for one in tree.find_all(exp.SetOperation))
     return (distinct or sets) and tree.find(exp.Star) is not None
@@ -83,8 +94,15 @@ def _only_brackets(query: exp.Subquery) -> bool:
 
 
 def _ctes(old: exp.Expr, new: exp.Expr, outside: _Edits) -> dict[str, SqlEdit]:
-    """Compare the CTEs of two queries by name, in order: each may read those before it."""
+    """Compare the CTEs of two queries by name, in order: each may read those before it.
+
+    A name that an outer query defines as well means another thing once an inner one comes, goes or
+    moves.
+    """
     before = {cte.alias: cte for cte in _with(old)}
+    if _hides_others(list(before), [cte.alias for cte in _with(new)], outside):
+        hidden = of_rows("defines a CTE in another place")
+        return dict.fromkeys((*outside, *before, *(one.alias for one in _with(new))), hidden)
     recursive = any(
         bool(one.args.get("recursive")) for one in (_with_of(old), _with_of(new)) if one
     )
@@ -101,6 +119,12 @@ def _ctes(old: exp.Expr, new: exp.Expr, outside: _Edits) -> dict[str, SqlEdit]:
             edit = of_rows(f"changes {cte.alias}")
         found[cte.alias] = edit
     return found
+
+
+def _hides_others(old: list[str], new: list[str], outside: _Edits) -> bool:
+    if [name for name in old if name in new] != [name for name in new if name in old]:
+        return True
+    return bool({*old} ^ {*new}) and bool(({*old} ^ {*new}) & outside.keys())
 
 
 def _with_of(query: exp.Expr) -> exp.Expr | None:
@@ -124,7 +148,7 @@ def _set_operation(old: exp.SetOperation, new: exp.SetOperation, edits: _Edits) 
         edit = both or of_rows("changes the branches of a UNION ALL differently")
     if not edit.rows and sorted_otherwise(old, new):
         return replace(edit, reordered=True, why=(*edit.why, "sorts rows otherwise"))
-    return edit
+    return replace(edit, shuffled=left.shuffled or right.shuffled)
 
 
 def _set_reasons(
@@ -132,7 +156,8 @@ def _set_reasons(
 ) -> Iterator[str]:
     yield from other_clauses(old, new)
     yield from _edited_rows((left, right))
-    if is_cut(new) and (sorted_otherwise(old, new) or left.shows or right.shows):
+    moved = any(one.shows or one.shuffled for one in (left, right))
+    if is_cut(new) and (sorted_otherwise(old, new) or moved):
         yield "changes which rows LIMIT keeps"
     compares = bool(new.args.get("distinct")) or not isinstance(new, exp.Union)
     if compares and (left.shows or right.shows):
@@ -205,6 +230,8 @@ def _row_reasons(old: exp.Select, new: exp.Select, scope: Scope) -> Iterator[str
         yield f"{seen} uses a column that changes"
     if is_cut(new) and sorted_otherwise(old, new):
         yield "changes which rows LIMIT keeps"
+    if scope.shuffled and (clause := clause_that_goes_by_order(new)):
+        yield f"takes rows in another order, and {clause} goes by it"
 
 
 def _sources(old: exp.Select, new: exp.Select, edits: _Edits) -> Iterator[tuple[str, SqlEdit]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
-from backfill_assets.planning.sql_tree import text_of
+from backfill_assets.planning.sql_tree import goes_by_order, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,7 @@ _CLAUSES = {
     "limit": "LIMIT",
     "offset": "OFFSET",
     "sample": "the sample",
+    "windows": "a WINDOW",
 }
 _SORTS = ("order", "sort", "cluster", "distribute")
 _APART = {"with_", "expressions", "from_", "joins", "hint", "this", "expression", *_SORTS}
@@ -61,6 +62,16 @@ def clause_that_sees(select: exp.Select, scope: Scope) -> str | None:
     return None
 
 
+def clause_that_goes_by_order(select: exp.Select) -> str | None:
+    """Name a clause that keeps other rows when rows with equal keys come in another order."""
+    if is_cut(select):
+        return "LIMIT"
+    for key in ("having", "qualify"):
+        if any(map(goes_by_order, _parts(select, key))):
+            return _CLAUSES[key]
+    return None
+
+
 def _parts(select: exp.Select, key: str) -> list[exp.Expr]:
     """The expressions of a clause; a clause that may occur several times is a list."""
     value: object = select.args.get(key)
@@ -73,7 +84,7 @@ def _join_sees(join: exp.Join, scope: Scope) -> bool:
         return True  # a LATERAL, which reads the tables before it
     if join.method.upper() == "NATURAL" and scope.edited:
         return True
-    using = {one.name for one in join.args.get("using") or ()}
+    using = {one.name.lower() for one in join.args.get("using") or ()}
     return bool(using & scope.loose) or scope.sees(join.args.get("on"))
 
 

@@ -18,6 +18,8 @@ class SqlEdit:
         removed: outputs that are gone.
         moved: outputs that stand elsewhere.
         reordered: whether rows are sorted in another way, which changes none of them.
+        shuffled: whether Spark may take the rows in another order, which shows where the order
+            of ties decides.
         why: in words.
     """
 
@@ -27,6 +29,7 @@ class SqlEdit:
     removed: frozenset[str] = _NONE
     moved: frozenset[str] = _NONE
     reordered: bool = False
+    shuffled: bool = False
     why: tuple[str, ...] = ()
 
     @property

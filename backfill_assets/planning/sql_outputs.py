@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from backfill_assets.planning.sql_clauses import clause_that_goes_by_order, is_cut
 from backfill_assets.planning.sql_edit import SqlEdit, of_rows
 from backfill_assets.planning.sql_tree import (
     aggregates,
+    goes_by_order,
+    groups_by_nothing,
     is_star,
     is_unknown_call,
     makes_rows,
+    may_shuffle,
     named_bare,
+    ordinals,
     output_name,
     text_of,
 )
@@ -33,7 +39,7 @@ def compare_outputs(old: exp.Select, new: exp.Select, scope: Scope) -> SqlEdit:
         return of_rows("changes a query in which two columns share a name")
     edit = _edit(before, after, scope)
     if not edit.shows:
-        return edit
+        return replace(edit, shuffled=scope.shuffled)
     reason = next(_row_reasons(new, before, after, edit), None)
     return edit if reason is None else of_rows("; ".join(edit.why) + reason)
 
@@ -48,7 +54,12 @@ def _edit(before: _Outputs, after: _Outputs, scope: Scope) -> SqlEdit:
     added = frozenset(after.keys() - before.keys())
     removed = frozenset(before.keys() - after.keys())
     moved = _moved([name for name in before if name in after], [n for n in after if n in before])
-    changed = _changed(before, after, scope, removed)
+    concerned = [before[n] for n in removed] + [after[n] for n in added]
+    changed = _changed(before, after, scope, (added, removed, moved))
+    concerned += [one for name in changed for one in (before[name], after[name])]
+    shuffled = scope.shuffled or any(map(may_shuffle, concerned))
+    if shuffled:
+        changed |= {name for name, one in after.items() if name in before and goes_by_order(one)}
     for name in after.keys() & before.keys():
         if is_star(after[name]):
             changed, added, removed, moved = _through_star(
@@ -61,7 +72,9 @@ def _edit(before: _Outputs, after: _Outputs, scope: Scope) -> SqlEdit:
         ("computes otherwise:", changed),
     )
     why = tuple(f"{verb} {', '.join(sorted(names))}" for verb, names in lines if names)
-    return SqlEdit(changed=changed, added=added, removed=removed, moved=moved, why=why)
+    return SqlEdit(
+        changed=changed, added=added, removed=removed, moved=moved, shuffled=shuffled, why=why
+    )
 
 
 _Sets = tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]
@@ -90,14 +103,17 @@ def _moved(before: list[str], after: list[str]) -> frozenset[str]:
 
 
 def _changed(
-    before: _Outputs, after: _Outputs, scope: Scope, removed: frozenset[str]
+    before: _Outputs, after: _Outputs, scope: Scope, others: tuple[frozenset[str], ...]
 ) -> frozenset[str]:
-    """Find outputs with another expression, then those that use their values by alias."""
+    """Find outputs with another expression, then those that use their values by alias.
+
+    An output that came, went or moved may be what another one's bare name means from now on.
+    """
     both = after.keys() & before.keys()
     changed = {name for name in both if text_of(before[name]) != text_of(after[name])}
-    real = _columns_of_sources(before, scope)
+    real = _columns_of_sources(before, scope) | _columns_of_sources(after, scope)
     while True:
-        aliases = frozenset(changed | removed) - real
+        aliases = frozenset(changed).union(*others) - real
         more = {
             n for n in both - changed if not is_star(after[n]) and scope.sees(after[n], aliases)
         }
@@ -118,19 +134,46 @@ def _row_reasons(
     """The ways in which projections decide about rows."""
     touched = {name: one for name, one in after.items() if name in edit.added | edit.changed}
     concerned = [*touched.values(), *(before[n] for n in edit.touched if n in before)]
-    group = new.args.get("group")
     if new.args.get("distinct"):
         yield " under DISTINCT, which compares whole rows"
     if any(map(makes_rows, concerned)):
         yield ", by a function that makes several rows of one"
+    yield from _grouping_reasons(new, before, after, touched, concerned)
+    yield from _order_reasons(new, edit, concerned)
+    if _clauses_name(new, before, edit):
+        yield ", which another clause goes by"
+
+
+def _grouping_reasons(
+    new: exp.Select,
+    before: _Outputs,
+    after: _Outputs,
+    touched: _Outputs,
+    concerned: list[exp.Expr],
+) -> Iterator[str]:
+    group = new.args.get("group")
     if group is None and _folds(before) != _folds(after):
         yield ", an aggregate without GROUP BY"
     if group is None and not _folds(before) and _may_fold(touched, before):
         yield ", by a function that may aggregate"
-    if group is not None and group.args.get("all") and not all(map(aggregates, concerned)):
-        yield " under GROUP BY ALL, which groups by it"
-    if _clauses_name(new, before, edit):
-        yield ", which another clause goes by"
+    if group is not None and group.args.get("all") and not all(map(groups_by_nothing, concerned)):
+        yield " under GROUP BY ALL, which may group by it"
+
+
+def _order_reasons(new: exp.Select, edit: SqlEdit, concerned: list[exp.Expr]) -> Iterator[str]:
+    shifts = edit.added or edit.removed or edit.moved or any(map(is_star, concerned))
+    if shifts and ordinals(new):
+        yield ", which moves what a number in another clause stands for"
+    if is_cut(new) and _sorts_by_all(new):
+        yield ", and LIMIT keeps rows by the order of all columns"
+    if edit.shuffled and (clause := clause_that_goes_by_order(new)):
+        yield f", and {clause} goes by the order of rows"
+
+
+def _sorts_by_all(select: exp.Select) -> bool:
+    orders = (select.args.get(key) for key in ("order", "sort"))
+    keys = (key for order in orders if order for key in order.expressions)
+    return any(isinstance(node, exp.Var) for key in keys for node in (key, key.this))
 
 
 def _folds(outputs: _Outputs) -> bool:
@@ -148,8 +191,8 @@ def _clauses_name(new: exp.Select, before: _Outputs, edit: SqlEdit) -> bool:
     names = edit.touched | edit.added
     own = frozenset(n for n, one in before.items() if n in named_bare(one, frozenset()))
     looked_at = {"group": names - own - edit.added, "having": names, "qualify": names}
-    if new.args.get("limit") or new.args.get("offset"):
-        looked_at["order"] = looked_at["sort"] = names
+    if is_cut(new):
+        looked_at["order"] = looked_at["sort"] = looked_at["cluster"] = names
     return any(
         name in looked
         for key, looked in looked_at.items()

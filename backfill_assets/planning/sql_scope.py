@@ -32,6 +32,11 @@ class Scope:
         return any(one.shows for one in self.sources.values())
 
     @property
+    def shuffled(self) -> bool:
+        """Whether rows may come from a source in another order."""
+        return any(one.shuffled for one in self.sources.values())
+
+    @property
     def loose(self) -> frozenset[str]:
         """Names that, written without a source, may mean something else than before."""
         names = (one.touched | one.added for one in self.sources.values())
@@ -53,7 +58,7 @@ class Scope:
         )
 
     def _column_sees(self, column: exp.Column, aliases: frozenset[str]) -> bool:
-        parts = [part.name for part in column.parts]
+        parts = [part.name.lower() for part in column.parts]
         for place, part in enumerate(parts[:-1]):
             if part in self.sources:
                 return parts[place + 1] in self.sources[part].touched
@@ -67,8 +72,8 @@ class Scope:
     def _query_sees(self, table: exp.Table) -> bool:
         """A query inside an expression: any column that is not merely new counts as read."""
         edit = self.tables.get(table_name(table), NO_EDIT)
-        if edit.rows or edit.touched:
+        if edit.rows or edit.touched or edit.shuffled:
             return True
         query = table.find_ancestor(exp.Select)
         names = query.find_all(exp.Column) if query else ()
-        return any(not one.table and one.name in edit.added for one in names)
+        return any(not one.table and one.name.lower() in edit.added for one in names)

@@ -8,10 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlglot
 
 from backfill_assets.execution.events import Committed, Waiting
 from backfill_assets.execution.opening import look
 from backfill_assets.intervals import Daily
+from backfill_assets.models import fingerprint
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.query import SqlQuery
@@ -151,3 +153,24 @@ def test_who_only_looks_sees_new_models_and_words_and_writes_nothing(world: Worl
     assert set(seen.graph.models) == set(seen.pointers) == {VISITS, "web.other"}
     assert seen.graph.models[VISITS].owner == "team:new"
     assert world.store.pointers(world.environment) == before
+
+
+def test_a_state_that_an_older_release_fingerprinted_otherwise_rebuilds_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    world.land(a_source(), row(9), row(10))
+    graph = a_graph(a_model(cadence=CADENCE))
+    with monkeypatch.context() as older:
+        older.setattr(fingerprint, "settled_text", _as_sqlglot_wrote_it)
+        world.fill(graph)
+        before = world.pointer(VISITS)
+
+    assert world.open(graph).changed == ()
+    assert told(world.fill(graph)[VISITS]) == ["skipped"]
+    after = world.pointer(VISITS)
+    assert (after.version, after.delta_version) == (before.version, before.delta_version)
+    assert after.fingerprint == snapshots_of(graph)[VISITS].fingerprint.id != before.fingerprint
+
+
+def _as_sqlglot_wrote_it(sql: str) -> str:
+    return sqlglot.parse_one(sql, dialect="spark").sql(dialect="spark")

@@ -36,7 +36,7 @@ def data_hashes(found: dict[str, Fingerprint]) -> dict[str, str]:
     "edit",
     [
         {"query": SqlQuery(SQL.lower().replace(":START", ":start"))},
-        {"query": SqlQuery(f"-- why\n{SQL} AND TRUE")},
+        {"query": SqlQuery(f"-- why\n{SQL}".replace(" AND", "\n  AND"))},
     ],
 )
 def test_formatting_and_comments_change_nothing_at_all(edit: dict[str, Any]):
@@ -113,7 +113,7 @@ def test_a_source_is_known_by_its_name_alone():
 
 def test_only_what_computes_otherwise_has_changed_whatever_the_stored_ids_say():
     logic = replace(SECOND, unique_key=["id"])
-    words = replace(FIRST, owner="team:other", query=SqlQuery(f"-- why\n{SQL} AND TRUE"))
+    words = replace(FIRST, owner="team:other", query=SqlQuery(f"-- why\n{SQL.lower()}"))
     before = a_graph(FIRST, SECOND, LAST)
 
     assert changed_models(before, a_graph(words, SECOND, LAST)) == frozenset()

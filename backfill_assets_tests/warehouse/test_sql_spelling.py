@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.planning.sql_tree import (
+    EXACT_AGGREGATES,
+    GENERATORS,
+    ORDERED_AGGREGATES,
+)
 from backfill_assets_tests.models.test_sql_analysis import SPELLINGS
 
 if TYPE_CHECKING:
@@ -34,3 +39,21 @@ def test_every_spelling_gives_the_same_types_and_rows_in_spark(views: SparkSessi
         ours, theirs = first.collect(), second.collect()
         in_order = "ORDER BY" in one
         assert ours == theirs if in_order else Counter(ours) == Counter(theirs), other
+
+
+def test_every_aggregate_and_every_generator_of_spark_is_known_to_the_analysis(
+    spark: SparkSession,
+):
+    classes = {
+        one.name: one.className for one in spark.catalog.listFunctions() if "." not in one.name
+    }
+    folding = {name for name, kind in classes.items() if ".expressions.aggregate." in str(kind)}
+    known = EXACT_AGGREGATES | ORDERED_AGGREGATES
+
+    assert len(folding) > 40
+    assert folding - known - NO_AGGREGATES == set()
+    assert known - classes.keys() == set()
+    assert {"explode", "stack", "inline", "json_tuple"} <= GENERATORS
+
+
+NO_AGGREGATES = frozenset[str]()
