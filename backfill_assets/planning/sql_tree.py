@@ -304,7 +304,18 @@ def _resolve_ordinals(select: exp.Select) -> None:
         number = int(key.name)
         before = outputs[:number]
         if 0 < number <= len(outputs) and not any(map(is_star, before)):
-            key.replace(before[-1].unalias().copy())
+            meant = _meant(key, before[-1])
+            if meant is not None:
+                key.replace(meant)
+
+
+def _meant(key: exp.Expr, output: exp.Expr) -> exp.Expr | None:
+    """Where rows are grouped, a name is a source's column; where they are sorted, an output's."""
+    if key.find_ancestor(exp.Group) is not None:
+        return output.unalias().copy()
+    if isinstance(output, (exp.Alias, exp.Column)):
+        return exp.column(exp.to_identifier(output.alias_or_name))
+    return None
 
 
 def _drop_qualifier(select: exp.Select) -> None:

@@ -232,6 +232,8 @@ WRONG_ONCE = [
      "SELECT b, a, SUM(x) AS s FROM s.e GROUP BY GROUPING SETS ((1), (1, 2))"),
     ("SELECT a FROM s.e ORDER BY ALL LIMIT 3", "SELECT -a AS m, a FROM s.e ORDER BY ALL LIMIT 3"),
     ("SELECT a FROM s.e SORT BY 1 LIMIT 1", "SELECT -a AS m, a FROM s.e SORT BY 1 LIMIT 1"),
+    ("SELECT x AS a, y AS x FROM s.e ORDER BY 1 LIMIT 3",
+     "SELECT x AS a, y AS x FROM s.e ORDER BY x LIMIT 3"),
     ("SELECT a, SUM(x) AS s FROM s.e GROUP BY ALL",
      "SELECT a, SUM(x) AS s, b + SUM(x) AS t FROM s.e GROUP BY ALL"),
     ("SELECT CAST(x AS TIME) AS a FROM s.e", "SELECT CAST(x AS TIMESTAMP) AS a FROM s.e"),

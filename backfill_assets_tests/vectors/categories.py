@@ -230,5 +230,6 @@ def _cadence(settings: dict[str, Json]) -> Cadence:
 
 
 def _outputs(query: SqlQuery) -> list[Column]:
-    names = [output_name(one) for one in comparable(query).selects if not one.is_star]
+    tree = comparable(query)
+    names = [output_name(one) for one in (tree.selects if tree else ()) if not one.is_star]
     return [Column(name, "string") for name in dict.fromkeys(names)]

@@ -1,0 +1,175 @@
+"""Hold what the planner says of an edit against what Spark gives before and after it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import PySparkException
+
+from backfill_assets.models.column import Column
+from backfill_assets.models.fingerprint import changed_logic
+from backfill_assets.models.model import Model
+from backfill_assets.models.query import SqlQuery
+from backfill_assets.planning.categorize import difference
+from backfill_assets.planning.request import Category
+from backfill_assets.planning.sql_change import sql_effect
+from backfill_assets.planning.sql_edit import SqlEdit
+from backfill_assets_tests.builders import a_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import SparkSession
+
+    from backfill_assets_tests.edit_pairs.generate import Pair
+
+_KEY = Column("_key", "int")  # an edit of a key's value is breaking at once: here no column is one
+
+UNCHANGED, METADATA, ADDITIVE, SOME, ALL = (
+    "unchanged",
+    "metadata",
+    "non-breaking",
+    "breaking, some columns",
+    "breaking",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What Spark gives for a query.
+
+    Attributes:
+        types: per output column, its type.
+        rows: in no order, each as text per column.
+    """
+
+    types: dict[str, str]
+    rows: tuple[dict[str, str], ...]
+
+    def of(self, columns: Iterable[str]) -> Counter[tuple[str, ...]]:
+        """The rows, as often as they occur, of some columns."""
+        names = sorted(columns)
+        return Counter(tuple(row[name] for name in names) for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the planner says of an edit.
+
+    Attributes:
+        word: the category.
+        touched: columns that may differ, are new or gone; None where rows may differ too.
+    """
+
+    word: str
+    touched: frozenset[str] | None
+
+
+def planner_says(pair: Pair, before: Answer, after: Answer) -> Verdict:
+    """Ask the planner, about two models that declare what the queries give."""
+    old, new = (_model(sql, one) for sql, one in ((pair.old, before), (pair.new, after)))
+    if old.schema == new.schema and not changed_logic(old, new):
+        return Verdict(UNCHANGED, frozenset())
+    found = difference(old, new)
+    if found.rows or found.columns is None:
+        return Verdict(ALL, None)
+    words = {Category.METADATA: METADATA, Category.NON_BREAKING: ADDITIVE}
+    return Verdict(words.get(found.category, SOME), found.columns)
+
+
+def _model(sql: str, answer: Answer) -> Model:
+    columns = [_KEY, *(Column(name, dtype) for name, dtype in answer.types.items())]
+    return a_whole("web.m", sql=sql, columns=columns, unique_key=[_KEY.name], upstreams=["web.e"])
+
+
+def violation(verdict: Verdict, before: Answer, after: Answer) -> str | None:
+    """Say what a verdict calls untouched and Spark gives otherwise; None for a verdict that holds."""
+    if verdict.touched is None:
+        return None
+    kept = before.types.keys() - verdict.touched
+    same = verdict.word in (UNCHANGED, METADATA)
+    gone = (set(before.types) if verdict.word == ADDITIVE else kept) - after.types.keys()
+    retyped = [
+        name for name in kept & after.types.keys() if before.types[name] != after.types[name]
+    ]
+    if gone or retyped or (same and list(before.types.items()) != list(after.types.items())):
+        return f"another schema: {before.types} and {after.types}"
+    if before.of(kept) != after.of(kept):
+        return f"other rows of {sorted(kept)}"
+    return None
+
+
+@dataclass(slots=True)
+class Bench:
+    """Runs each query once.
+
+    Attributes:
+        spark: with the tables put up.
+        answers: by query; None where Spark refuses it.
+    """
+
+    spark: SparkSession
+    answers: dict[str, Answer | None] = field(default_factory=dict[str, "Answer | None"])
+
+    def answer(self, sql: str) -> Answer | None:
+        """Run a query, once."""
+        if sql not in self.answers:
+            try:
+                self.answers[sql] = _collected(self.spark.sql(sql))
+            except PySparkException:
+                self.answers[sql] = None
+        return self.answers[sql]
+
+    def read(self, query: str, of: str) -> Answer | None:
+        """Run a reader of ``m``, which holds what a query gives."""
+        return self.answer(
+            f"WITH m AS ({of}) {query}"
+            if "WITH" not in query
+            else query.replace("WITH ", f"WITH m AS ({of}), ", 1)
+        )
+
+
+READERS = (
+    "SELECT {a}, {b} FROM m",
+    "SELECT {a}, COUNT(*) AS c, MAX({b}) AS d FROM m GROUP BY {a}",
+    "SELECT DISTINCT {a} FROM m",
+    "SELECT *, COUNT({b}) OVER (PARTITION BY {a}) AS c FROM m",
+    "WITH w AS (SELECT {a} AS p, {b} AS q FROM m WHERE {a} IS NOT NULL) SELECT p, MIN(q) AS q FROM w GROUP BY 1",
+    "SELECT l.{a}, r.{b} FROM m l JOIN m r ON l.{a} = r.{a}",
+)
+
+
+def reader_violations(bench: Bench, pair: Pair, verdict: Verdict) -> Iterator[str]:
+    """Follow a verdict through readers of the edited query; say which untouched columns differ."""
+    before, after = bench.answer(pair.old), bench.answer(pair.new)
+    if before is None or after is None or not verdict.touched:
+        return
+    names = [name for name in before.types if name in after.types and name.isidentifier()]
+    for a, b in list(zip(names, names[1:] + names[:1], strict=True)):
+        for reader in READERS:
+            query = reader.format(a=a, b=b)
+            effect = sql_effect(SqlQuery(query), {"m": SqlEdit(changed=verdict.touched)})
+            if effect.rows or effect.added or effect.removed or effect.moved:
+                continue
+            read = [bench.read(query, sql) for sql in (pair.old, pair.new)]
+            if read[0] is None or read[1] is None:
+                continue
+            touched = effect.changed | {name.lower() for name in verdict.touched}
+            kept = [
+                one for one in read[0].types if one in read[1].types and one.lower() not in touched
+            ]
+            if read[0].of(kept) != read[1].of(kept):
+                yield f"{query}: other rows of {kept}"
+
+
+def _collected(frame: Any) -> Answer | None:  # noqa: ANN401 - a DataFrame of either kind
+    names = frame.columns
+    if len({name.lower() for name in names}) < len(names):
+        return None  # can't be published: two columns share a name
+    rows = tuple(
+        {name: repr(value) for name, value in zip(names, row, strict=True)}
+        for row in frame.collect()
+    )
+    return Answer(dict(frame.dtypes), rows)

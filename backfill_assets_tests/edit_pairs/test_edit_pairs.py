@@ -1,0 +1,131 @@
+"""No column or row that a verdict calls untouched differs once the edit is made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets_tests.edit_pairs.data import put_up
+from backfill_assets_tests.edit_pairs.generate import Pair, pairs, sample, templates
+from backfill_assets_tests.edit_pairs.judging import (
+    ADDITIVE,
+    ALL,
+    METADATA,
+    SOME,
+    UNCHANGED,
+    Bench,
+    Verdict,
+    planner_says,
+    reader_violations,
+    violation,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def bench(spark: SparkSession) -> Bench:
+    put_up(spark)
+    return Bench(spark)
+
+
+def _judged(bench: Bench, edits: Iterable[Pair]) -> tuple[Counter[str], list[str]]:
+    """Count the verdicts, and name those that are wrong."""
+    words, wrong = Counter[str](), list[str]()
+    for pair in edits:
+        before, after = bench.answer(pair.old), bench.answer(pair.new)
+        if before is None or after is None:
+            words["refused by Spark"] += 1
+            continue
+        verdict = planner_says(pair, before, after)
+        words[verdict.word] += 1
+        found = violation(verdict, before, after)
+        if found:
+            wrong.append(
+                f"{verdict.word} {sorted(verdict.touched or ())}: {found}\n  {pair.old}\n  {pair.new}"
+            )
+    return words, wrong
+
+
+def test_no_verdict_on_a_sample_of_edits_calls_something_untouched_that_differs(bench: Bench):
+    words, wrong = _judged(bench, sample(80))
+
+    assert not wrong, "\n".join(wrong)
+    assert sum(words.values()) >= 80
+    assert words[UNCHANGED] + words[METADATA] + words[ADDITIVE] + words[SOME] >= 20
+
+
+@pytest.mark.slow
+def test_no_verdict_on_any_edit_calls_something_untouched_that_differs(bench: Bench):
+    every = pairs()
+    words, wrong = _judged(bench, every)
+    print(f"{len(every)} edits, {len(bench.answers)} queries: {dict(words)}")  # noqa: T201 - the long run's numbers
+
+    assert not wrong, "\n".join(wrong)
+    assert len(every) - words["refused by Spark"] >= 1000
+    for word in (UNCHANGED, METADATA, ADDITIVE, SOME, ALL):
+        assert words[word] >= 50, word
+
+
+@pytest.mark.slow
+def test_what_is_followed_to_readers_reaches_every_column_that_differs_there(bench: Bench):
+    wrong: list[str] = []
+    followed = 0
+    for pair in pairs():
+        before, after = bench.answer(pair.old), bench.answer(pair.new)
+        if before is None or after is None:
+            continue
+        verdict = planner_says(pair, before, after)
+        if verdict.word == SOME:
+            followed += 1
+            wrong += [
+                f"{pair.old}\n  {pair.new}\n  {one}"
+                for one in reader_violations(bench, pair, verdict)
+            ]
+
+    assert not wrong, "\n".join(wrong)
+    assert followed >= 50
+
+
+def test_every_clause_has_edits_and_every_edit_differs_in_its_text():
+    every = pairs()
+    assert {one.group for one in every} == set(templates())
+    assert all(one.old != one.new for one in every)
+    assert len(every) >= 1000
+
+
+LIES = [
+    (
+        Verdict(UNCHANGED, frozenset()),
+        "SELECT k, x FROM e",
+        "SELECT k, x + 0 AS x FROM e WHERE x > 1",
+    ),
+    (
+        Verdict(METADATA, frozenset()),
+        "SELECT STRUCT(x) AS v FROM e",
+        "SELECT STRUCT(X) AS v FROM e",
+    ),
+    (
+        Verdict(ADDITIVE, frozenset({"y"})),
+        "SELECT DISTINCT k FROM e",
+        "SELECT DISTINCT k, y FROM e",
+    ),
+    (Verdict(SOME, frozenset({"x"})), "SELECT k, x, y FROM e", "SELECT k, y, x AS y2 FROM e"),
+    (Verdict(SOME, frozenset({"x"})), "SELECT k, x, n FROM e", "SELECT k, y AS x, x AS n FROM e"),
+]
+
+
+@pytest.mark.parametrize(("lie", "old", "new"), LIES)
+def test_a_verdict_that_is_wrong_on_purpose_is_found(
+    bench: Bench, lie: Verdict, old: str, new: str
+):
+    before, after = bench.answer(old), bench.answer(new)
+    assert before is not None
+    assert after is not None
+    assert violation(lie, before, after) is not None
+    assert violation(planner_says(Pair("", old, new), before, after), before, after) is None
