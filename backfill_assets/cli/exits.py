@@ -5,15 +5,20 @@ from __future__ import annotations
 DONE = 0
 FAILED = 1
 CHANGES = 2
+WAITS = 3
 INTERRUPTED = 130
 
 MEANS = {
     DONE: "all went well",
     FAILED: "a batch or a blocking audit failed, cells lack, or something was asked that can't be",
     CHANGES: "there is something to change, or tables differ",
+    WAITS: "stale cells wait for another run or a plan, or a source has commits that were not looked at",
     INTERRUPTED: "somebody interrupted it; the same command does the rest",
 }
 """What an exit code says, whatever the verb."""
 
 TELLS_CHANGES = ("plan", "diff")
-"""The verbs that end with `CHANGES`; every other one ends with `DONE`, `FAILED` or `INTERRUPTED`."""
+"""The verbs that end with `CHANGES`; no other one does."""
+
+TELLS_WHAT_WAITS = ("run", "status", "plan")
+"""The verbs that end with `WAITS`; no other one does."""

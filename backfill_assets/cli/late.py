@@ -17,6 +17,7 @@ from backfill_assets.settings import read_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from backfill_assets.execution.outstanding import Outstanding
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
 
@@ -49,6 +50,7 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
         promoted=before.promoted and after.promoted,
         spared=dict(Counter(before.spared) + Counter(after.spared)),
         notes=(*before.notes, *after.notes),
+        looks=after.looks or before.looks,
     )
 
 
@@ -72,7 +74,7 @@ def late_lines(graph: Graph, done: Refreshed) -> list[str]:
         found.append(f"spared   {counted(spared, 'cell')}: what they read came out as it was")
     found += waiting_lines(graph, done.waiting, done.because)
     found += [
-        f"late     {name}: {ranges}; another plan, or a batch that failed, keeps it for now"
+        f"late     {name}: {ranges}; another run or plan, or a batch that failed, keeps it for now"
         for name, ranges in _ranges(graph, done.held).items()
     ]
     found += [f"FAILED   {one.model}: {one.error}" for one in done.failed]
@@ -109,6 +111,16 @@ def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
         "held": _ranges(graph, done.held),
         "errors": [one.error for one in done.failed],
         "notes": list(done.notes),
+    }
+
+
+def left_json(left: Outstanding) -> dict[str, Any]:
+    """Give what is left as JSON has it."""
+    return {
+        "missing": left.missing,
+        "stale": left.stale,
+        "waits": dict(left.waits),
+        "not_looked_at": list(left.unlooked),
     }
 
 

@@ -19,6 +19,7 @@ from backfill_assets.snapshots.environment import PROD, Environment
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
+    from backfill_assets.execution.observing import Looked
     from backfill_assets.planning.plan import Plan
     from backfill_assets.planning.plan_state import PlanState
     from backfill_assets.planning.request import PlanRequest
@@ -37,8 +38,27 @@ class EnvironmentNameError(BackfillAssetsError):
         )
 
 
+def looked(at: Operating) -> tuple[Looked, ...]:
+    """Look at the sources, as planning rests on them; Spark is started only where it is the last way."""
+    sources = at.loaded.graph.sources.values()
+    looks = observe_sources(at.store, sources, at.settings.data_root, at.spark)
+    say_looked(looks)
+    return looks
+
+
 def made(at: Operating, request: PlanRequest, *, kept: bool = True) -> Plan:
-    """Make a plan, and keep it unless there is nothing to do.
+    """Look at the sources, make a plan, and keep it unless there is nothing to do.
+
+    Raises:
+        EnvironmentNameError: the environment is a new one that can't be called so.
+        BackfillAssetsError: the request can't be met; each cause has its own class.
+    """
+    looked(at)
+    return planned(at, request, kept=kept)
+
+
+def planned(at: Operating, request: PlanRequest, *, kept: bool = True) -> Plan:
+    """Make a plan from what was looked at, and keep it unless there is nothing to do.
 
     Args:
         at: what the verb works with.
@@ -49,8 +69,7 @@ def made(at: Operating, request: PlanRequest, *, kept: bool = True) -> Plan:
         EnvironmentNameError: the environment is a new one that can't be called so.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
-    graph, data = at.loaded.graph, at.settings.data_root
-    say_looked(observe_sources(at.store, graph.sources.values(), data, None))
+    graph = at.loaded.graph
     state = _state(at, request.environment)
     built = build_plan(request, graph, state, now(), at.loaded)
     plan = Estimator(at.store, graph, at.settings).estimated(built)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from backfill_assets.cli import plan_options as ask
-from backfill_assets.cli.exits import CHANGES
-from backfill_assets.cli.making import made, new_environment
+from backfill_assets.cli.exits import CHANGES, DONE, WAITS
+from backfill_assets.cli.making import looked, new_environment, planned
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Markdown, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, say
@@ -18,11 +18,15 @@ from backfill_assets.cli.plan_view import show_plan
 from backfill_assets.cli.stored_plans import write_plan
 from backfill_assets.evidence.plan_life import next_commands
 from backfill_assets.evidence.plan_markdown import plan_markdown
+from backfill_assets.execution.outstanding import outstanding
 from backfill_assets.planning.plan_json import plan_json
 from backfill_assets.planning.request import PlanRequest
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
+    from backfill_assets.execution.observing import Looked
+    from backfill_assets.execution.outstanding import Outstanding
     from backfill_assets.planning.plan import Plan
 
 
@@ -57,7 +61,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     Without options it plans for whatever the loaded models change, what is owed, and what lacks. The plan is kept under its id, so
     that `backfill apply ID` does exactly what was shown.
 
-    Exit code: 0 when there is nothing to do, 2 when there are changes, 1 when something asked can't be.
+    Exit code: 0 when there is nothing to do, 2 when there are changes, 1 when something asked can't be, 3 when the plan is
+    empty but stale cells wait, or a source could not be looked at.
 
     Example: backfill plan
 
@@ -94,15 +99,27 @@ def _plan(
     request: PlanRequest, out: str | None, *, whole: bool, as_json: bool, markdown: bool
 ) -> None:
     with operating() as at:
-        found = made(at, replace(request, asked_by=str(at.who)))
+        looks = looked(at)
+        found = planned(at, replace(request, asked_by=str(at.who)))
+        left = _left(at, found.environment, looks)
         if out:
             write_plan(found, out)
-        _tell(at, found, whole=whole, as_json=as_json, markdown=markdown)
-    if not found.is_empty:
-        raise typer.Exit(CHANGES)
+        _tell(at, found, left, whole=whole, as_json=as_json, markdown=markdown)
+    if code := CHANGES if not found.is_empty else WAITS if left.is_open else DONE:
+        raise typer.Exit(code)
 
 
-def _tell(at: Operating, found: Plan, *, whole: bool, as_json: bool, markdown: bool) -> None:
+def _left(at: Operating, environment: str, looks: tuple[Looked, ...]) -> Outstanding:
+    """Count what is left in the environment before the plan; a new one reads all that prod reads."""
+    run = at.run(PROD if new_environment(at, environment) else environment)
+    return outstanding(run, run.graph.order, looks)
+
+
+def _tell(
+    at: Operating, found: Plan, left: Outstanding, *, whole: bool, as_json: bool, markdown: bool
+) -> None:
+    if left.warning:
+        say(left.warning, to=err, indent=2)
     if as_json:
         sys.stdout.write(plan_json(found) + "\n")
     elif markdown:
@@ -110,9 +127,12 @@ def _tell(at: Operating, found: Plan, *, whole: bool, as_json: bool, markdown: b
     elif found.is_empty:
         for note in found.notes:
             say(note, to=err, indent=2)
-        say(f"{found.environment}: nothing to do: it runs what is loaded, and nothing is owed.")
+        if left.is_open:
+            say(f"{found.environment}: nothing to plan; {left.words}.")
+        else:
+            say(f"{found.environment}: nothing to do: it runs what is loaded, and nothing is owed.")
     else:
-        show_plan(found, at.naming, after=_after(at, found), whole=whole)
+        show_plan(found, at.naming, after=_after(at, found), left=left.words, whole=whole)
 
 
 def _after(at: Operating, found: Plan) -> tuple[str, ...]:

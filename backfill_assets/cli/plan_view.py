@@ -31,7 +31,13 @@ def naming_of(graph: Graph) -> Naming:
 
 
 def show_plan(
-    plan: Plan, naming: Naming, *, after: tuple[str, ...], whole: bool = False, aside: bool = False
+    plan: Plan,
+    naming: Naming,
+    *,
+    after: tuple[str, ...],
+    left: str = "",
+    whole: bool = False,
+    aside: bool = False,
 ) -> None:
     """Show a plan, then what comes after it, then its count.
 
@@ -39,12 +45,13 @@ def show_plan(
         plan: the plan.
         naming: how cells are named.
         after: what is said below it: that nothing is written, and the next commands.
+        left: what is left in the environment before the plan, in words.
         whole: everything; else about what fits a screen.
         aside: on stderr, where stdout is for a program.
     """
     to = err if aside else out
     print_plan(plan, naming, to=to, whole=whole)
-    print_end(plan, naming, after, to=to)
+    print_end(plan, naming, after, left=left, to=to)
 
 
 def print_plan(plan: Plan, naming: Naming, *, to: Console, whole: bool) -> None:
@@ -53,11 +60,13 @@ def print_plan(plan: Plan, naming: Naming, *, to: Console, whole: bool) -> None:
         say(drawable(line.text, to), to=to, style=_STYLES[line.tone], indent=line.indent)
 
 
-def print_end(plan: Plan, naming: Naming, after: tuple[str, ...], *, to: Console) -> None:
-    """Write what comes after a plan, then its count."""
+def print_end(
+    plan: Plan, naming: Naming, after: tuple[str, ...], *, left: str = "", to: Console
+) -> None:
+    """Write what comes after a plan, then its count, and what is left until it is applied."""
     for text in after:
         say(text, to=to)
-    say(count_line(naming, plan), to=to)
+    say(count_line(naming, plan) + (f" Until then: {left}." if left else ""), to=to)
 
 
 def drawable(text: str, to: Console) -> str:

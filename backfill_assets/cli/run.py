@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backfill_assets.cli.late import healed, healed_again, late_json, say_late
+from backfill_assets.cli.exits import DONE, FAILED, WAITS
+from backfill_assets.cli.late import healed, healed_again, late_json, left_json, say_late
 from backfill_assets.cli.looking import say_looked
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
@@ -17,6 +18,7 @@ from backfill_assets.cli.selecting import selected
 from backfill_assets.execution.events import Committed, Failed, NeedsPlan, Waiting
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.observing import observe
+from backfill_assets.execution.outstanding import outstanding
 from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
 from backfill_assets.intervals.required import required
 from backfill_assets.planning.needs_work import needs_work
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.execution.events import Event
+    from backfill_assets.execution.observing import Looked
+    from backfill_assets.execution.outstanding import Outstanding
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval import Interval
@@ -51,7 +55,8 @@ def run(
     Late rows of the sources are brought in: cells inside of late windows are built again and published,
     in all models at once. A run of some models, or of a range, leaves them alone.
 
-    Exit code: 0 when every cell asked for is ready, 1 when a batch failed or cells still lack.
+    Exit code: 0 when every cell asked for is ready and up to date, 1 when a batch failed or cells still lack, 3 when
+    stale cells wait for another run or a plan, or a source could not be looked at; the last line says which.
 
     Example: backfill run
 
@@ -62,9 +67,8 @@ def run(
         names = selected(opened.graph, select)
         targets = _targets(opened, names, start, end)
         everything = not select and start is None and end is None
-        if not everything:
-            say_looked(observe(opened, names))
         late = healed(opened) if everything else None  # it looks, too, and gaps read what it builds
+        looks = late.looks if late else _looked(opened, names)
         todo = _missing(opened, targets)
         told: dict[str, tuple[Event, ...]] = {}
         if any(todo.values()):
@@ -74,17 +78,24 @@ def run(
                 told = run_graph(opened, targets, listener, batches_at_once=at_once)
         late = healed_again(opened, late) if late else None
         lacking, graph = _missing(opened, targets), opened.graph
+        left = outstanding(opened, names, looks, targets)
     rows = {name: _summary(events, lacking[name]) for name, events in told.items()}
     if as_json:
         missing = sum(lacking.values())
         said = {"environment": env, "run_id": run_id, "missing": missing, "models": rows}
-        print_json({**said, "late": late_json(graph, late)})
+        print_json({**said, "late": late_json(graph, late), "left": left_json(left)})
     else:
         say_late(graph, late)
-        _report(env, len(targets), rows, healed=bool(late and late.cells))
+        _report(env, len(targets), rows, left, healed=bool(late and late.cells))
     failed = any(row["failed"] for row in rows.values()) or bool(late and late.failed)
-    if any(lacking.values()) or failed:
-        raise typer.Exit(1)
+    if code := FAILED if failed or any(lacking.values()) else WAITS if left.is_open else DONE:
+        raise typer.Exit(code)
+
+
+def _looked(opened: RunContext, names: tuple[str, ...]) -> tuple[Looked, ...]:
+    looks = observe(opened, names)
+    say_looked(looks)
+    return looks
 
 
 def _targets(
@@ -160,10 +171,21 @@ _HEADINGS = (
 )
 
 
-def _report(env: str, models: int, rows: Mapping[str, Mapping[str, Any]], *, healed: bool) -> None:
+def _report(
+    env: str,
+    models: int,
+    rows: Mapping[str, Mapping[str, Any]],
+    left: Outstanding,
+    *,
+    healed: bool,
+) -> None:
+    if left.warning:
+        say(left.warning, indent=2)
+    waits = left.is_open
     if not rows:
-        what = "late data is in" if healed else "nothing to do"
-        say(f"{env}: {what}, every required cell of {counted(models, 'model')} is ready.")
+        what = ["late data is in"] if healed else [] if waits else ["nothing to do"]
+        what.append(f"every required cell of {counted(models, 'model')} is ready")
+        say(f"{env}: {', '.join(what)}{f'; {left.words}' if waits else ''}.")
         return
     moved = {name: row for name, row in rows.items() if any(row[key] for key in _COUNTS)}
     print_table(
@@ -178,7 +200,7 @@ def _report(env: str, models: int, rows: Mapping[str, Mapping[str, Any]], *, hea
         say("Next: backfill status, then backfill why MODEL CELL for one that waits")
     say(
         f"{env}: {counted(filled, 'cell')} filled, {counted(failed, 'batch', 'batches')} failed, "
-        f"{counted(missing, 'cell')} missing."
+        + (f"{left.words}." if waits else f"{counted(missing, 'cell')} missing.")
     )
 
 

@@ -6,6 +6,10 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from backfill_assets.cli.exits import WAITS
+from backfill_assets.cli.late import left_json
 from backfill_assets.cli.looking import say_looked
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, counted, print_json, print_table, say
@@ -13,12 +17,14 @@ from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.observing import observe_sources, sources_of
+from backfill_assets.execution.outstanding import outstanding
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
+    from backfill_assets.execution.outstanding import Outstanding
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.model import Model
     from backfill_assets.planning.late_work import LateWork
@@ -35,7 +41,8 @@ def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
     far as its log tells. Spared are cells that a plan needed not build, since what they read came out
     as it was. Nothing is computed.
 
-    Exit code: 0, also when cells are missing.
+    Exit code: 0, also when cells are missing or stale; 3 when a source has commits that were not looked at, so that
+    there may be more to do than is shown.
 
     Example: backfill status
 
@@ -43,7 +50,8 @@ def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
     """
     with looked_at(env) as run:
         names = selected(run.graph, select)
-        say_looked(observe_sources(run.store, sources_of(run, names), run.data_root, None))
+        looks = observe_sources(run.store, sources_of(run, names), run.data_root, None)
+        say_looked(looks)
         view, now, late = run.view(), run.clock(), late_work_of(run)
         spared = run.store.spared(now - _LATELY)
         rows = [
@@ -59,10 +67,13 @@ def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
             | {"spared": spared.get(name, 0), "cutoff": _cutoff(view.cutoffs.get(name))}
             for name in names
         ]
+        left = outstanding(run, names, looks)
     if as_json:
-        print_json({"environment": env, "models": rows})
-        return
-    _print(env, rows)
+        print_json({"environment": env, "models": rows, "left": left_json(left)})
+    else:
+        _print(env, rows, left)
+    if left.unlooked:
+        raise typer.Exit(WAITS)
 
 
 def _row(
@@ -116,7 +127,7 @@ _HEADINGS = (
 )
 
 
-def _print(env: str, rows: list[dict[str, Any]]) -> None:
+def _print(env: str, rows: list[dict[str, Any]], left: Outstanding) -> None:
     counts = ("ready", "required", "missing", "stale")
     print_table(
         _HEADINGS,
@@ -128,16 +139,11 @@ def _print(env: str, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         for line in _remarks(env, row):
             say(line, indent=2)
-    missing, stale, running = (
-        sum(row[key] for row in rows) for key in ("missing", "stale", "running")
-    )
-    if missing or any(row["refresh"] for row in rows):
+    if left.warning:
+        say(left.warning, indent=2)
+    if left.missing or any(row["refresh"] for row in rows):
         say("Next: backfill run")
-    tail = f", {running:,} of them at work" if running else ""
-    say(
-        f"{env}: {counted(len(rows), 'model')}, {counted(missing, 'cell')} missing{tail}, "
-        f"{stale:,} stale."
-    )
+    say(f"{env}: {counted(len(rows), 'model')}, {left.words}.")
 
 
 def _remarks(env: str, row: dict[str, Any]) -> list[str]:

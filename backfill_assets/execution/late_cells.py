@@ -15,27 +15,39 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.planning.late_work import LateWork
+    from backfill_assets.planning.plan import Plan
 
 
-def late_work_of(run: RunContext, held: Mapping[str, IntervalSet] | None = None) -> LateWork:
+def late_work_of(run: RunContext, failed: Mapping[str, IntervalSet] | None = None) -> LateWork:
     """Split the stale cells of a run's environment; from recorded state alone.
 
     Args:
         run: the environment.
-        held: cells to leave alone, beside those of open plans.
+        failed: cells that can't be built now, or are not to be, with all that reaches them.
     """
-    others = _held_by_plans(run)
-    for name, cells in (held or {}).items():
-        others[name] = others.get(name, IntervalSet.empty()) | cells
-    return late_work(run.graph, run.view(), now=run.until, reads=run.reads, held=others)
+    return late_work(
+        run.graph,
+        run.view(),
+        now=run.until,
+        reads=run.reads,
+        held=_held_by_plans(run),
+        failed=failed,
+    )
+
+
+def plans_at_work(run: RunContext) -> list[Plan]:
+    """Read the open plans of a run's environment that people have made."""
+    return [
+        one
+        for one in open_plans(run.store)
+        if one.environment == run.environment.name and not one.request.late
+    ]
 
 
 def _held_by_plans(run: RunContext) -> dict[str, IntervalSet]:
     """Give what open plans of the environment are at work on; one that moves a table has all of it."""
     found: dict[str, IntervalSet] = {}
-    for plan in open_plans(run.store):
-        if plan.environment != run.environment.name or plan.request.late:
-            continue
+    for plan in plans_at_work(run):
         for one in plan.models:
             cells = _EVERYTHING if one.build is Build.NEW_VERSION else one.cells
             found[one.model] = found.get(one.model, IntervalSet.empty()) | cells

@@ -39,6 +39,7 @@ from backfill_assets.state.queued import PlanHeldError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from backfill_assets.execution.observing import Looked
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.planning.late_work import LateWork
     from backfill_assets.planning.plan import Plan
@@ -62,6 +63,7 @@ class Refreshed:
         because: what changed, in words, by model.
         failed: batches that failed; what they concern is left for the next time.
         notes: what else somebody should know.
+        looks: what the look at the sources came to.
     """
 
     plan_id: str | None = None
@@ -73,6 +75,7 @@ class Refreshed:
     because: Mapping[str, str] = field(default_factory=dict[str, str])
     failed: tuple[Failed, ...] = ()
     notes: tuple[str, ...] = ()
+    looks: tuple[Looked, ...] = ()
 
     @property
     def ended(self) -> bool:
@@ -97,12 +100,19 @@ def refresh_late(
         with _turn(run):
             return _Refresh(run, given, left=left).done()
     except PlanLeasedError as error:
-        return _told(late_work_of(run), Refreshed(promoted=False, notes=(str(error),)))
+        looks = observe(run, run.graph.order)
+        notes = (str(error), *(one.note for one in looks if one.note))
+        return _told(late_work_of(run), Refreshed(promoted=False, notes=notes, looks=looks))
+
+
+def lease_name(environment: str) -> str:
+    """Name the lease of the run that brings late data in, of which there is one at a time."""
+    return f"late data of {environment}"
 
 
 @contextmanager
 def _turn(run: RunContext) -> Iterator[None]:
-    name = f"late data of {run.environment.name}"
+    name = lease_name(run.environment.name)
     run.store.take_lease(name, run.run_id)
     try:
         with beating(run.store, run.run_id):
@@ -124,6 +134,7 @@ class _Refresh:
     def done(self) -> Refreshed:
         """Finish what somebody has begun, then go on until nothing is left that can be done."""
         looks = observe(self.run, self.run.graph.order)
+        self.so_far = replace(self.so_far, looks=looks)
         self._note(*(one.note for one in looks if one.note))
         for plan in self._begun():
             self._carry(plan)

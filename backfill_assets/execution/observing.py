@@ -3,6 +3,9 @@
     head and id of the table -> the log's commits since -> where they can't tell, the rows themselves
     -> one transaction: stamps of the cells that changed, and the head that batches read from now on
 
+Commits that concern a cell in common are one change, and bear one number; others are changes of their
+own. What a change has overtaken is published at once or not at all (`planning.late_work`).
+
 The first look takes what it finds as it is. But what cells that are ready have read may be older:
 each stretch between two of their pins is looked at, so that no late data of before is lost.
 """
@@ -25,6 +28,7 @@ from backfill_assets.snapshots.observation import (
 )
 from backfill_assets.warehouse.source_changes import (
     RecreatedSourceError,
+    Touched,
     life_of,
     present,
     table_id,
@@ -54,7 +58,8 @@ class Looked:
         changed: its cells that got, lost or changed rows since the last look.
         head: the delta_version up to which every change is known now; None for none.
         note: what somebody should know: a table made anew, commits that could not be judged.
-        judged: False where rows would have to be looked at, and nobody may start Spark.
+        judged: False where rows would have to be looked at, and they could not be.
+        counts: False where nothing that is ready can have been overtaken.
     """
 
     source: str
@@ -62,6 +67,7 @@ class Looked:
     head: int | None = None
     note: str = ""
     judged: bool = True
+    counts: bool = True
 
 
 def sources_of(run: RunContext, models: Iterable[str]) -> tuple[Source, ...]:
@@ -104,6 +110,21 @@ def observe_sources(
 
 class _UnjudgedError(Exception):
     """Only rows can tell what changed, and nobody may start Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """What happened between two delta_versions of a source.
+
+    Attributes:
+        cells: those that changed, as they are now.
+        same: those that were read and hold what they held.
+        log: what its log says, commit by commit.
+    """
+
+    cells: Mapping[Interval, SourceCell]
+    same: tuple[SourceCell, ...] = ()
+    log: Touched = field(default_factory=Touched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +185,8 @@ class _Look:
     def _unjudged(self) -> Looked | None:
         known = self.store.observed().get(self.source.name)
         if known is None:  # nothing was built that it could have overtaken; a run looks first
-            return Looked(self.source.name, judged=False)
+            read = self.store.source_pins(self.source.name, self.path)
+            return Looked(self.source.name, judged=False, counts=bool(read))
         since = f"since its delta_version {known.head}"
         note = (
             f"source '{self.source.name}' has commits {since} that its log's statistics can't judge; "
@@ -181,8 +203,8 @@ class _Look:
         read = [pin for pin in pins if pin <= found.head]
         late: dict[Interval, int] = {}
         for since, until in pairwise([*read, found.head] if read else []):
-            changed, _ = self._between(since, until, there)
-            late |= dict.fromkeys(changed, since)
+            seen = self._between(since, until, there)
+            late |= dict.fromkeys(seen.cells, since)
         baseline = tuple(one for cell, one in there.items() if cell not in late)
         changes = [ChangedCells(baseline, BASELINE)]
         for since in sorted(set(late.values())):
@@ -194,8 +216,12 @@ class _Look:
     def _moved(self, known: ObservedSource, found: ObservedSource) -> Observation:
         """Look at what came since the last look."""
         stored = self.store.source_cells(self.source.name, life_of(self.source))
-        changed, same = self._between(known.head, found.head, stored)
-        return Observation(found, known, (ChangedCells(tuple(changed.values())),), same)
+        seen = self._between(known.head, found.head, stored)
+        changes = (
+            ChangedCells(tuple(one for cell, one in seen.cells.items() if cell in part))
+            for part in seen.log.parts(IntervalSet.of(seen.cells))
+        )
+        return Observation(found, known, tuple(changes), seen.same)
 
     def _anew(self, known: ObservedSource, found: ObservedSource) -> Observation:
         """Compare every cell of a table that was made anew with what is known of the old one."""
@@ -219,21 +245,19 @@ class _Look:
             )
         return cells
 
-    def _between(
-        self, since: int, until: int, stored: Mapping[Interval, SourceCell]
-    ) -> tuple[dict[Interval, SourceCell], tuple[SourceCell, ...]]:
-        """Give the cells that changed between two delta_versions, and those read that did not."""
+    def _between(self, since: int, until: int, stored: Mapping[Interval, SourceCell]) -> _Between:
+        """Look at what happened between two delta_versions."""
         if since == until:
-            return {}, ()
+            return _Between({})
         log = touched(self.path, self.source, since, until)
         changed = {
             cell: SourceCell(cell, max(_rows(stored, cell) + more, 0))
             for cell, more in log.changed.items()
         }
         if not log.unsure:
-            return changed, ()
+            return _Between(changed, log=log)
         looked, same = self._compared(since, until, stored, log.unsure)
-        return {**changed, **looked}, same
+        return _Between({**changed, **looked}, same, log)
 
     def _compared(
         self, since: int, until: int, stored: Mapping[Interval, SourceCell], cells: IntervalSet

@@ -3,6 +3,10 @@
 A stale cell may be built again without anybody being asked when it, and every ready cell that its
 change may reach, lies in the late window of its model. Where one lies outside of a window the change
 would rewrite published history further back than its model declares: then it is left, and counted.
+
+A change is published at once or not at all: where one of the cells that it has overtaken, of
+whatever model, is left, all of them are. Changes that have overtaken the same cell are connected, for
+building that cell brings all of them.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from backfill_assets.models.cells import cells_read
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.reopening import last_cells, reads_whole, reopened
 from backfill_assets.planning.restating import onward
+from backfill_assets.planning.together import together
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +44,8 @@ class LateWork:
         automatic: they are built again by an automatic plan.
         in_place: they are built again in the model's own table by its next run: nobody else moves.
         waiting: they need a plan: something that they reach lies outside of its model's late window.
-        held: they wait for an open plan, or for whatever else is at work where they reach.
+        held: they wait for an open plan, or for whatever else is at work where they, or others of
+            the same change, reach.
         because: what changed, in words, by model.
     """
 
@@ -57,6 +63,7 @@ def late_work(
     now: datetime,
     reads: Mapping[str, Mapping[str, frozenset[str]]],
     held: Mapping[str, IntervalSet] | None = None,
+    failed: Mapping[str, IntervalSet] | None = None,
 ) -> LateWork:
     """Split the stale cells of an environment.
 
@@ -65,7 +72,9 @@ def late_work(
         view: its state.
         now: the instant that history ends at (UTC).
         reads: per model, what it reads by column (lineage).
-        held: per model, cells that others are at work on: whatever reaches them is left for now.
+        held: per model, cells that others are at work on: a change that reaches one is left for now.
+        failed: per model, cells that can't be built: whatever reaches them is left for now, but for
+            the rest of its change, since a failure blocks nothing but what reads it.
     """
     works = {
         name: needs_work(graph, view, graph.models[name], now=now, reads=reads.get(name))
@@ -75,27 +84,59 @@ def late_work(
     stale = {name: work.stale_cells for name, work in works.items() if work.stale}
     if not stale:
         return LateWork()
-    taken_back = {
-        name: cells - (held or {}).get(name, _NOTHING) for name, cells in view.owed.items()
-    }
+    changes = _changes(works)
+    held, failed = held or {}, failed or {}
+    closed = _joined(held, failed)
+    taken_back = {name: cells - closed.get(name, _NOTHING) for name, cells in view.owed.items()}
     free = _Windows(graph, view, now, taken_back).open()
-    left = _reached(graph, view, {name: cells - free[name] for name, cells in stale.items()})
-    allowed = free
-    if held:
-        closed = {
-            name: held.get(name, _NOTHING) | view.owed.get(name, _NOTHING) for name in graph.order
-        }
-        allowed = _Windows(graph, view, now, closed).open()
-    in_place = {name: works[name].refresh & allowed[name] for name in stale}
-    wanted = {name: cells - left.get(name, _NOTHING) for name, cells in stale.items()}
-    automatic = {name: (wanted[name] & allowed[name]) - in_place[name] for name in stale}
+    far = together(changes, {name: cells - free[name] for name, cells in stale.items()})
+    alone = {name: works[name].refresh - far[name] for name in stale}
+    left = _left(graph, view, changes, far)
+    wanted = {name: stale[name] - (left.get(name, _NOTHING) - alone[name]) for name in stale}
+    open_ = _Windows(graph, view, now, _joined(held, view.owed)).open()
+    waits = together(changes, {name: cells - open_[name] for name, cells in wanted.items()})
+    allowed = _Windows(graph, view, now, _joined(closed, view.owed)).open()
+    ours = {name: (wanted[name] & allowed[name]) - waits[name] for name in stale}
+    in_place = {name: ours[name] & alone[name] for name in stale}
     return LateWork(
-        automatic=_some(automatic),
+        automatic=_some({name: ours[name] - in_place[name] for name in stale}),
         in_place=_some(in_place),
-        waiting=_some({name: stale[name] - wanted[name] - in_place[name] for name in stale}),
-        held=_some({name: wanted[name] - allowed[name] for name in stale}),
+        waiting=_some({name: stale[name] - wanted[name] for name in stale}),
+        held=_some({name: wanted[name] - ours[name] for name in stale}),
         because={name: _because(works[name]) for name in stale},
     )
+
+
+def _changes(works: Mapping[str, Work]) -> list[dict[str, IntervalSet]]:
+    """Give the cells that each change of an upstream has overtaken, by model."""
+    found: dict[tuple[str, int], dict[str, IntervalSet]] = {}
+    for name, work in works.items():
+        for stale in work.stale:
+            for number, cells in stale.changes.items():
+                change = found.setdefault((stale.upstream, number), {})
+                change[name] = change.get(name, _NOTHING) | cells
+    return list(found.values())
+
+
+def _left(
+    graph: Graph,
+    view: StateView,
+    changes: list[dict[str, IntervalSet]],
+    cells: Mapping[str, IntervalSet],
+) -> dict[str, IntervalSet]:
+    """Give these cells, all that belong together with them, and every ready one that reads them."""
+    found = dict(cells)
+    while True:
+        more = _reached(graph, view, together(changes, found))
+        if _some(more) == _some(found):
+            return found
+        found = more
+
+
+def _joined(
+    one: Mapping[str, IntervalSet], other: Mapping[str, IntervalSet]
+) -> dict[str, IntervalSet]:
+    return {name: one.get(name, _NOTHING) | other.get(name, _NOTHING) for name in {**one, **other}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,25 +7,24 @@ filling, resuming, propagation and early cutoff are all this rule; there is no o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import missing, required
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.models.model import Model
-from backfill_assets.planning.overtaken import Reader, overtaken
+from backfill_assets.planning.overtaken import Overtaken, by_sources
 from backfill_assets.planning.reopening import last_cells
+from backfill_assets.planning.together import together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.graph import Graph
-    from backfill_assets.models.upstream import Upstream
-    from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
+    from backfill_assets.snapshots.state_view import StateView
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +36,15 @@ class Stale:
         upstream: what changed: a model, or a source that got late data.
         upstream_cells: which cells of it.
         late: whether it is a source.
+        changes: the same cells by the number of the upstream's change; a cell that several changes
+            have overtaken stands under each.
     """
 
     cells: IntervalSet
     upstream: str
     upstream_cells: IntervalSet
     late: bool = False
+    changes: Mapping[int, IntervalSet] = field(default_factory=dict[int, "IntervalSet"])
 
     @property
     def words(self) -> str:
@@ -61,9 +63,10 @@ class Work:
         stale: ready cells that an upstream's change has overtaken, by upstream.
         blocked: per upstream model, the cells that wait because cells they read are not ready.
         refresh: cells that are rebuilt without a (further) plan: in a plan's workspace every stale
-            or owed one; else those stale ones inside the late window of a model that nobody reads.
-            Where others read it, or the source that got late data, several models have to move at
-            once, which takes a plan: the automatic one of late data, or one that a person makes.
+            or owed one; else those stale ones inside the late window of a model that nobody reads,
+            as far as no change of an upstream is split by it. Where others read the model, or what
+            has changed, several models have to move at once, which takes a plan: the automatic one
+            of late data, or one that a person makes.
         owed: ready cells that were declared wrong and are not rebuilt yet.
     """
 
@@ -141,7 +144,8 @@ def needs_work(
         refresh = overtaken | owed
     elif not graph.readers(model.name):
         shared = IntervalSet.union_all(one.cells for one in stale if _is_shared(graph, one))
-        refresh = (overtaken & last_cells(model, ready, model.late_window)) - shared
+        inside = last_cells(model, ready, model.late_window) - shared
+        refresh = overtaken - _held_together(stale, overtaken - inside)
     blocked = _blocked(graph, view, model, gaps | refresh, now)
     return Work(
         required=needed,
@@ -155,8 +159,14 @@ def needs_work(
 
 
 def _is_shared(graph: Graph, stale: Stale) -> bool:
-    """Whether late data concerns other models too, which must then move together."""
-    return stale.late and len(graph.readers(stale.upstream)) > 1
+    """Whether what changed concerns other models too, which must then move together."""
+    return len(graph.readers(stale.upstream)) > 1
+
+
+def _held_together(stale: Iterable[Stale], cells: IntervalSet) -> IntervalSet:
+    """Give these cells of one model, and all that share a change with one of them."""
+    changes = [{"": found} for one in stale for found in one.changes.values()]
+    return together(changes, {"": cells})[""]
 
 
 def _blocked(
@@ -186,52 +196,18 @@ def _stale(
     state = view.models.get(model.name)
     if state is None or not state.runs:
         return
-    finds: dict[bool, _Overtaken] = {False: _Overtaken(graph, view, model, state)}
+    finds: dict[bool, Overtaken] = {False: Overtaken(graph, view, model, state)}
     for upstream in model.reads:
         late = upstream.name in graph.sources
         theirs = (view.sources if late else view.models).get(upstream.name)
         if theirs is None:
             continue
         if late not in finds:
-            finds[late] = _Overtaken(graph, view, model, _by_sources(state))
+            finds[late] = Overtaken(graph, view, model, by_sources(state))
         found = finds[late].by(upstream, theirs, reads.get(upstream.name))
         cells = IntervalSet.union_all(cells for _, cells in found) & needed
         if cells:
             changed = IntervalSet.of(run.interval for run, cells in found if cells & needed)
-            yield Stale(cells, upstream.name, changed, late)
-
-
-@dataclass
-class _Overtaken:
-    """Finds what an upstream has overtaken of one model; the model's runs are sorted once."""
-
-    graph: Graph
-    view: StateView
-    model: Model
-    state: ModelState
-
-    def by(
-        self, upstream: Upstream, theirs: ModelState, columns: frozenset[str] | None
-    ) -> list[tuple[ReadyRun, IntervalSet]]:
-        """Pair each newer run of an upstream with the cells that it has overtaken."""
-        newer = [run for run in theirs.runs if run.changed_at.latest(columns) > self._oldest]
-        return list(overtaken(self._reader, upstream, newer, columns)) if newer else []
-
-    @cached_property
-    def _oldest(self) -> int:
-        opened = self.view.environment.opened
-        oldest = min(run.built_at for run in self.state.runs)
-        return oldest if opened is None else min(oldest, opened)
-
-    @cached_property
-    def _reader(self) -> Reader:
-        return Reader.of(self.graph, self.model, self.state, self.view.environment.opened)
-
-
-def _by_sources(state: ModelState) -> ModelState:
-    """Take the cells as built when their sources were pinned, whatever a publication made of it."""
-    runs = tuple(
-        run if run.sources_at == run.built_at else replace(run, built_at=run.sources_at)
-        for run in state.runs
-    )
-    return replace(state, runs=runs)
+            changes = finds[late].changes(upstream, theirs, reads.get(upstream.name), changed)
+            by_change = {at: part & cells for at, part in changes.items() if part & cells}
+            yield Stale(cells, upstream.name, changed, late, by_change)

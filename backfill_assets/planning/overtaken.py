@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.content import ChangedAt
 from backfill_assets.planning.reopening import reopened
+from backfill_assets.snapshots.state_view import ReadyRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.models.upstream import Upstream
-    from backfill_assets.snapshots.state_view import ModelState, ReadyRun
+    from backfill_assets.snapshots.state_view import ModelState, StateView
 
 
 def overtaken(
@@ -94,3 +97,58 @@ class Reader:
     def _touching(self, start: int, end: int) -> Iterator[ReadyRun]:
         first = max(bisect_right(self.starts, start) - 1, 0)
         return islice(self.runs, first, bisect_left(self.starts, end))
+
+
+@dataclass
+class Overtaken:
+    """Finds what an upstream has overtaken of one model; the model's runs are sorted once."""
+
+    graph: Graph
+    view: StateView
+    model: Model
+    state: ModelState
+
+    def by(
+        self, upstream: Upstream, theirs: ModelState, columns: frozenset[str] | None
+    ) -> list[tuple[ReadyRun, IntervalSet]]:
+        """Pair each newer run of an upstream with the cells that it has overtaken."""
+        newer = [run for run in theirs.runs if run.changed_at.latest(columns) > self._oldest]
+        return list(overtaken(self._reader, upstream, newer, columns)) if newer else []
+
+    def changes(
+        self,
+        upstream: Upstream,
+        theirs: ModelState,
+        columns: frozenset[str] | None,
+        within: IntervalSet,
+    ) -> dict[int, IntervalSet]:
+        """Give the cells that each change of an upstream has overtaken, of those within some cells."""
+        found: dict[int, IntervalSet] = {}
+        for change in theirs.changes(columns):
+            cells = change.cells & within
+            if change.number <= self._oldest or not cells:
+                continue
+            stamp = ChangedAt(change.number, {})
+            runs = [ReadyRun(one, change.number, stamp, "") for one in cells]
+            pairs = overtaken(self._reader, upstream, runs, None)
+            found[change.number] = IntervalSet.union_all(part for _, part in pairs)
+        return found
+
+    @cached_property
+    def _oldest(self) -> int:
+        opened = self.view.environment.opened
+        oldest = min(run.built_at for run in self.state.runs)
+        return oldest if opened is None else min(oldest, opened)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader.of(self.graph, self.model, self.state, self.view.environment.opened)
+
+
+def by_sources(state: ModelState) -> ModelState:
+    """Take the cells as built when their sources were pinned, whatever a publication made of it."""
+    runs = tuple(
+        run if run.sources_at == run.built_at else replace(run, built_at=run.sources_at)
+        for run in state.runs
+    )
+    return replace(state, runs=runs)

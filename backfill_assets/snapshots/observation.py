@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.state_view import UpstreamChange
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
@@ -32,7 +36,7 @@ class SourceCell:
 
 @dataclass(frozen=True, slots=True)
 class ChangedCells:
-    """Cells of a source that got, lost or changed rows.
+    """Cells of a source that got, lost or changed rows: one change, which is never published in part.
 
     Attributes:
         cells: as they are now.
@@ -75,7 +79,7 @@ class Observation:
         found: the source as it is now.
         before: what was known when the look began; None for a first look. Whoever writes first
             wins: a look that began elsewhere counts nothing.
-        changes: what changed, in order.
+        changes: what changed, in order; each is a change of its own.
         same: cells that were read and hold what they held; remembered, so that they need not be
             read again.
         anew: forget every cell that is known: the changes name all there are.
@@ -114,3 +118,31 @@ def made_anew(known: ObservedSource, found: ObservedSource) -> str:
     if found.head < known.head:
         return f"its head went back from delta_version {known.head} to {found.head}"
     return ""
+
+
+_MOST_CHANGES = 1000
+
+
+def listed(
+    before: Iterable[UpstreamChange], found: Iterable[UpstreamChange]
+) -> tuple[UpstreamChange, ...]:
+    """Give the changes of a source that tell which of its cells changed together, oldest first.
+
+    One that lies within a later one is left out: whatever has not read it has not read the later one
+    either. Of very many the oldest are taken as one: that connects more cells, never fewer.
+
+    Args:
+        before: those that are known.
+        found: those that came.
+    """
+    kept: list[UpstreamChange] = []
+    later = IntervalSet.empty()
+    for one in sorted((*before, *found), key=lambda one: one.number, reverse=True):
+        if one.cells - later or not any(not one.cells - other.cells for other in kept):
+            kept.append(one)
+            later |= one.cells
+    newest, oldest = kept[: _MOST_CHANGES - 1], kept[_MOST_CHANGES - 1 :]
+    if oldest:
+        cells = IntervalSet.union_all(one.cells for one in oldest)
+        newest.append(UpstreamChange(oldest[0].number, cells))
+    return tuple(reversed(newest))

@@ -52,6 +52,22 @@ class ReadyRun:
         return self.built_at if self.pinned_at is None else self.pinned_at
 
 
+@dataclass(frozen=True, slots=True)
+class UpstreamChange:
+    """What changed together in an upstream; what reads it is published together, or not at all.
+
+    Of a source: what its commits changed, where commits that concern one cell are one change. Of a
+    model: what one batch, or one publication, brought.
+
+    Attributes:
+        number: the counter when it became known: cells that were built before have not read it.
+        cells: which cells of the upstream.
+    """
+
+    number: int
+    cells: IntervalSet
+
+
 @dataclass(frozen=True)
 class ModelState:
     """What is ready of one model at its environment's pin."""
@@ -63,6 +79,13 @@ class ModelState:
     def ready(self) -> IntervalSet:
         """Every interval that is ready at the pin."""
         return IntervalSet.of(run.interval for run in self.runs)
+
+    def changes(self, columns: frozenset[str] | None) -> tuple[UpstreamChange, ...]:
+        """Give what changed together, as a reader of these columns sees it; None: of every column."""
+        found: dict[int, list[Interval]] = {}
+        for run in self.runs:
+            found.setdefault(run.changed_at.latest(columns), []).append(run.interval)
+        return tuple(UpstreamChange(at, IntervalSet.of(cells)) for at, cells in found.items())
 
     @cached_property
     def own(self) -> IntervalSet:
@@ -79,9 +102,16 @@ class SourceState(ModelState):
 
     Attributes:
         emptied: cells that lost all their rows.
+        known_changes: its changes as they were found, a cell in as many as concerned it. None: each
+            cell is known by its last change alone.
     """
 
     emptied: IntervalSet = field(default_factory=IntervalSet.empty)
+    known_changes: tuple[UpstreamChange, ...] | None = None
+
+    def changes(self, columns: frozenset[str] | None) -> tuple[UpstreamChange, ...]:
+        """Give what changed together; where that is on record, whatever columns are read."""
+        return super().changes(columns) if self.known_changes is None else self.known_changes
 
     @cached_property
     def ready(self) -> IntervalSet:

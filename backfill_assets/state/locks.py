@@ -75,6 +75,19 @@ class CommitLock:
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """Who has the right to work on something, as far as anyone has heard.
+
+    Attributes:
+        holder: the run.
+        until: when it lapses (UTC) if the holder is not heard of again.
+    """
+
+    holder: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class LockRequest:
     """Who wants to commit to which table.
 
@@ -119,6 +132,12 @@ def take_lease(
     if _is_held(row, holder, now - lease):
         raise PlanLeasedError(name, row.holder, row.taken_at)
     _take(connection, LockRequest(name, holder), row, now)
+
+
+def lease_of(connection: sa.Connection, name: str, now: datetime, lease: timedelta) -> Lease | None:
+    """Read who is at work on something; None where that is no one who was heard of lately."""
+    row = _row(connection, name)
+    return Lease(row.holder, row.heartbeat_at + lease) if _is_held(row, "", now - lease) else None
 
 
 def _is_held(row: sa.Row[Any] | None, holder: str, heard_after: datetime) -> TypeGuard[sa.Row[Any]]:

@@ -19,8 +19,14 @@ from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import ChangedAt
 from backfill_assets.snapshots.environment import Pointer
-from backfill_assets.snapshots.observation import ObservedSource, SourceCell, SourcePin
-from backfill_assets.snapshots.state_view import ReadyRun, SourceState
+from backfill_assets.snapshots.observation import (
+    BASELINE,
+    ObservedSource,
+    SourceCell,
+    SourcePin,
+    listed,
+)
+from backfill_assets.snapshots.state_view import ReadyRun, SourceState, UpstreamChange
 from backfill_assets.state.cells import bounds, cell_of, reached
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.tables import (
@@ -69,16 +75,23 @@ def observe(connection: sa.Connection, observation: Observation, now: datetime) 
         return False
     if observation.anew:
         connection.execute(sa.delete(SOURCE_CELLS).where(_CELLS.source == found.source))
+    came: list[UpstreamChange] = []
     for change in observation.changes:
         if change.cells:
-            _put(connection, found.source, change.cells, _stamp(connection, change, pins))
+            at = _stamp(connection, change, pins)
+            _put(connection, found.source, change.cells, at)
+            came.append(UpstreamChange(at, IntervalSet.of(one.cell for one in change.cells)))
     _remember(connection, found.source, observation.same)
+    changes = listed(
+        () if observation.anew else _changes(connection, found.source),
+        (one for one in came if one.number != BASELINE),
+    )
     source = OBSERVED_SOURCES.c.source == found.source
     connection.execute(sa.delete(OBSERVED_SOURCES).where(source))
     values = {
         "source": found.source, "path": found.path, "table_id": found.table_id,
         "declared": found.declared, "head": found.head, "observed_at": now,
-        "runs": _drawn(connection, found.source),
+        "runs": _drawn(connection, found.source), "changes": _written(changes),
     }  # fmt: skip
     connection.execute(sa.insert(OBSERVED_SOURCES).values(values))
     return True
@@ -103,12 +116,13 @@ def at_observed_heads(connection: sa.Connection, pins: Iterable[InputPin]) -> tu
 def states(connection: sa.Connection) -> dict[str, SourceState]:
     """Draw every observed source: its head, and its cells with their stamps."""
     known = OBSERVED_SOURCES.c
-    rows = connection.execute(sa.select(known.source, known.head, known.runs)).all()
-    return {row.source: _state(row.source, row.head, row.runs) for row in rows}
+    columns = (known.source, known.head, known.runs, known.changes)
+    rows = connection.execute(sa.select(*columns)).all()
+    return {row.source: _state(row.source, row.head, row.runs, row.changes) for row in rows}
 
 
 @lru_cache(maxsize=1024)
-def _state(source: str, head: int, runs: str) -> SourceState:
+def _state(source: str, head: int, runs: str, changes: str | None) -> SourceState:
     drawn = [
         (Interval(instant_of(starts), instant_of(ends)), at, holds)
         for starts, ends, at, holds in json.loads(runs)
@@ -117,6 +131,29 @@ def _state(source: str, head: int, runs: str) -> SourceState:
         Pointer("", source, "", "", head),
         tuple(ReadyRun(cells, at, ChangedAt(at, {}), "", own=False) for cells, at, _ in drawn),
         IntervalSet.of(cells for cells, _, holds in drawn if not holds),
+        None if changes is None else _read_changes(changes),
+    )
+
+
+def _changes(connection: sa.Connection, source: str) -> tuple[UpstreamChange, ...]:
+    """Read which cells changed together; where the release before has looked, by their stamps."""
+    known = OBSERVED_SOURCES.c
+    wanted = sa.select(known.head, known.runs, known.changes).where(known.source == source)
+    row = connection.execute(wanted).first()
+    if row is None:
+        return ()
+    found = _state(source, row.head, row.runs, row.changes).changes(None)
+    return tuple(one for one in found if one.number != BASELINE)
+
+
+def _written(changes: Iterable[UpstreamChange]) -> str:
+    return json.dumps([[one.number, *one.cells.boundaries] for one in changes])
+
+
+def _read_changes(text: str) -> tuple[UpstreamChange, ...]:
+    return tuple(
+        UpstreamChange(number, IntervalSet(tuple(boundaries)))
+        for number, *boundaries in json.loads(text)
     )
 
 

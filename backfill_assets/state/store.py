@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.observation import Observation
-    from backfill_assets.state.locks import CommitLock
+    from backfill_assets.state.locks import CommitLock, Lease
     from backfill_assets.state.rebuild import LoggedCommit, TableHead
 
 
@@ -230,6 +230,11 @@ class Store(QueueStore):
         # By itself: what is refused is undone.
         self._database.write(lambda found: clock_back.bring_back(found, now, self._lease))
         self._database.write(lambda found: locks.take_lease(found, name, holder, now, self._lease))
+
+    def lease(self, name: str) -> Lease | None:
+        """Read which run is at work on something, and until when that counts."""
+        now = self._clock()
+        return self._database.read(lambda found: locks.lease_of(found, name, now, self._lease))
 
     def release_lease(self, name: str, holder: str) -> None:
         """Let others work on a plan; does nothing when the lease was taken over."""

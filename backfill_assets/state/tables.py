@@ -269,6 +269,7 @@ POINTER_MOVES = sa.Table(
 OBSERVED_SOURCES = sa.Table(
     "observed_sources", METADATA, _text("source", key=True), _text("path"), _text("table_id"),
     _text("declared"), _number("head"), _instant("observed_at"), _text("runs"),
+    sa.Column("changes", sa.Text),
 )  # fmt: skip
 
 # What each cell of a source held when it was looked at last; `changed_at` is 0 for what was there

@@ -8,7 +8,7 @@ that is the answer. Else it is a hull, whose rows must be looked at: `source_con
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -34,7 +34,7 @@ from backfill_assets.warehouse.file_spans import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.source import Source
@@ -58,10 +58,24 @@ class Touched:
     Attributes:
         changed: cells that got or lost rows for certain, and how many more they hold now.
         unsure: cells that may have changed: only their rows can tell.
+        commits: per commit that came or went with rows, the cells that it may concern; empty where
+            nobody knows, or one cell is all there is.
     """
 
     changed: Mapping[Interval, int] = field(default_factory=dict[Interval, int])
     unsure: IntervalSet = field(default_factory=IntervalSet.empty)
+    commits: tuple[IntervalSet, ...] = ()
+
+    def parts(self, cells: IntervalSet) -> tuple[IntervalSet, ...]:
+        """Part changed cells into changes: commits that concern one of them are one change."""
+        found: list[IntervalSet] = []
+        for commit in self.commits or (cells,):
+            one = commit & cells
+            apart = [other for other in found if not other & one]
+            joined = [other for other in found if other & one]
+            found = [*apart, *([IntervalSet.union_all([one, *joined])] if one else [])]
+        left = cells - IntervalSet.union_all(found)
+        return (*found, *([left] if left else []))
 
 
 def life_of(source: Source) -> IntervalSet:
@@ -96,19 +110,32 @@ def touched(path: str, source: Source, since: int, until: int) -> Touched:
     """
     if not commits_there(path) >= {*range(since + 1, until + 1)}:
         return Touched(unsure=life_of(source))
-    actions = [one for at in range(since + 1, until + 1) for one in actions_of(path, at)]
-    if any("metaData" in one for one in actions) and since > ABSENT:
+    actions = [(at, one) for at in range(since + 1, until + 1) for one in actions_of(path, at)]
+    if any("metaData" in one for _, one in actions) and since > ABSENT:
         before, after = (_declared_types(path, source, at) for at in (since, until))
         if any(before[name] not in (None, after[name]) for name in before):
             return Touched(unsure=life_of(source))
-    came = [one["add"] for one in actions if "add" in one]
-    went = [one["remove"] for one in actions if "remove" in one]
-    came, went = ([one for one in files if one.get("dataChange", True)] for files in (came, went))
+    came, went = _files(actions, "add"), _files(actions, "remove")
+    added, removed = [one for _, one in came], [one for _, one in went]
     if not is_cut(source):
-        return _whole([*map(rows_of, came)], [*map(rows_of, went)])
+        return _whole([*map(rows_of, added)], [*map(rows_of, removed)])
     read = _reader(path, source, until)
-    gone = list(_removed(path, source, since, went, came, read))
-    return _sorted(source, [*map(read, came)], gone)
+    new = [*map(read, added)]
+    gone = list(_removed(path, source, since, removed, added, read))
+    commits: dict[int, list[IntervalSet]] = {}
+    for (at, _), file in zip((*came, *went), (*new, *gone), strict=True):
+        cells = file.cells(source.cadence)
+        commits.setdefault(at, []).append(life_of(source) if cells is None else cells)
+    found = tuple(IntervalSet.union_all(cells) for cells in commits.values())
+    return replace(_sorted(source, new, gone), commits=found)
+
+
+def _files(
+    actions: Iterable[tuple[int, Mapping[str, Any]]], what: str
+) -> list[tuple[int, Mapping[str, Any]]]:
+    """Give the files that came, or went, with data, each with its commit."""
+    named = ((at, one[what]) for at, one in actions if what in one)
+    return [(at, one) for at, one in named if one.get("dataChange", True)]
 
 
 def present(path: str, source: Source, delta_version: int) -> Touched:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from backfill_assets.cli.app import INTERRUPTED, VERBS, app
-from backfill_assets.cli.exits import CHANGES, MEANS, TELLS_CHANGES
+from backfill_assets.cli.exits import CHANGES, MEANS, TELLS_CHANGES, TELLS_WHAT_WAITS, WAITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,11 +45,18 @@ def test_the_table_of_exit_codes_is_that_of_the_command():
     table = re.findall(r"^\| (\d+) \| (.+) \| (.+) \|$", PAGE, re.MULTILINE)
 
     assert {int(code): means for code, means, _ in table}.keys() == MEANS.keys()
+    telling = {CHANGES: [*TELLS_CHANGES], WAITS: [*TELLS_WHAT_WAITS]}
     for code, means, verbs in table:
         named = re.findall(r"`([a-z-]+)`", verbs)
         assert MEANS[int(code)].startswith(means.split(";")[0])
-        assert named == (list(TELLS_CHANGES) if int(code) == CHANGES else [])
+        assert named == telling.get(int(code), [])
     assert INTERRUPTED in MEANS
+
+
+def test_only_the_verbs_that_tell_what_waits_say_so_in_their_help():
+    said = {name.split()[1] for name, one in commands() if re.search(r"\b3 when\b", one.help)}
+
+    assert said == {*TELLS_WHAT_WAITS}
 
 
 def test_only_the_verbs_that_tell_changes_say_so_in_their_help():

@@ -25,7 +25,8 @@ def test_a_plan_ends_with_2_when_there_is_something_to_do(backfill: Backfill):
     assert ended.lines[-3] == "Nothing has been written."
     assert ended.lines[-2].startswith("Next: backfill apply p")
     assert ended.lines[-1] == (
-        "prod: 1 model, 7 cells certain, 0 more if their input changes, 2 batches."
+        "prod: 1 model, 7 cells certain, 0 more if their input changes, 2 batches. "
+        "Until then: 56 cells missing, 0 stale."
     )
 
 

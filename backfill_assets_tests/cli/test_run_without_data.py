@@ -49,7 +49,24 @@ def test_json_has_the_same_shape_when_there_is_nothing_to_do(shop: Prepared, bac
 
     done = backfill("run", "--select", "toy.sales", "--json").json
 
-    assert done.keys() == {"environment", "run_id", "missing", "models", "late"}
+    assert done.keys() == {"environment", "run_id", "missing", "models", "late", "left"}
+
+
+def test_stale_cells_that_wait_are_counted_in_the_last_line_and_a_run_does_not_end_with_0(
+    shop: Prepared, backfill: Backfill
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-31")
+    shop.fill("toy.sales_of_three_days", "2024-01-30", "2024-01-31")
+    shop.change("toy.sales", "2024-01-29", "2024-01-29")
+    asked = ("--select", "toy.sales_of_three_days")
+
+    ran = backfill("run", *asked, "--start", "2024-01-30", "--end", "2024-01-31")
+    left = ran.lines[-1].removeprefix("prod: every required cell of 1 model is ready; ")
+
+    assert ran.code == 3
+    assert left == "0 cells missing, 2 stale: 2 need a plan."
+    missing = left.replace("0 cells", "5 cells")
+    assert backfill("status", *asked).lines[-1] == f"prod: 1 model, {missing}"
 
 
 def test_a_range_is_clipped_to_the_life_of_each_model_with_a_note(

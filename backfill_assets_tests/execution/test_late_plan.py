@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import write_deltalake
 
-from backfill_assets.execution.late_plan import refresh_late
+from backfill_assets.execution.late_plan import lease_name, refresh_late
+from backfill_assets.execution.outstanding import outstanding
 from backfill_assets.intervals import Monthly
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audit import accepted_range
@@ -42,6 +44,12 @@ def late(world: World, *rows: Any) -> None:  # noqa: ANN401
     source = a_source()
     columns = {column.name: column.dtype for column in source.schema}
     write_deltalake(str(world.root / source.path), arrow(columns, rows), mode="append")
+
+
+def apart(world: World, *rows: Any) -> None:  # noqa: ANN401
+    """Land each row by a commit of its own."""
+    for one in rows:
+        late(world, one)
 
 
 def filled(world: World, graph: Graph, *rows: Any) -> None:  # noqa: ANN401
@@ -89,13 +97,35 @@ def test_what_did_not_really_change_is_spared_and_counted(world: World):
 def test_a_cell_that_reaches_out_of_a_window_waits_for_a_plan_and_the_others_do_not(world: World):
     graph = chain(late_window=2)
     filled(world, graph)
-    late(world, row(8, 2), row(9, 2), row(3, 2))
+    apart(world, row(8, 2), row(9, 2), row(3, 2))
     done = refresh(world, graph)
     assert said(graph, done.cells) == {A: "2024-01-09"}
     assert said(graph, done.waiting) == {A: "2024-01-03, 2024-01-08"}
     assert world.rows(C) == kept(*ROWS, row(9, 2))
     Plans(world).published(graph)
     assert world.rows(C) == kept(*ROWS, row(8, 2), row(9, 2), row(3, 2))
+
+
+@pytest.mark.parametrize("graph", [chain(), a_graph(a_model(A, late_window=4))])
+def test_a_correction_that_reaches_beyond_a_window_is_one_plan_at_once_or_not_at_all(
+    world: World, graph: Graph
+):
+    filled(world, graph)
+    late(world, row(3, 2), row(9, 2))
+    late(world, row(10, 2))
+    done = refresh(world, graph)
+    assert said(graph, done.cells) == {A: "2024-01-10"}
+    assert said(graph, done.waiting) == {A: "2024-01-03, 2024-01-09"}
+    world.fill(graph)
+    assert world.rows(A) == kept(*ROWS, row(10, 2))
+    late(world, row(9, 3))  # the same cell again: it can't come without the rest
+    assert said(graph, refresh(world, graph).cells) == {}
+    late(world, row(8, 3))
+    assert said(graph, refresh(world, graph).cells) == {A: "2024-01-08"}
+    Plans(world).published(graph)
+    found = [row(10, 2), row(3, 2), row(9, 2), row(9, 3), row(8, 3)]
+    assert world.rows(A) == kept(*ROWS, *found)
+    assert refresh(world, graph).waiting == {}
 
 
 def test_a_month_that_is_closed_keeps_its_days_from_healing_by_themselves(world: World):
@@ -108,7 +138,7 @@ def test_a_month_that_is_closed_keeps_its_days_from_healing_by_themselves(world:
     graph = a_graph(a_model(A, late_window=40), month, sources=[a_source()])
     world.clock.now = world.clock.now.replace(month=2, day=3)
     filled(world, graph)
-    late(world, row(30, 2), (world.clock.now.date().replace(day=1), 7, 1.0))
+    apart(world, row(30, 2), (world.clock.now.date().replace(day=1), 7, 1.0))
     done = refresh(world, graph)
     assert said(graph, done.cells) == {A: "2024-02-01"}
     assert said(graph, done.waiting) == {A: "2024-01-30"}
@@ -117,7 +147,7 @@ def test_a_month_that_is_closed_keeps_its_days_from_healing_by_themselves(world:
 def test_a_model_that_nobody_reads_is_refreshed_in_its_own_table(world: World):
     graph = a_graph(a_model(A, late_window=3))
     filled(world, graph)
-    late(world, row(9, 2), row(2, 2))
+    apart(world, row(9, 2), row(2, 2))
     done = refresh(world, graph)
     assert (said(graph, done.cells), done.plan_id) == ({A: "2024-01-09"}, None)
     assert said(graph, done.waiting) == {A: "2024-01-02"}
@@ -167,6 +197,25 @@ def test_a_refresh_that_died_is_finished_by_the_next_one(world: World, monkeypat
     assert said(graph, done.cells) == {A: "2024-01-08..2024-01-09 (2)"}
 
 
+def test_after_a_killed_refresh_its_cells_are_counted_with_who_holds_them_and_until_when(
+    world: World,
+):
+    graph = chain()
+    filled(world, graph)
+    late(world, row(8, 2))
+    world.store.take_lease(lease_name("prod"), "cli-dead")
+    done = refresh(world, graph)
+    left = outstanding(world.open(graph), graph.order, done.looks)
+    until = world.clock.now + timedelta(seconds=world.store.lease_seconds)
+    held = f"wait for run cli-dead, which holds them until {until:%Y-%m-%d %H:%M:%S} UTC unless it goes on"
+    assert (done.promoted, left.is_open) == (False, True)
+    assert left.words == f"0 cells missing, 1 stale: 1 {held}"
+    world.store.release_lease(lease_name("prod"), "cli-dead")
+    assert refresh(world, graph).promoted
+    left = outstanding(world.open(graph), graph.order)
+    assert (left.words, left.is_open) == ("0 cells missing, 0 stale", False)
+
+
 def _dies(_: object) -> None:
     raise KeyboardInterrupt
 
@@ -176,7 +225,7 @@ def test_late_data_where_a_plan_is_open_waits_for_it(world: World):
     filled(world, graph)
     plan = plans.make(graph, restate=(Restatement(B, "2024-01-08", "2024-01-08"),))
     plans.apply(graph, plan)
-    late(world, row(8, 2), row(10, 2))
+    apart(world, row(8, 2), row(10, 2))
     done = refresh(world, graph)
     assert said(graph, done.cells) == {A: "2024-01-10"}
     assert said(graph, done.held) == {A: "2024-01-08"}

@@ -14,7 +14,7 @@ from backfill_assets.models.upstream import Reopens, Upstream, own_cells
 from backfill_assets.planning.late_work import LateWork, late_work
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.snapshots.environment import Pointer
-from backfill_assets.snapshots.state_view import SourceState
+from backfill_assets.snapshots.state_view import SourceState, UpstreamChange
 from backfill_assets_tests.builders import (
     EVENTS,
     FIRST,
@@ -40,19 +40,36 @@ A, B, C = "web.a", "web.b", "web.c"
 
 def picture(
     graph: Graph,
-    changed: IntervalSet,
+    changed: IntervalSet | Iterable[IntervalSet],
     ready: Mapping[str, IntervalSet] | None = None,
     source: str = EVENTS,
 ) -> StateView:
-    """Everything that is required is ready, unless said, and built before these source cells changed."""
+    """Everything that is required is ready, unless said, and built before these source cells changed.
+
+    Each cell was changed by a commit of its own, unless the commits are given.
+    """
+    commits = _one_by_one(changed) if isinstance(changed, IntervalSet) else [*changed]
     held = {
         name: (ready or {}).get(name, required(model.cadence, start=None, end=None, now=NOW))
         for name, model in graph.models.items()
     }
     view = a_view({name: [a_run(one, 1, 1, name) for one in cells] for name, cells in held.items()})
-    newer = [a_run(one, 5, 5, "") for one in changed]
-    runs = tuple(replace(one, own=False) for one in newer)
-    return replace(view, sources={source: SourceState(Pointer("", source, "", "", 3), runs)})
+    last = {
+        cell: at
+        for at, cells in enumerate(commits, start=5)
+        for one in _one_by_one(cells)
+        for cell in one
+    }
+    runs = tuple(replace(a_run(cell, at, at, ""), own=False) for cell, at in last.items())
+    known = tuple(UpstreamChange(at, cells) for at, cells in enumerate(commits, start=5))
+    state = SourceState(Pointer("", source, "", "", 3), runs, known_changes=known)
+    return replace(view, sources={source: state})
+
+
+def _one_by_one(cells: IntervalSet) -> list[IntervalSet]:
+    if cells == IntervalSet.of([WHOLE]):
+        return [cells]
+    return [IntervalSet.of([cell]) for cell in Daily(start="2024-01-01").cells(cells)]
 
 
 def split(graph: Graph, view: StateView, **how: Any) -> LateWork:  # noqa: ANN401
@@ -156,6 +173,44 @@ def test_a_dimension_without_a_late_window_needs_a_plan():
     assert set(split(graph, picture(graph, changed, source="web.names")).waiting) == {A}
 
 
+def test_a_commit_that_reaches_beyond_a_window_is_not_split():
+    graph = chain()
+    found = split(graph, picture(graph, [days(3, 10), days(9)]))
+    assert (found.automatic, found.waiting) == ({A: days(9)}, {A: days(3, 10)})
+
+
+def test_of_a_model_that_nobody_reads_a_change_is_not_split_either():
+    graph = a_graph(a_model(A, late_window=3))
+    found = split(graph, picture(graph, [days(3, 10), days(9)]))
+    assert (found.in_place, found.waiting) == ({A: days(9)}, {A: days(3, 10)})
+
+
+def test_commits_that_concern_one_cell_are_one_change():
+    graph = chain()
+    found = split(graph, picture(graph, [days(3, 9), days(9, 10), days(8)]))
+    assert (found.automatic, found.waiting) == ({A: days(8)}, {A: days(3, 9, 10)})
+
+
+def test_the_smallest_window_of_all_that_read_a_source_decides_about_its_change():
+    graph = a_graph(a_model(A, late_window=5), a_model(B, late_window=1))
+    found = split(graph, picture(graph, [days(8, 10), days(9)]))
+    assert found.automatic == {}
+    assert found.waiting == {A: days(8, 9, 10), B: days(8, 9, 10)}
+    narrow = {B: days(*range(1, 8), 9, 10)}
+    found = split(graph, picture(graph, [days(8, 10)], narrow))
+    assert found.automatic == {A: days(8, 10), B: days(10)}
+
+
+def test_what_others_are_at_work_on_holds_the_whole_change():
+    found = split(chain(), picture(chain(), [days(8, 10), days(9)]), held={A: days(8)})
+    assert (found.automatic, found.held) == ({A: days(9)}, {A: days(8, 10)})
+
+
+def test_what_failed_holds_nothing_but_what_reaches_it():
+    found = split(chain(), picture(chain(), [days(8, 10)]), failed={B: days(8)})
+    assert (found.automatic, found.held) == ({A: days(10)}, {A: days(8)})
+
+
 CADENCES = [
     Daily(start="2024-01-01"),
     Hourly(start="2024-01-09"),
@@ -194,8 +249,9 @@ def pictures(draw: st.DrawFn) -> tuple[Graph, StateView]:
         every = list(model.cadence.cells(life))
         without = draw(st.lists(st.sampled_from(every), max_size=3)) if every else []
         ready[name] = life - IntervalSet.of(without)
-    changed = draw(st.lists(st.integers(1, 10), max_size=4))
-    return graph, picture(graph, days(*changed), ready)
+    commit = st.lists(st.integers(1, 10), min_size=1, max_size=3)
+    changed = [days(*cells) for cells in draw(st.lists(commit, max_size=4))]
+    return graph, picture(graph, changed, ready)
 
 
 @given(pictures())
@@ -227,12 +283,34 @@ def walked(
     inside = {name: _window(graph.models[name], cells) for name, cells in ready.items()}
     wanted = [(name, cell) for name in graph.models for cell in ready[name] if cell in stale[name]]
     reached = {one: _reach(readers, one) for one in wanted}
-    left = [one for one in wanted if any(cell not in inside[name] for name, cell in reached[one])]
-    with_them = set[tuple[str, "Interval"]]().union(*(reached[one] for one in left))
+    left = {one for one in wanted if any(cell not in inside[name] for name, cell in reached[one])}
+    commits = [
+        {(name, cell) for name, cell in wanted if _reads(graph, name, cell) & change.cells}
+        for change in view.sources[EVENTS].changes(None)
+    ]
+    with_them = set(left)
+    while (
+        more := set[tuple[str, "Interval"]]().union(
+            *(reached[one] for one in with_them if one in reached),
+            *(one for one in commits if one & with_them),
+        )
+        - with_them
+    ):
+        with_them |= more
     return {
         name: {cell for of, cell in wanted if of == name and (of, cell) not in with_them}
         for name in graph.models
     }
+
+
+def _reads(graph: Graph, name: str, cell: Interval) -> IntervalSet:
+    """Give the cells of the source that one cell reads itself."""
+    model, theirs = graph.models[name], graph.sources[EVENTS].cadence
+    return IntervalSet.union_all(
+        cells_read(model.cadence, up, theirs, IntervalSet.of([cell]), until=NOW)
+        for up in model.reads
+        if up.name == EVENTS
+    )
 
 
 def _readers(

@@ -255,7 +255,7 @@ def test_ten_years_of_single_days_on_both_sides_are_paired_day_by_day():
 
 LATE = a_model("web.reader", late_window=2, upstreams=["web.first"])
 OVERTAKEN = {
-    "web.first": [a_run(day(1, 5), 1, changed=20)],
+    "web.first": [a_run(day(1, 3), 1, changed=20), a_run(day(4, 2), 1, changed=21)],
     "web.reader": [a_run(day(1, 5), 10)],
 }
 
@@ -265,6 +265,20 @@ def test_a_stale_cell_of_the_late_window_is_refreshed_where_nobody_reads_it():
 
     assert work.stale_cells == days(1, 2, 3, 4, 5)
     assert work.refresh == work.todo == days(4, 5)
+
+
+def test_a_change_that_reaches_beyond_the_late_window_is_not_refreshed_in_part():
+    split = {**OVERTAKEN, "web.first": [a_run(day(1, 4), 1, 20), a_run(day(5), 1, 21)]}
+    work = needs_work(a_graph(FIRST_MODEL, LATE), a_view(split), LATE, now=NOW)
+
+    assert work.stale_cells == days(1, 2, 3, 4, 5)
+    assert work.refresh == work.todo == days(5)
+
+
+def test_models_that_read_one_change_are_not_refreshed_one_by_one():
+    graph = a_graph(FIRST_MODEL, LATE, a_model("web.other", upstreams=["web.first"]))
+
+    assert needs_work(graph, a_view(OVERTAKEN), LATE, now=NOW).refresh == NOTHING
 
 
 def test_a_stale_cell_that_others_read_takes_a_plan():

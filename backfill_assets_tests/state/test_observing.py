@@ -3,6 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
+
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.observation import (
     BASELINE,
@@ -11,8 +13,10 @@ from backfill_assets.snapshots.observation import (
     ObservedSource,
     SourceCell,
     SourcePin,
+    listed,
 )
 from backfill_assets.snapshots.ready import InputPin
+from backfill_assets.snapshots.state_view import UpstreamChange
 from backfill_assets_tests.state.building import Asked, add_model, days, fill
 
 if TYPE_CHECKING:
@@ -152,3 +156,53 @@ def test_a_first_look_counts_nothing_if_somebody_read_elsewhere_meanwhile(store:
 
     assert not store.observe(look)
     assert store.observe(replace(look, pins=frozenset({2})))
+
+
+def test_each_change_of_a_look_has_a_number_of_its_own_and_a_cell_stands_in_all_of_its(
+    store: Store,
+):
+    store.observe(_first(0, 1, 2, 3))
+    before = store.observed()["raw"]
+    changes = (ChangedCells(_cells(0, 2)), ChangedCells(_cells(1)))
+    store.observe(Observation(replace(before, head=4), before, changes))
+    store.observe(_next(store, *_cells(2, 3), head=5))
+
+    found = store.view("prod").sources["raw"].changes(None)
+    numbers = [one.number for one in found]
+    assert numbers == sorted(set(numbers))
+    assert [[*one.cells] for one in found] == [
+        [days(0, 1), days(2, 3)], [days(1, 2)], [days(2, 4)],
+    ]  # fmt: skip
+
+
+def test_a_change_that_lies_within_a_later_one_is_told_by_that(store: Store):
+    store.observe(_first(0, 1))
+    for head in range(4, 9):
+        store.observe(_next(store, *_cells(1), head=head))
+    store.observe(_next(store, *_cells(0, 1), head=9))
+
+    (found,) = store.view("prod").sources["raw"].changes(None)
+    assert found.cells == IntervalSet.of([days(0, 2)])
+
+
+def test_of_very_many_changes_the_oldest_are_connected_and_none_is_lost():
+    every = [UpstreamChange(at, IntervalSet.of([days(at, at + 1)])) for at in range(1, 1501)]
+
+    found = listed(every[:700], every[700:])
+    assert len(found) == 1000
+    assert IntervalSet.union_all(one.cells for one in found) == IntervalSet.of([days(1, 1501)])
+    assert found[0] == UpstreamChange(501, IntervalSet.of([days(1, 502)]))
+
+
+def test_what_the_release_before_has_seen_change_is_told_by_its_stamps(store: Store):
+    store.observe(_first(0, 1, 2))
+    store.observe(_next(store, *_cells(0, 2)))
+    known = store.view("prod").sources["raw"].changes(None)
+    text = "update observed_sources set changes = null"
+    store._database.write(lambda found: found.execute(sa.text(text)))
+
+    raw = store.view("prod").sources["raw"]
+    assert [one for one in raw.changes(None) if one.number] == [*known]
+    store.observe(_next(store, *_cells(1), head=5))
+    found = store.view("prod").sources["raw"].changes(None)
+    assert [[*one.cells] for one in found] == [[days(0, 1), days(2, 3)], [days(1, 2)]]
