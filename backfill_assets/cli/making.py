@@ -40,10 +40,13 @@ class EnvironmentNameError(BackfillAssetsError):
 
 def looked(at: Operating) -> tuple[Looked, ...]:
     """Look at the sources, as planning rests on them; Spark is started only where it is the last way."""
-    sources = at.loaded.graph.sources.values()
-    looks = observe_sources(at.store, sources, at.settings.data_root, at.spark)
-    say_looked(looks)
-    return looks
+    sources, data = at.loaded.graph.sources, at.settings.data_root
+    looks = observe_sources(at.store, sources.values(), data, None)
+    left = [sources[one.source] for one in looks if not one.judged and one.counts]
+    again = observe_sources(at.store, left, data, at.spark)
+    found = (*(one for one in looks if one.judged or not one.counts), *again)
+    say_looked(found)
+    return found
 
 
 def made(at: Operating, request: PlanRequest, *, kept: bool = True) -> Plan:

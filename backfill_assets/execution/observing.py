@@ -95,7 +95,8 @@ def observe_sources(
         store: the state.
         sources: which; those that can't be observed are left out.
         data_root: folder or URI under which tables lie.
-        spark: gives the session, started only where rows must be looked at; None: never.
+        spark: gives the session, started only where rows must be looked at; None: never, the rows
+            of the files that came and went are read as far as that needs no Spark.
 
     Returns:
         What was found, of each source that has moved or that something must be said of.
@@ -189,8 +190,8 @@ class _Look:
             return Looked(self.source.name, judged=False, counts=bool(read))
         since = f"since its delta_version {known.head}"
         note = (
-            f"source '{self.source.name}' has commits {since} that its log's statistics can't judge; "
-            "the next run, or its observation in Dagster, looks at the rows"
+            f"source '{self.source.name}' has commits {since} that can't be judged without Spark; "
+            "`backfill plan`, the next run, or its observation in Dagster looks at the rows"
         )
         return Looked(self.source.name, head=known.head, note=note, judged=False)
 
@@ -262,6 +263,8 @@ class _Look:
     def _compared(
         self, since: int, until: int, stored: Mapping[Interval, SourceCell], cells: IntervalSet
     ) -> tuple[dict[Interval, SourceCell], tuple[SourceCell, ...]]:
+        if self.spark is None:
+            return self._compared_by_files(since, until, stored, cells), ()
         session = self._session()
         try:
             both = _spark_side().content_by_cell(
@@ -277,6 +280,24 @@ class _Look:
             if before.get(cell) != now.get(cell)
         }
         return changed, tuple(one for cell, one in now.items() if cell not in changed)
+
+    def _compared_by_files(
+        self, since: int, until: int, stored: Mapping[Interval, SourceCell], cells: IntervalSet
+    ) -> dict[Interval, SourceCell]:
+        """Compare the rows of the files that came and went; what the cells hold is not remembered."""
+        from backfill_assets.warehouse.file_rows import (  # noqa: PLC0415 - it imports pandas
+            NeedsSparkError,
+            changed_rows,
+        )
+
+        try:
+            found = changed_rows(self.path, self.source, since, until, cells)
+        except NeedsSparkError as error:
+            raise _UnjudgedError(str(error)) from error
+        return {
+            cell: SourceCell(cell, max(_rows(stored, cell) + more, 0))
+            for cell, more in found.items()
+        }
 
     def _session(self) -> Any:  # noqa: ANN401 - a Spark session
         if self.spark is None:

@@ -62,7 +62,7 @@ class Outstanding:
         many = len(self.unlooked) > 1
         return (
             f"source{'s' if many else ''} {listed} {'have' if many else 'has'} commits that were not "
-            "looked at, so there may be more to do; `backfill run` looks at the rows"
+            "looked at, so there may be more to do; `backfill plan` looks at the rows"
         )
 
 

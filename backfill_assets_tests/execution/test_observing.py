@@ -171,25 +171,41 @@ def test_whoever_fills_looks_at_the_sources_first_and_tells_what_was_found(world
     assert "was made anew" in noted.note
 
 
-def test_without_spark_only_what_the_log_answers_is_judged(world: World):
-    source = a_source()
+def test_without_spark_the_log_answers_else_the_rows_of_files_that_came_and_went(world: World):
+    source, columns = a_source(), {column.name: column.dtype for column in a_source().schema}
     world.land(source, row(1))
     assert look(world, source, spark=False) is not None  # one file, one cell
     append(world, source, row(4))
     assert changed(world, source, spark=False) == "2024-01-04"
     append(world, source, row(5), row(6))
+    assert changed(world, source, spark=False) == "2024-01-05..2024-01-06 (2)"
+    rows = [row(1), row(4), row(5, 2), row(6)]
+    write_deltalake(str(world.root / source.path), arrow(columns, rows), mode="overwrite")
+    assert changed(world, source, spark=False) == "2024-01-05"
+
+
+def test_what_can_not_be_judged_without_spark_is_said_and_the_head_stays(world: World):
+    source, columns = a_source(), {column.name: column.dtype for column in a_source().schema}
+    world.land(source, row(1))
+    look(world, source, spark=False)
+    rows = arrow(columns, [row(1), row(2)])
+    write_deltalake(str(world.root / source.path), rows, mode="overwrite")
+    for file in (world.root / source.path).glob("*.parquet"):
+        file.rename(file.with_suffix(".away"))
     found = look(world, source, spark=False)
     assert found is not None
-    assert not found.judged
-    assert "can't judge" in found.note
-    assert world.store.observed()[EVENTS].head == 1
-    assert changed(world, source) == "2024-01-05..2024-01-06 (2)"
+    assert (found.judged, found.counts) == (False, True)
+    assert "can't be judged without Spark" in found.note
+    assert world.store.observed()[EVENTS].head == 0
+    for file in (world.root / source.path).glob("*.away"):
+        file.rename(file.with_suffix(".parquet"))
+    assert changed(world, source) == "2024-01-02"
 
 
 def test_a_first_look_that_needs_spark_is_left_to_a_run(world: World):
     source = a_source()
     world.land(source, row(1), row(2))
-    assert look(world, source, spark=False) == Looked(EVENTS, judged=False)
+    assert look(world, source, spark=False) == Looked(EVENTS, judged=False, counts=False)
     assert world.store.observed() == {}
 
 
