@@ -13,6 +13,7 @@ from backfill_assets.models.audit import Reconciles, References
 from backfill_assets.models.bounds import check_bounds
 from backfill_assets.models.consumer import Consumer, UnknownConsumedColumnError
 from backfill_assets.models.model import Model
+from backfill_assets.models.python_guard import check_python
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import Source
 from backfill_assets.models.volatile import check_stable
@@ -138,6 +139,7 @@ def build_graph(
         InclusiveEndError: a query includes the exclusive end of its interval.
         UnboundedQueryError: an incremental query has no bounds.
         VolatileQueryError: a query would answer differently tomorrow.
+        OutsideReadError: a Python model reads what its snapshot can't store.
     """
     by_name = _unique({}, models)
     source_by_name = _unique(by_name, sources)
@@ -147,6 +149,7 @@ def build_graph(
         _check_upstreams(graph, model)
         _check_audits(graph, model)
         check_stable(model)
+        check_python(model)
         check_bounds(model, {up.name: graph.node(up.name).time_column for up in model.reads})
     for consumer in graph.consumers.values():
         _check_consumer(graph, consumer)

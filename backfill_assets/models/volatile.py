@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -24,9 +22,7 @@ VOLATILE = frozenset(
         "input_file_block_start", "input_file_block_length", "current_user", "session_user", "user",
     }
 )  # fmt: skip
-_PYTHON = frozenset({"utcnow", "today", "uuid1", "uuid4", "time.time", "time_ns", "sample"})
 _SPECIAL_TIMES = frozenset({"now", "today", "tomorrow", "yesterday"})
-_CALL = re.compile(r"\b([a-z_]+)\s*\(")
 
 
 class VolatileQueryError(BackfillAssetsError):
@@ -41,21 +37,14 @@ class VolatileQueryError(BackfillAssetsError):
 
 
 def check_stable(model: Model) -> None:
-    """Refuse a volatile function in a model that is not declared volatile.
+    """Refuse a volatile function in a SQL model that is not declared volatile.
 
     Raises:
-        VolatileQueryError: it uses one of `VOLATILE`, or Python's own clock or dice.
+        VolatileQueryError: it uses one of `VOLATILE`.
     """
-    if model.volatile:
-        return
-    if isinstance(model.logic, SqlQuery):
-        used = set(_sql_calls(model.logic.tree())) & VOLATILE
-    else:
-        used = {
-            name
-            for one in model.logic.kept()
-            for name in _python_calls(ast.Module([*one.body], []))
-        } & (VOLATILE | _PYTHON)
+    if model.volatile or not isinstance(model.logic, SqlQuery):
+        return  # of Python models, `models.python_guard` knows
+    used = set(_sql_calls(model.logic.tree())) & VOLATILE
     if used:
         raise VolatileQueryError(model=model.name, function=min(used))
 
@@ -70,26 +59,3 @@ def _sql_calls(tree: exp.Expr) -> Iterator[str]:
             yield "now" if node.this.name.lower() in _SPECIAL_TIMES else "cast"  # TIMESTAMP 'now'
         else:
             yield from (name.lower() for name in node.sql_names())
-
-
-def _python_calls(bundle: ast.Module) -> Iterator[str]:
-    """Name the functions that are called, also inside the SQL text of `F.expr` and the like."""
-    imported = {
-        alias.asname: alias.name
-        for node in ast.walk(bundle)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.asname
-    }
-    for node in ast.walk(bundle):
-        match node:
-            case ast.Call(func=ast.Name(id=name)):
-                yield imported.get(name, name)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="time"), attr="time")):
-                yield "time.time"
-            case ast.Call(func=ast.Attribute(attr=name)):
-                yield name
-            case ast.Constant(value=str(text)):
-                yield from _CALL.findall(text.lower())
-            case _:
-                continue

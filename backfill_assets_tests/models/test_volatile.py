@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import pytest
 
-from backfill_assets.models.function_query import FunctionQuery
 from backfill_assets.models.volatile import VolatileQueryError, check_stable
 from backfill_assets_tests.builders import a_model
 
@@ -55,35 +54,3 @@ def test_text_columns_and_stable_functions_are_let_through(expression: str):
 
 def test_a_model_may_declare_itself_volatile():
     check_stable(a_model(sql=sql("rand()"), volatile=True))
-
-
-def function(body: str, head: str = "") -> FunctionQuery:
-    return FunctionQuery("f", f"{head}\ndef f(inputs, interval):\n    return {body}\n")
-
-
-@pytest.mark.parametrize(
-    ("query", "name"),
-    [
-        (function("F.rand()"), "rand"),
-        (function("F.expr('uuid()')"), "uuid"),
-        (function("frame.selectExpr('id', 'Current_Timestamp() AS at')"), "current_timestamp"),
-        (function("dice()", "from pyspark.sql.functions import rand as dice"), "rand"),
-        (function("datetime.now()", "from datetime import datetime"), "now"),
-        (function("date.today()", "from datetime import date"), "today"),
-        (function("time.time()", "import time"), "time.time"),
-        (function("uuid.uuid4()", "import uuid"), "uuid4"),
-        (function("frame.sample(0.1)"), "sample"),
-    ],
-)
-def test_a_volatile_call_of_a_function_is_refused_by_name(query: FunctionQuery, name: str):
-    with pytest.raises(VolatileQueryError) as caught:
-        check_stable(a_model(query=query))
-
-    assert caught.value.function == name
-
-
-@pytest.mark.parametrize(
-    "body", ["F.col('rand')", "F.to_date('now')", "F.expr('brand(x)')", "inputs['uuid']"]
-)
-def test_names_in_a_function_are_no_calls(body: str):
-    check_stable(a_model(query=function(body)))

@@ -1,0 +1,487 @@
+"""What the code of a Python model takes from elsewhere than its inputs: refused, or declared.
+
+Looked at is the code that may matter (`models.settled`), of the function's module and of all own
+modules that it imports, import time included. Names are followed through imports; of a value whose
+type can't be known the name of the method decides. It is a guard against mistakes, no proof.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.function_query import ModuleQuery
+from backfill_assets.models.own_modules import imported_base
+from backfill_assets.models.settled import words
+from backfill_assets.models.volatile import VOLATILE, VolatileQueryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.settled import Kept
+
+
+class Outside(Enum):
+    """Where something comes from that is no input; the value says what to do about it."""
+
+    CLOCK = "take it out, or declare the model volatile=True"
+    FILE = (
+        "declare the file, query=function_query(f, reads_files=[...]), so that the snapshot stores it; "
+        "or land it as a source"
+    )
+    ENVIRONMENT = "write the value into the code, or declare the model volatile=True"
+    SYSTEM = "land what it gives as a source, or declare the model volatile=True"
+    TABLE = "declare it as an upstream, and take it from the function's inputs"
+    IMPORT = "name the module in an `import` statement, so that the snapshot stores it"
+    WORKER = "import it at the top of its module"
+
+
+class OutsideReadError(BackfillAssetsError):
+    """A Python model reads something that its snapshot can't store."""
+
+    def __init__(self, *, model: str, use: Use) -> None:
+        self.model, self.use = model, use
+        super().__init__(
+            f"model '{model}' uses {use.name} in line {use.line} of {use.module}: "
+            f"{_WHY[use.outside]}; {use.outside.value}"
+        )
+
+
+_WHY = {
+    Outside.FILE: "a file may say something else when a cell is rebuilt",
+    Outside.ENVIRONMENT: "the environment may say something else when a cell is rebuilt",
+    Outside.SYSTEM: "it may answer otherwise when a cell is rebuilt",
+    Outside.TABLE: "a table that is no input is read without a pin",
+    Outside.IMPORT: "what it imports is not stored, so a snapshot would run what lies on disk",
+    Outside.WORKER: (
+        "an import of the project inside a function finds nothing on Spark's workers, or what lies on disk"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of something from outside.
+
+    Attributes:
+        outside: where it comes from.
+        name: as it is called.
+        module: in whose code.
+        line: of its file.
+    """
+
+    outside: Outside
+    name: str
+    module: str
+    line: int
+
+
+def check_python(model: Model) -> None:
+    """Refuse what a Python model reads besides its inputs, unless it is declared.
+
+    A model that is declared volatile may use all of it; declared files may be read.
+
+    Raises:
+        VolatileQueryError: it uses a clock, dice, or a volatile function of SQL.
+        OutsideReadError: it reads files, the environment, other tables or other systems.
+    """
+    query = model.logic
+    if not isinstance(query, ModuleQuery):
+        return  # SQL; or a bundle, which an earlier release has checked when it was declared
+    stored = frozenset(one.name for one in query.modules)
+    for use in _imports_on_workers(query.kept(), stored):
+        raise OutsideReadError(model=model.name, use=use)
+    if model.volatile:
+        return
+    declares_files = any(one.declared for one in query.files)
+    for use in uses(query.kept()):
+        if use.outside is Outside.CLOCK:
+            raise VolatileQueryError(model=model.name, function=use.name)
+        if not (use.outside is Outside.FILE and declares_files):
+            raise OutsideReadError(model=model.name, use=use)
+
+
+def uses(kept: Iterable[Kept]) -> Iterator[Use]:
+    """Find every use of something from outside, module by module."""
+    kept = tuple(kept)
+    imports = {one.module.name: _imported_names(one) for one in kept}
+    for one in kept:
+        reader = _Reader(one, imports)
+        for node, parent in _with_parents(one.body):
+            for outside, name in reader.found(node, parent):
+                yield Use(outside, name, one.module.name, getattr(node, "lineno", 0))
+
+
+# By the start of a name as its import gives it; the longest one that fits decides, None allows.
+_BY_NAME: Mapping[str, Outside | None] = {
+    **dict.fromkeys(
+        (
+            "random", "secrets", "uuid.uuid1", "uuid.uuid4", "uuid.uuid6", "uuid.uuid7", "uuid.getnode",
+            "time", "os.urandom", "os.getrandom", "datetime.datetime.now", "datetime.datetime.today",
+            "datetime.datetime.utcnow", "datetime.date.today", "numpy.random", "pandas.Timestamp.now",
+            "pandas.Timestamp.today", "pandas.Timestamp.utcnow",
+        ),
+        Outside.CLOCK,
+    ),
+    **dict.fromkeys(("time.strptime", "time.struct_time", "time.sleep", "time.mktime"), None),
+    **dict.fromkeys(
+        (
+            "open", "io.open", "io.FileIO", "io.open_code", "codecs.open", "gzip.open", "bz2.open",
+            "lzma.open", "zipfile.ZipFile", "tarfile", "fileinput", "linecache", "glob", "mmap",
+            "shutil", "tempfile", "importlib.resources", "importlib_resources", "pkgutil.get_data",
+            "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "joblib.load", "dbm",
+            "pyarrow.fs", "pyarrow.dataset", "os", "configparser", "pathlib.Path.cwd",
+            "pathlib.Path.home",
+        ),
+        Outside.FILE,
+    ),
+    **dict.fromkeys(
+        (
+            "os.fspath", "os.PathLike", "os.sep", "os.linesep", "os.path.join", "os.path.basename",
+            "os.path.dirname", "os.path.split", "os.path.splitext", "os.path.normpath",
+        ),
+        None,
+    ),
+    **dict.fromkeys(
+        (
+            "os.environ", "os.environb", "os.getenv", "os.getenvb", "os.getcwd", "os.getpid",
+            "os.getlogin", "os.cpu_count", "os.uname", "sys.argv", "sys.stdin", "sys.platform", "input",
+            "platform", "getpass", "locale", "dotenv", "environs",
+        ),
+        Outside.ENVIRONMENT,
+    ),
+    **dict.fromkeys(
+        (
+            "subprocess", "socket", "ssl", "urllib.request", "http.client", "requests", "httpx",
+            "aiohttp", "urllib3", "ftplib", "smtplib", "imaplib", "poplib", "telnetlib", "xmlrpc",
+            "boto3", "botocore", "google.cloud", "azure", "s3fs", "fsspec", "gcsfs", "adlfs",
+            "paramiko", "psycopg", "psycopg2", "sqlalchemy", "sqlite3", "pymysql", "redis", "pymongo",
+            "kafka", "duckdb", "os.system", "os.popen", "os.fork", "ctypes", "webbrowser",
+        ),
+        Outside.SYSTEM,
+    ),
+    **dict.fromkeys(
+        ("delta", "deltalake", "pyspark.SparkFiles", "backfill_assets.read", "backfill_assets.resolve",
+         "backfill_assets.reading"),
+        Outside.TABLE,
+    ),
+    **dict.fromkeys(
+        ("importlib.import_module", "importlib.util", "importlib.machinery", "importlib.reload",
+         "__import__", "runpy", "imp"),
+        Outside.IMPORT,
+    ),
+}  # fmt: skip
+_READERS = ("pandas.", "polars.", "pyarrow.", "pyspark.pandas.")
+_FUNCTIONS = "pyspark.sql.functions."
+_METHODS: Mapping[str, Outside] = {
+    **dict.fromkeys(VOLATILE | {"utcnow", "today", "uuid1", "uuid4", "urandom", "sample"}, Outside.CLOCK),
+    **dict.fromkeys(
+        ("open", "read_text", "read_bytes", "iterdir", "rglob", "is_file", "is_dir", "expanduser"),
+        Outside.FILE,
+    ),
+    **dict.fromkeys(
+        ("table", "textFile", "wholeTextFiles", "binaryFiles", "pickleFile", "sequenceFile",
+         "hadoopFile", "newAPIHadoopFile"),
+        Outside.TABLE,
+    ),
+}  # fmt: skip
+_OF_FUNCTIONS = VOLATILE | {
+    "current_time",
+    "localtimestamp",
+    "reflect",
+    "java_method",
+    "try_reflect",
+}
+_TAKES_SQL = frozenset(
+    {"expr", "selectExpr", "sql", "where", "filter", "call_function", "call_udf"}
+)
+_SPECIAL_TIMES = re.compile(r"\s*(now|today|tomorrow|yesterday)\s*", re.IGNORECASE)
+_IN_SQL = re.compile(r"'\s*(now|today|tomorrow|yesterday)\s*'", re.IGNORECASE)
+_QUOTED = re.compile(
+    r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL
+)
+_CALLED = re.compile(r"\b([a-z_]\w*)\s*\(\s*(\))?")
+_BARE = frozenset(
+    {
+        "current_timestamp",
+        "current_date",
+        "current_time",
+        "localtimestamp",
+        "current_user",
+        "session_user",
+    }
+)
+_PUT_IN = "?put_in?"
+_TABLES = re.compile(r"\b(?:from|join|table)\s+([^\s(),;]+)", re.IGNORECASE)
+_GIVEN = re.compile(r"\{(\w+)\}")
+_NAMED_HERE = re.compile(r"\b(\w+)\s+as\s*\(", re.IGNORECASE)
+_ON_WORKERS = frozenset(
+    {
+        "udf", "pandas_udf", "arrow_udf", "udtf", "arrow_udtf", "mapInPandas", "mapInArrow", "applyInPandas",
+        "applyInArrow", "applyInPandasWithState", "transformWithState", "foreach", "foreachPartition", "rdd",
+        "mapPartitions", "cogroup",
+    }
+)  # fmt: skip
+
+
+class _Reader:
+    """Reads one module's code; knows what its names stand for."""
+
+    def __init__(self, one: Kept, imports: Mapping[str, Mapping[str, str]]) -> None:
+        self._imports = imports
+        self._names = imports[one.module.name]
+        nodes = [node for node, _ in _with_parents(one.body)]
+        self._bound = {name for node in nodes for name in _bindings(node)}
+        self._texts = {
+            target.id: node.value
+            for node in nodes
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        self._views = {
+            text.value.lower()
+            for node in nodes
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("createOrReplaceTempView", "createTempView")
+            for text in node.args
+            if isinstance(text, ast.Constant) and isinstance(text.value, str)
+        }
+
+    def found(self, node: ast.AST, parent: ast.AST | None) -> Iterator[tuple[Outside, str]]:
+        match node:
+            case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
+                if not isinstance(parent, ast.Attribute):
+                    yield from self._reference(node)
+                if isinstance(node, ast.Attribute):
+                    yield from self._attribute(node, parent)
+            case ast.Call():
+                yield from self._call(node)
+            case ast.JoinedStr():
+                yield from ((Outside.CLOCK, one) for one in _volatile_sql(_text(node)))
+            case ast.Constant(value=str(text)) if not isinstance(parent, (ast.Expr, ast.JoinedStr)):
+                if " " in text.strip() or "(" in text:
+                    yield from ((Outside.CLOCK, one) for one in _volatile_sql(text))
+            case _:
+                return
+
+    def _reference(self, node: ast.expr) -> Iterator[tuple[Outside, str]]:
+        name = self._qualified(node)
+        if name is None:
+            return
+        outside = _by_name(name)
+        last = name.rpartition(".")[2]
+        if outside is not None:
+            yield outside, name
+        elif name.startswith(_READERS) and last.startswith(("read_", "scan_")):
+            yield Outside.FILE, name
+        elif name.startswith(_FUNCTIONS) and last in _OF_FUNCTIONS:
+            yield Outside.CLOCK, last
+
+    def _attribute(
+        self, node: ast.Attribute, parent: ast.AST | None
+    ) -> Iterator[tuple[Outside, str]]:
+        is_called = isinstance(parent, ast.Call) and parent.func is node
+        if self._qualified(node) is None and not is_called and node.attr in ("read", "readStream"):
+            yield Outside.TABLE, f".{node.attr}"
+
+    def _call(self, node: ast.Call) -> Iterator[tuple[Outside, str]]:
+        name, resolved = self._called(node.func)
+        if not resolved and name in _METHODS:
+            yield _METHODS[name], name
+        if name == "unix_timestamp" and not node.args and not node.keywords:
+            yield Outside.CLOCK, name
+        if name == "getattr" and len(node.args) > 1:
+            looked_up = _text(node.args[1])
+            if looked_up in _METHODS:
+                yield _METHODS[looked_up], looked_up
+        if (
+            name in ("lit", "Timestamp", "to_datetime", "datetime64")
+            and node.args
+            and _SPECIAL_TIMES.fullmatch(_text(node.args[0]))
+        ):
+            yield Outside.CLOCK, f"{name}('now')"
+        if name in _TAKES_SQL:
+            for one in node.args:
+                text = _text(self._texts.get(one.id, one) if isinstance(one, ast.Name) else one)
+                yield from ((Outside.CLOCK, word) for word in _volatile_sql(text, name))
+                yield from self._tables(text) if name == "sql" else ()
+
+    def _called(self, func: ast.expr) -> tuple[str, bool]:
+        """Name what is called, and whether it is known whose it is."""
+        qualified = self._qualified(func)
+        if qualified is not None:
+            return qualified.rpartition(".")[2], True
+        match func:
+            case ast.Name(id=name):
+                return name, name in self._bound
+            case ast.Attribute(attr=name):
+                return name, False
+            case _:
+                return "", False
+
+    def _tables(self, text: str) -> Iterator[tuple[Outside, str]]:
+        for table in sorted(_tables_of(text)):
+            if not table.startswith("{") and table.lower().strip("`") not in self._views:
+                odd = "a table whose name is put together when it runs"
+                yield Outside.TABLE, odd if _PUT_IN in table else f"the table {table}"
+
+    def _qualified(self, node: ast.expr) -> str | None:
+        """Give the dotted name by which the import of something is known; None for other values."""
+        match node:
+            case ast.Name(id=name) if name in self._names:
+                return self._followed(self._names[name])
+            case ast.Name(id="open" | "input" | "__import__" as name) if name not in self._bound:
+                return name
+            case ast.Attribute(value=value, attr=name):
+                before = self._qualified(value)
+                return None if before is None else self._followed(f"{before}.{name}")
+            case _:
+                return None
+
+    def _followed(self, name: str) -> str:
+        """Follow a name through own modules that only pass it on."""
+        for _ in self._imports:
+            module, _, last = name.rpartition(".")
+            passed_on = self._imports.get(module, {}).get(last)
+            if passed_on is None or passed_on == name:
+                break
+            name = passed_on
+        return name
+
+
+def _by_name(name: str) -> Outside | None:
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        start = ".".join(parts[:count])
+        if start in _BY_NAME:
+            is_bare_module = count == len(parts) and count == 1 and start not in _BUILT_IN
+            return None if is_bare_module else _BY_NAME[start]
+    return None
+
+
+_BUILT_IN = frozenset({"open", "input", "__import__"})
+
+
+def _imported_names(one: Kept) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node, _ in _with_parents(one.body):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                found[alias.asname or top] = alias.name if alias.asname else top
+        elif isinstance(node, ast.ImportFrom):
+            base = imported_base(node, one.module.package)
+            found |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _bindings(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case _:
+            return
+
+
+def _with_parents(body: Iterable[ast.stmt]) -> Iterator[tuple[ast.AST, ast.AST | None]]:
+    """Walk code in the order of its lines, as far as possible; annotations say nothing."""
+    waiting: list[tuple[ast.AST, ast.AST | None]] = [(node, None) for node in reversed([*body])]
+    while waiting:
+        node, parent = waiting.pop()
+        yield node, parent
+        inner = [one for one in ast.iter_child_nodes(node) if one not in _hints(node)]
+        waiting += [(one, node) for one in reversed(inner)]
+
+
+def _hints(node: ast.AST) -> tuple[ast.AST | None, ...]:
+    return getattr(node, "annotation", None), getattr(node, "returns", None)
+
+
+def _text(node: ast.expr) -> str:
+    """Give a text as far as it can be read; `{}` stands for what is put into it."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(_text(one) for one in values)
+        case ast.FormattedValue():
+            return f" {_PUT_IN} "
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _text(left) + _text(right)
+        case _:
+            return ""
+
+
+def _volatile_sql(text: str, taken_by: str = "") -> Iterator[str]:
+    """Name the volatile functions of SQL that a text names."""
+    bare = _QUOTED.sub(" '' ", text).lower()
+    for name, closed in _CALLED.findall(bare):
+        if name in _OF_FUNCTIONS or (name == "unix_timestamp" and closed):
+            yield name
+    yield from sorted(_BARE & {*re.findall(r"\w+", bare)})
+    if _IN_SQL.search(text):
+        yield "now"
+    if taken_by.startswith("call_") and bare.strip() in _OF_FUNCTIONS:
+        yield bare.strip()
+
+
+def _tables_of(text: str) -> set[str]:
+    """Name the tables that SQL reads, ``{frame}`` for a frame that is given with it."""
+    try:
+        trees = sqlglot.parse(_GIVEN.sub(r"given__\1", text), dialect="spark")
+    except SqlglotError:
+        named_here = {name.lower() for name in _NAMED_HERE.findall(text)}
+        return {*_TABLES.findall(_QUOTED.sub(_but_names, text))} - named_here
+    found = {
+        ".".join(part.name for part in table.parts)
+        for tree in trees
+        if tree is not None
+        for table in tree.find_all(exp.Table)
+    }
+    named_here = {cte.alias for tree in trees if tree for cte in tree.find_all(exp.CTE)}
+    return {f"{{{one}}}" if one.startswith("given__") else one for one in found - named_here}
+
+
+def _but_names(quoted: re.Match[str]) -> str:
+    return quoted[0] if quoted[0].startswith("`") else " "
+
+
+def _imports_on_workers(kept: Iterable[Kept], stored: frozenset[str]) -> Iterator[Use]:
+    """Find imports of own modules inside functions, where some function may run on a worker."""
+    kept = tuple(kept)
+    if not any(words(one.body) & _ON_WORKERS for one in kept):
+        return
+    for one in kept:
+        for node, _ in _with_parents(one.body):
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                continue
+            for inner in ast.walk(node):
+                names = _own_imports(inner, one.module.package) & stored
+                if names:
+                    yield Use(
+                        Outside.WORKER, min(names), one.module.name, getattr(inner, "lineno", 0)
+                    )
+
+
+def _own_imports(node: ast.AST, package: str) -> set[str]:
+    match node:
+        case ast.Import(names=names):
+            return {alias.name for alias in names}
+        case ast.ImportFrom(names=names):
+            base = imported_base(node, package)
+            return {base, *(f"{base}.{alias.name}" for alias in names)}
+        case _:
+            return set()

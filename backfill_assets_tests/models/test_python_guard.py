@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import pytest
+
+from backfill_assets.models.function_query import FunctionQuery, ModuleQuery, StoredFile
+from backfill_assets.models.own_modules import StoredModule
+from backfill_assets.models.python_guard import Outside, OutsideReadError, check_python
+from backfill_assets.models.volatile import VolatileQueryError
+from backfill_assets.pipelines.catalog import MODELS
+from backfill_assets_tests.builders import a_model
+
+
+def function(body: str, head: str = "", **others: str) -> ModuleQuery:
+    text = f"{head}\ndef f(inputs, interval):\n    return {body}\n"
+    modules = {"m": text, **others}
+    return ModuleQuery("f", "m", tuple(StoredModule(name, modules[name]) for name in modules))
+
+
+FUNCTIONS = "from pyspark.sql import functions as F"
+VOLATILE = [
+    ("F.rand()", FUNCTIONS, "rand"),
+    ("F.unix_timestamp()", FUNCTIONS, "unix_timestamp"),
+    ("F.localtimestamp()", FUNCTIONS, "localtimestamp"),
+    ("F.expr('uuid()')", FUNCTIONS, "uuid"),
+    ("F.expr('current_timestamp')", FUNCTIONS, "current_timestamp"),
+    ("F.expr('a + ' + 'rand()')", FUNCTIONS, "rand"),
+    ("F.expr(f'{a} + rand()')", f"{FUNCTIONS}\na = 'b'", "rand"),
+    ("F.expr(NOW)", f"{FUNCTIONS}\nNOW = 'current_date'", "current_date"),
+    ("F.expr('unix_timestamp()')", FUNCTIONS, "unix_timestamp"),
+    ("F.expr(\"TIMESTAMP 'now'\")", FUNCTIONS, "now"),
+    ("F.call_function('rand')", FUNCTIONS, "rand"),
+    ("F.lit('now').cast('timestamp')", FUNCTIONS, "lit('now')"),
+    ("getattr(F, 'rand')()", FUNCTIONS, "rand"),
+    ("frame.selectExpr('id', 'Current_Timestamp() AS at')", "", "current_timestamp"),
+    ("frame.where('at < current_date')", "", "current_date"),
+    ("frame.sparkSession.sql('SELECT uuid() FROM {f}', f=frame)", "", "uuid"),
+    ("dice()", "from pyspark.sql.functions import rand as dice", "rand"),
+    ("rand()", "from pyspark.sql.functions import *", "rand"),
+    ("datetime.now()", "from datetime import datetime", "datetime.datetime.now"),
+    ("map(datetime.today, [])", "from datetime import datetime", "datetime.datetime.today"),
+    ("date.today()", "from datetime import date", "datetime.date.today"),
+    ("dt.datetime.utcnow()", "import datetime as dt", "datetime.datetime.utcnow"),
+    ("pd.Timestamp('today')", "import pandas as pd", "Timestamp('now')"),
+    ("time.time()", "import time", "time.time"),
+    ("ticks()", "from time import perf_counter as ticks", "time.perf_counter"),
+    ("uuid.uuid4()", "import uuid", "uuid.uuid4"),
+    ("random.random()", "import random", "random.random"),
+    ("choice([1])", "from random import choice", "random.choice"),
+    ("secrets.token_hex()", "import secrets", "secrets.token_hex"),
+    ("os.urandom(1)", "import os", "os.urandom"),
+    ("np.random.default_rng()", "import numpy as np", "numpy.random.default_rng"),
+    ("frame.sample(0.1)", "", "sample"),
+    ("AT", "import time\nAT = time.time()", "time.time"),
+    ("1", "import time\ntime.time()", "time.time"),
+    ("helper()", "import random\ndef helper():\n    return random.random()", "random.random"),
+]
+
+
+@pytest.mark.parametrize(("body", "head", "name"), VOLATILE)
+def test_a_volatile_call_of_a_function_is_refused_by_name(body: str, head: str, name: str):
+    with pytest.raises(VolatileQueryError, match="volatile=True") as caught:
+        check_python(a_model(query=function(body, head)))
+
+    assert caught.value.function == name
+
+
+@pytest.mark.parametrize(
+    ("body", "head"),
+    [
+        ("F.col('rand')", FUNCTIONS),
+        ("F.to_date('now')", FUNCTIONS),
+        ("F.expr('brand(x)')", FUNCTIONS),
+        ("F.unix_timestamp('at')", FUNCTIONS),
+        ("F.exists('a', bool)", FUNCTIONS),
+        ("inputs['uuid']", ""),
+        ("uuid.uuid5(uuid.NAMESPACE_DNS, 'a')", "import uuid"),
+        ("datetime.strptime('1', '%d')", "from datetime import datetime"),
+        ("time.strptime('1', '%d')", "import time"),
+        ("os.path.join('a', 'b')", "import os"),
+        ("shuffle(inputs)", "def shuffle(rows):\n    return rows"),
+        ("1", "import random\ndef unused():\n    return random.random()"),
+        ("1", "import os\nclass Unused:\n    def now(self): return os.environ"),
+        ("frame.sparkSession.sql('SELECT EXTRACT(YEAR FROM at) FROM {f} AS x', f=frame)", ""),
+        ("spark.sql('WITH a AS (SELECT 1) SELECT * FROM a')", ""),
+        ("(rows.createOrReplaceTempView('v'), spark.sql('SELECT * FROM v'))", ""),
+        ("re.compile('a').sub('', 'open(')", "import re"),
+    ],
+)
+def test_what_is_a_function_of_the_inputs_is_let_through(body: str, head: str):
+    check_python(a_model(query=function(body, head)))
+
+
+READS = [
+    ("open('a')", "", Outside.FILE, "open"),
+    ("Path('a').read_text()", "from pathlib import Path", Outside.FILE, "read_text"),
+    ("pd.read_csv('a')", "import pandas as pd", Outside.FILE, "pandas.read_csv"),
+    ("DATA", "import json\nDATA = json.load(open('a'))", Outside.FILE, "open"),
+    ("1", "with open('a') as file:\n    file.read()", Outside.FILE, "open"),
+    ("files('m')", "from importlib.resources import files", Outside.FILE, "importlib.resources.files"),
+    ("pkgutil.get_data('m', 'a')", "import pkgutil", Outside.FILE, "pkgutil.get_data"),
+    ("os.listdir('.')", "import os", Outside.FILE, "os.listdir"),
+    ("os.environ['A']", "import os", Outside.ENVIRONMENT, "os.environ"),
+    ("getenv('A')", "from os import getenv", Outside.ENVIRONMENT, "os.getenv"),
+    ("RATE", "import os\nRATE = os.environ.get('RATE')", Outside.ENVIRONMENT, "os.environ.get"),
+    ("sys.argv", "import sys", Outside.ENVIRONMENT, "sys.argv"),
+    ("requests.get('a')", "import requests", Outside.SYSTEM, "requests.get"),
+    ("request.urlopen('a')", "from urllib import request", Outside.SYSTEM, "urllib.request.urlopen"),
+    ("subprocess.run('a')", "import subprocess", Outside.SYSTEM, "subprocess.run"),
+    ("spark.read.parquet('a')", "", Outside.TABLE, ".read"),
+    ("spark.table('a')", "", Outside.TABLE, "table"),
+    ("spark.sql('SELECT * FROM other')", "", Outside.TABLE, "the table other"),
+    (
+        "spark.sql(f'SELECT * FROM {name}')",
+        "name = 'other'",
+        Outside.TABLE,
+        "a table whose name is put together when it runs",
+    ),
+    ("DeltaTable.forPath(s, 'a')", "from delta.tables import DeltaTable", Outside.TABLE, "delta.tables.DeltaTable.forPath"),
+    ("import_module('a')", "from importlib import import_module", Outside.IMPORT, "importlib.import_module"),
+    ("__import__('a')", "", Outside.IMPORT, "__import__"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "head", "outside", "name"), READS)
+def test_what_a_function_reads_besides_its_inputs_is_refused_with_its_line(
+    body: str, head: str, outside: Outside, name: str
+):
+    with pytest.raises(OutsideReadError) as caught:
+        check_python(a_model(query=function(body, head)))
+
+    use = caught.value.use
+    assert (use.outside, use.name, use.module) == (outside, name, "m")
+    assert f"in line {use.line} of m" in str(caught.value)
+    assert outside.value in str(caught.value)
+
+
+@pytest.mark.parametrize(("body", "head", "outside", "name"), READS)
+def test_a_volatile_model_may_read_what_it_likes(body: str, head: str, outside: Outside, name: str):
+    del outside, name
+    check_python(a_model(query=function(body, head), volatile=True))
+
+
+def test_what_an_own_module_reads_is_the_models_doing():
+    tools = "import os\ndef rate():\n    return os.environ['RATE']\n"
+    query = function("rate()", "from tools import rate", tools=tools)
+
+    with pytest.raises(OutsideReadError, match=r"os\.environ in line 3 of tools"):
+        check_python(a_model(query=query))
+
+
+def test_a_module_that_passes_a_name_on_hides_nothing():
+    query = function("tools.dice()", "import tools", tools="from random import random as dice\n")
+
+    with pytest.raises(VolatileQueryError, match=r"random\.random"):
+        check_python(a_model(query=query))
+
+
+def test_a_declared_file_may_be_read_and_nothing_else():
+    reading = function("open('a')")
+    declared = ModuleQuery("f", "m", reading.modules, (StoredFile("a", ""),))
+    by_sql_file = ModuleQuery("f", "m", reading.modules, (StoredFile("a", "", declared=False),))
+    more = ModuleQuery(
+        "f", "m", function("open(os.environ['A'])", "import os").modules, declared.files
+    )
+
+    check_python(a_model(query=declared))
+    for refused in (by_sql_file, more):
+        with pytest.raises(OutsideReadError):
+            check_python(a_model(query=refused))
+
+
+WORKER = "from pyspark.sql.functions import udf\n@udf\ndef rated(n):\n    from tools import RATE\n    return RATE\n"
+
+
+def test_an_own_import_inside_a_function_that_workers_may_run_is_refused():
+    query = function("rated('n')", WORKER, tools="RATE = 1\n")
+
+    with pytest.raises(OutsideReadError, match=r"tools in line 4 of m: .* top of its module"):
+        check_python(a_model(query=query, volatile=True))
+
+    check_python(a_model(query=function("rated('n')", WORKER.replace("from tools", "from math"))))
+
+
+def test_a_bundle_was_checked_by_the_release_that_made_it():
+    check_python(a_model(query=FunctionQuery("f", "def f(i, j):\n    return open('a')\n")))
+
+
+def test_the_models_of_this_project_are_let_through():
+    for model in MODELS:
+        check_python(model)
