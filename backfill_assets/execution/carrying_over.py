@@ -1,4 +1,8 @@
-"""Carry over: what an environment published after a plan was made, computed with the new logic."""
+"""Carry over: what an environment published after a plan was made, computed with the new logic.
+
+Cells that the plan had built before, and whose published ones have read newer inputs since, are built
+again: nothing is ever published with older inputs than it was published with before.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.events import Failed, Waiting
 from backfill_assets.execution.graph_run import run_graph
-from backfill_assets.execution.leftover import BUILT_APART, as_text, todo, work_of
+from backfill_assets.execution.leftover import BUILT_APART, as_text, left_in, todo, work_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan import Build
 
@@ -36,6 +40,8 @@ class CarryOverError(BackfillAssetsError):
 def carried_over(op: Operation) -> dict[str, IntervalSet]:
     """Compute in the plan's workspace what was published meanwhile, and say what that was.
 
+    Planned cells that read these are built again as well, where the rule says so.
+
     Raises:
         CarryOverError: some of it can't be computed, or fails its audits.
     """
@@ -43,7 +49,13 @@ def carried_over(op: Operation) -> dict[str, IntervalSet]:
     if not cells:
         return {}
     run = op.workspace()
-    events = run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
+    left = left_in(run, op.plan)  # what was never built is not carried over
+    targets = {
+        one.model: (one.cells - left.get(one.model, _NONE)) | cells.get(one.model, _NONE)
+        for one in op.plan.models
+        if one.build in BUILT_APART
+    }
+    events = run_graph(run, targets, op.listener, batches_at_once=op.batches_at_once)
     if left := lacking(op):
         raise CarryOverError(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return cells
@@ -58,7 +70,10 @@ def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
 
 
 def lacking(op: Operation) -> dict[str, IntervalSet]:
-    """Give the cells that the environment published meanwhile and that need work, by model."""
+    """Give the cells that the environment published meanwhile and that need work, by model.
+
+    A planned cell is among them when the published one has read newer inputs than the workspace's.
+    """
     run = op.workspace()
     view, published = run.view(), op.store.view(op.plan.environment)
     found: dict[str, IntervalSet] = {}
@@ -67,8 +82,8 @@ def lacking(op: Operation) -> dict[str, IntervalSet]:
             continue
         model = run.graph.model(one.model)
         since = model.cadence.snap_out(_published(published, one, op.plan.seen))
-        left = todo(view, work_of(run, view, one.model), one.model)
-        cells = (left & since) - one.cells
+        work = work_of(run, view, one.model)
+        cells = ((todo(view, work, one.model) & since) - one.cells) | work.older
         found |= {one.model: cells} if cells else {}
     return found
 
@@ -84,3 +99,6 @@ def _published(view: StateView, one: ModelPlan, seen: int) -> IntervalSet:
     return IntervalSet.of(
         run.interval for run in (state.runs if state else ()) if run.built_at > seen
     )
+
+
+_NONE = IntervalSet.empty()

@@ -33,6 +33,7 @@ from backfill_assets.warehouse.connect import (
     SparkVersionError,
     SparkWithoutDeltaError,
 )
+from backfill_assets.warehouse.doubles import DoubleMeanwhileError
 from backfill_assets.warehouse.inputs import SchemaDriftError
 from backfill_assets.warehouse.session import MissingJarsError, UnsafeLogStoreError
 from backfill_assets.warehouse.spark_errors import (
@@ -59,6 +60,7 @@ _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
         StateBusyError, StateUnavailableError,
         # other writers
         CommitConflictError, CommitLostError, OvertakenError, MovedMeanwhileError,
+        DoubleMeanwhileError,
         TableLockedError, LostLeaseError, LostClaimError, CellsClaimedError, NoSlotError,
         InputsMovedError, VersionMovedError, CellsReadyError,
     ),

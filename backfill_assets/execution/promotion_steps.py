@@ -69,7 +69,8 @@ def _step(
     )
     source = Layer(built.version, built.delta_version)
     move = replace(_move(same, at, stale), copies=(Copy(source),))
-    return Step(move, Rewrite(source, cells, differing))
+    over = next((one.delta_version for one in built.under if one.version == at.version), None)
+    return Step(move, Rewrite(source, cells, differing, over=over))
 
 
 def _move(new: Pointer, at: Pointer | None, stale: IntervalSet) -> Move:

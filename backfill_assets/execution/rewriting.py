@@ -34,6 +34,8 @@ class Rewrite:
         differing: those whose rows are not what is published.
         emptied: cells that it takes away.
         together: every table into which the same publication copies.
+        over: the delta_version of the published table that the source was opened over; None where that
+            is not known.
     """
 
     source: Layer
@@ -41,6 +43,7 @@ class Rewrite:
     differing: IntervalSet
     emptied: IntervalSet = field(default_factory=IntervalSet.empty)
     together: tuple[str, ...] = ()
+    over: int | None = None
 
 
 def rewritten(
@@ -61,7 +64,7 @@ def rewritten(
         done = restore_cells(session, model, source.delta_version, touched, ticket)
     else:
         table = Table(run.store.version_path(source.version), source.delta_version)
-        done = copy_cells(session, model, table, rewrite.cells, touched, ticket)
+        done = copy_cells(session, model, table, rewrite.cells, touched, ticket, rewrite.over)
     refuse_strangers(run, pointer.version, done.delta_version)
     return done.delta_version
 

@@ -100,11 +100,11 @@ def _comparison(
         for run, view in ((environment, before), (workspace, after))
     )
     old, new = sides
-    coverage = None
+    coverage, cells = None, one.cells | _appended(op, one, before, after)
     if one.strategy is Strategy.COLUMN_ENRICHMENT:
-        coverage = _coverage(environment, workspace, one)
+        coverage = _coverage(environment, workspace, one.model, cells)
     expected = _expected(environment, workspace, one)
-    return Comparison(old, new, one.cells | _appended(op, one, before, after), expected, coverage)
+    return Comparison(old, new, cells, expected, coverage)
 
 
 def _appended(op: Operation, one: ModelPlan, before: StateView, after: StateView) -> IntervalSet:
@@ -130,18 +130,18 @@ def _expected(environment: RunContext, workspace: RunContext, one: ModelPlan) ->
 
 
 def _coverage(
-    environment: RunContext, workspace: RunContext, one: ModelPlan
+    environment: RunContext, workspace: RunContext, name: str, cells: IntervalSet
 ) -> dict[str, tuple[float, float]]:
-    """Count in how many rows the new columns have a value."""
-    model = workspace.graph.model(one.model)
-    known = environment.graph.models.get(one.model)
+    """Count in how many rows of these cells the new columns have a value."""
+    model = workspace.graph.model(name)
+    known = environment.graph.models.get(name)
     before = set[str]() if known is None else {column.name for column in known.schema}
     new = [column.name for column in model.schema if column.name not in before]
-    if not new:
+    if not new or not cells:
         return {}
-    table = published_table(workspace, one.model)
+    table = published_table(workspace, name)
     compared = Compared(model, Table(table.path, ABSENT), table)
-    found = compare(workspace.spark(), compared, Question(by=(), cells=one.cells))
+    found = compare(workspace.spark(), compared, Question(by=(), cells=cells))
     rows = sum(group.new_rows for group in found.groups)
     filled = {name: sum(one.columns[name].new_filled for one in found.groups) for name in new}
     return {

@@ -81,6 +81,8 @@ def _rewritten(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> I
 
 def _reads(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Iterator[Moved]:
     for read in model.reads:
+        if read.upstream == model.model and model.build is Build.NEW_VERSION:
+            continue  # it reads its own earlier cells in the new table, not the published ones
         cells = _changed(read, plan.seen, view)
         if cells:
             columns = "" if read.columns is None else f" in {', '.join(read.columns)}"

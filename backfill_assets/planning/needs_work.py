@@ -14,6 +14,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import missing, required
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.models.model import Model
+from backfill_assets.planning.older import older_than_published
 from backfill_assets.planning.overtaken import Overtaken, by_sources
 from backfill_assets.planning.reopening import last_cells
 from backfill_assets.planning.together import together
@@ -68,6 +69,8 @@ class Work:
             has changed, several models have to move at once, which takes a plan: the automatic one
             of late data, or one that a person makes.
         owed: ready cells that were declared wrong and are not rebuilt yet.
+        older: a workspace's cells that were made from older inputs than the published ones which they
+            would replace.
     """
 
     required: IntervalSet
@@ -77,6 +80,7 @@ class Work:
     blocked: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
     refresh: IntervalSet = field(default_factory=IntervalSet.empty)
     owed: IntervalSet = field(default_factory=IntervalSet.empty)
+    older: IntervalSet = field(default_factory=IntervalSet.empty)
 
     @property
     def stale_cells(self) -> IntervalSet:
@@ -96,9 +100,11 @@ class Work:
     def left(self, built: IntervalSet) -> IntervalSet:
         """Give what a plan still has to do, of whose cells its workspace has built these.
 
-        Late data that arrived since is no reason to build one of them again.
+        Late data that arrived since is no reason to build one of them again, unless what is published
+        has read it.
         """
-        return self.gaps | self.overtaken_cells | self.owed | (self.late_cells - built)
+        late = self.late_cells - built
+        return self.gaps | self.overtaken_cells | self.owed | late | self.older
 
     @property
     def runnable(self) -> IntervalSet:
@@ -139,9 +145,10 @@ def needs_work(
     stale = tuple(_stale(graph, view, model, needed - kept, reads or {}))
     overtaken = IntervalSet.union_all(one.cells for one in stale)
     owed = view.owed.get(model.name, IntervalSet.empty()) & (ready - kept)
-    refresh = IntervalSet.empty()
+    refresh = older = IntervalSet.empty()
     if view.environment.is_workspace:
-        refresh = overtaken | owed
+        older = older_than_published(graph, view, model, reads or {}) & (needed - kept)
+        refresh = overtaken | owed | older
     elif not graph.readers(model.name):
         shared = IntervalSet.union_all(one.cells for one in stale if _is_shared(graph, one))
         inside = last_cells(model, ready, model.late_window) - shared
@@ -155,6 +162,7 @@ def needs_work(
         blocked=blocked,
         refresh=refresh - IntervalSet.union_all(blocked.values()),
         owed=owed,
+        older=older,
     )
 
 

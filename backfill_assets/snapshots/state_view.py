@@ -33,6 +33,8 @@ class ReadyRun:
         pinned_at: the counter when its batch pinned its sources, where that is another number than
             `built_at`: what a publication brings counts as built with it, but its sources were read
             before.
+        replaces: of a workspace's own cells: the counter when the published cells that they would
+            replace pinned their sources; None where nothing is published, or nothing is told apart.
         unread: of a workspace's own cells: when their content last changed for cells that the
             environment has built: what differs from the published content, they have never read.
             None where nothing is told apart.
@@ -45,6 +47,7 @@ class ReadyRun:
     own: bool = True
     unread: ChangedAt | None = None
     pinned_at: int | None = None
+    replaces: int | None = None
 
     @property
     def sources_at(self) -> int:

@@ -31,7 +31,7 @@ _RECORDS = READY_RECORDS.c
 class Cell:
     """One ready cell, its stamps and content as canonical text: equal values are equal text.
 
-    `unread` is empty but in a workspace's own cells: see `ReadyRun`.
+    `unread` and `replaces` are empty but in a workspace's own cells: see `ReadyRun`.
     """
 
     starts: int
@@ -43,6 +43,12 @@ class Cell:
     layer: int
     unread: str = ""
     pinned_at: int | None = None
+    replaces: int | None = None
+
+    @property
+    def sources_at(self) -> int:
+        """The counter when it pinned its sources."""
+        return self.built_at if self.pinned_at is None else self.pinned_at
 
 
 def cells_at(
@@ -104,6 +110,8 @@ def _of_table(
 
 
 def _told(own: Cell, published: Cell | None, floor: int) -> Cell:
+    if published is not None:
+        own = replace(own, replaces=published.sources_at)
     if published is not None and published.content == own.content:
         stamps = _earlier(published.changed_at, own.changed_at)
         return replace(own, changed_at=stamps, unread=published.changed_at)
@@ -132,8 +140,8 @@ def _joined(cells: Iterable[Cell]) -> Iterator[Cell]:
 
 
 def _alike(one: Cell, other: Cell) -> bool:
-    return (one.batch_id, one.built_at, one.changed_at, one.layer, one.unread) == (
-        other.batch_id, other.built_at, other.changed_at, other.layer, other.unread,
+    return (one.batch_id, one.built_at, one.changed_at, one.layer, one.unread, one.replaces) == (
+        other.batch_id, other.built_at, other.changed_at, other.layer, other.unread, other.replaces,
     )  # fmt: skip
 
 
@@ -143,7 +151,7 @@ def _run(cell: Cell, *, own: bool) -> ReadyRun:
     unread = _stamps(cell.unread) if cell.unread else None
     mine = own and cell.layer == 0
     built = (cell.built_at, stamps, cell.batch_id)
-    return ReadyRun(interval, *built, mine, unread, cell.pinned_at)
+    return ReadyRun(interval, *built, mine, unread, cell.pinned_at, cell.replaces)
 
 
 @lru_cache(maxsize=4096)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -12,6 +12,7 @@ from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.warehouse.commit import commit_cells, merge_cells
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
 from backfill_assets.warehouse.connect import release
+from backfill_assets.warehouse.doubles import refuse_doubles
 from backfill_assets.warehouse.inputs import compute
 from backfill_assets.warehouse.moves import cells_moved_from
 from backfill_assets.warehouse.profile import Subject, profile
@@ -83,18 +84,26 @@ class ComputedBatch:
             now: the target as it stands under the commit lock.
 
         Raises:
+            DoubleMeanwhileError: one has put a value elsewhere that must be single.
             KeyInAnotherCellError: a batch that committed meanwhile has put a key elsewhere.
             MovedMeanwhileError: the same, of a model whose rows may move.
             CommitLostError: another writer has taken the table over.
         """
+        if now != self.target:
+            # Other cells were committed since: what must be single must still be in these cells alone.
+            refuse_doubles(self.rows, self.model, self.cells, now, self._audited_at(now))
         if not isinstance(self.model.kind, IncrementalByUniqueKey):
             return commit_cells(self.rows, self.model, self.cells, ticket)
         if now != self.target:
-            # Other cells were committed since: the keys must still be in these cells alone.
             moved = cells_moved_from(self.computed, self.model, self.cells, now)
             if moved:
                 raise MovedMeanwhileError(self.model.name)
         return merge_cells(self.rows, self.model, self.cells, ticket)
+
+    def _audited_at(self, now: Table) -> int | None:
+        """Give the commit that the rows were audited at; None where tables under it moved as well."""
+        audited = self.target.delta_version
+        return audited if replace(now, delta_version=audited) == self.target else None
 
     @property
     def _subject(self) -> Subject:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.warehouse.commit import commit_cells, prepare_table
 from backfill_assets.warehouse.delta_log import head, logged_commits
+from backfill_assets.warehouse.doubles import refuse_doubles
 from backfill_assets.warehouse.layers import rows_of
 from backfill_assets.warehouse.moves import KeyInAnotherCellError, keys_in_other_cells
 from backfill_assets.warehouse.spark_errors import explaining
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.delta_log import LoggedCommit
 
 
-def copy_cells(
+def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied from where to where
     spark: SparkSession,
     model: Model,
     source: Table,
     cells: IntervalSet,
     differing: IntervalSet,
     ticket: Ticket,
+    over: int | None = None,
 ) -> Committed:
     """Replace the differing cells of a published table by a workspace's rows, in one commit.
 
@@ -45,8 +47,11 @@ def copy_cells(
         cells: all that the workspace built.
         differing: those whose content is not what is published.
         ticket: what the commit says of itself; names the published table.
+        over: the delta_version of the published table that the workspace was opened over; None where
+            that is not known.
 
     Raises:
+        DoubleMeanwhileError: a copied value that must be single came into another cell since.
         KeyInAnotherCellError: a copied key is also in a published cell that is not copied.
         CommitLostError: another writer has taken the table over.
         DestructiveChangeError: a column of the published table has another type.
@@ -54,7 +59,7 @@ def copy_cells(
     prepare_table(spark, model, ticket)
     if not differing:
         return _nothing(spark, ticket)
-    _refuse_twice(spark, model, source, (cells, differing), ticket.path)
+    _refuse_twice(spark, model, source, (cells, differing), ticket.path, over)
     rows = rows_of(spark, model, source, differing)
     return commit_cells(rows, model, tuple(model.cadence.cells(differing)), ticket)
 
@@ -72,6 +77,7 @@ def restore_cells(
         ticket: what the commit says of itself.
 
     Raises:
+        DoubleMeanwhileError: the same of another value that must be single.
         KeyInAnotherCellError: a key that comes back is in another cell by now.
         CommitLostError: another writer has taken the table over.
         PinGoneError: that version can't be read any more.
@@ -79,7 +85,7 @@ def restore_cells(
     old = Table(ticket.path, to_version)
     if not cells:
         return _nothing(spark, ticket)
-    _refuse_twice(spark, model, old, (cells, cells), ticket.path)
+    _refuse_twice(spark, model, old, (cells, cells), ticket.path, to_version)
     rows = rows_of(spark, model, old, cells)
     return commit_cells(rows, model, tuple(model.cadence.cells(cells)), ticket)
 
@@ -110,12 +116,13 @@ def _refuse_twice(
     source: Table,
     cells: tuple[IntervalSet, IntervalSet],
     path: str,
+    since: int | None,
 ) -> None:
     """Refuse keys that the published table holds in cells which the source does not answer for."""
     answered, copied = cells
-    rows = rows_of(spark, model, source, copied)
-    clashes = keys_in_other_cells(
-        rows, model, tuple(model.cadence.cells(answered)), table_now(path)
-    )
+    rows, now = rows_of(spark, model, source, copied), table_now(path)
+    cells_ = tuple(model.cadence.cells(answered))
+    refuse_doubles(rows, model, cells_, now, since)
+    clashes = keys_in_other_cells(rows, model, cells_, now)
     if clashes:
         raise KeyInAnotherCellError.of(model, clashes)

@@ -119,7 +119,7 @@ def restore(
     before = head(path)
     ticket = Ticket(path, app_id, token, f"{RESTORED}{to_version}}}")
     old = snapshot_df(spark, path, to_version)
-    where = _touched_since(path, to_version, old.schema[CELL_COLUMN].dataType.simpleString())
+    where = touched_since(path, to_version, old.schema[CELL_COLUMN].dataType.simpleString())
     with explaining(path):
         if where is None:
             commit_nothing(old, ticket)
@@ -161,7 +161,7 @@ def _evolved(changes: ColumnChanges) -> str:
     return f"{EVOLVED}{json.dumps(changes.added)}}}"
 
 
-def _touched_since(path: str, delta_version: int, cell: str) -> str | None:
+def touched_since(path: str, delta_version: int, cell: str) -> str | None:
     """Write Spark SQL that keeps the cells whose files came or went since; None for none."""
     touched = {
         text

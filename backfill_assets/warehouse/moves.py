@@ -92,10 +92,25 @@ def keys_in_other_cells(
     others = rows_elsewhere(rows.sparkSession, model, cells, target, model.key)
     if others is None:
         return ()
-    keys = [quoted(name) for name in model.key]
+    return clashes_with(rows, others, model, model.key, target.path)
+
+
+def clashes_with(
+    rows: DataFrame, others: DataFrame, model: Model, columns: Sequence[str], path: str
+) -> tuple[Clash, ...]:
+    """Find the cells of other rows that hold values of these ones.
+
+    Args:
+        rows: the ones.
+        others: an answer of `rows_elsewhere`.
+        model: whose rows they are.
+        columns: whose values are compared; a NULL equals nothing.
+        path: of the table, for the words of an error.
+    """
+    keys = [quoted(name) for name in columns]
     number = number_expression(model.cadence)
-    clashing = others.join(rows.select(*keys), list(model.key), "left_semi")
-    with explaining(target.path):
+    clashing = others.join(rows.select(*keys), list(columns), "left_semi")
+    with explaining(path):
         found = (
             clashing.selectExpr(f"{number} AS cell", f"to_json(struct({', '.join(keys)})) AS key")
             .groupBy("cell")

@@ -6,12 +6,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
+
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import Content
 from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, CommittedCell, OpenBatch
 from backfill_assets.snapshots.environment import PROD, Pointer
 from backfill_assets.snapshots.slots import Slots
+from backfill_assets.state.tables import COUNTER, ENVIRONMENTS, METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -148,3 +151,15 @@ def write(
 def fill(store: Store, asked: Asked, contents: Mapping[Interval, Content] | None = None):
     """Open, commit and record."""
     return write(store, store.open_batch(asked.request), contents)
+
+
+def emptied(store: Store) -> None:
+    """Forget everything but the counter and the environments that people read."""
+
+    def wipe(connection: sa.Connection) -> None:
+        for table in METADATA.sorted_tables:
+            if table.name not in (COUNTER.name, ENVIRONMENTS.name):
+                connection.execute(sa.delete(table))
+        connection.execute(sa.delete(ENVIRONMENTS).where(ENVIRONMENTS.c.opened.is_not(None)))
+
+    store._database.write(wipe)

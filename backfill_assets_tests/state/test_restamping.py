@@ -9,15 +9,21 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import Checksum, Content
 from backfill_assets.planning.needs_work import Work, needs_work
-from backfill_assets.state.tables import COUNTER, ENVIRONMENTS, METADATA
 from backfill_assets_tests.builders import a_graph, a_model
-from backfill_assets_tests.state.building import FIRST, Asked, add_model, days, each_day, fill
+from backfill_assets_tests.state.building import (
+    FIRST,
+    Asked,
+    add_model,
+    days,
+    each_day,
+    emptied,
+    fill,
+)
 from backfill_assets_tests.state.publishing import Trial
 
 if TYPE_CHECKING:
@@ -47,16 +53,6 @@ def _set(*picked: int) -> IntervalSet:
     return IntervalSet.of(days(at, at + 1) for at in picked)
 
 
-def _emptied(store: Store) -> None:
-    def wipe(connection: sa.Connection) -> None:
-        for table in METADATA.sorted_tables:
-            if table.name not in (COUNTER.name, ENVIRONMENTS.name):
-                connection.execute(sa.delete(table))
-        connection.execute(sa.delete(ENVIRONMENTS).where(ENVIRONMENTS.c.opened.is_not(None)))
-
-    store._database.write(wipe)
-
-
 def _read_by(model: str, content: Content) -> tuple[Checksum, ...]:
     (columns,) = READS[model].values()
     return (content.rows, content.key, *(content.columns[name] for name in sorted(columns)))
@@ -77,7 +73,7 @@ def test_after_a_promotion_only_readers_of_what_differs_are_stale(
     anew: bool,  # noqa: FBT001
     picked: set[int],
 ):
-    _emptied(store)
+    emptied(store)
     whole = dict(zip(each_day(0, DAYS), before, strict=True))
     for model in (A, B, C):
         add_model(store, model)

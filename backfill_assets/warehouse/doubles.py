@@ -1,0 +1,83 @@
+"""Doubles: values that must be single, and came into other cells of a table since rows were audited.
+
+Uniqueness is audited against the table as it stood before a batch computed. What was committed to
+other cells meanwhile is looked at again under the commit lock: only the key columns, and only of the
+cells whose files came or went.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.audit import Severity, Unique
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.warehouse.cells import cell_type, number_text
+from backfill_assets.warehouse.housekeeping import touched_since
+from backfill_assets.warehouse.moves import clashes_with, rows_elsewhere
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.moves import Clash
+    from backfill_assets.warehouse.tables import Table
+
+
+class DoubleMeanwhileError(BackfillAssetsError):
+    """Rows hold a value that must be single, and that another cell has got since they were audited."""
+
+    def __init__(self, model: Model, audit: Unique, clashes: Sequence[Clash]) -> None:
+        self.model, self.audit = model.name, audit.name
+        self.cells = tuple(number_text(model.cadence, one.cell) for one in clashes)
+        super().__init__(
+            f"'{model.name}' got values of {', '.join(audit.columns)} in the cells "
+            f"{', '.join(self.cells)} since these rows were audited, and they hold the same ones, for "
+            f"example {clashes[0].key}; expected each once ({audit.name}). Nothing was written. Run "
+            "again, and correct the source where the audit then fails"
+        )
+
+
+def refuse_doubles(
+    rows: DataFrame, model: Model, cells: Sequence[Interval], table: Table, since: int | None
+) -> None:
+    """Refuse rows of which another cell has got a value that must be single.
+
+    Nothing is read where the columns contain the time column, for then equal values are in one cell.
+
+    Args:
+        rows: that are to be committed.
+        model: whose they are.
+        cells: that the commit replaces.
+        table: as it stands under the commit lock.
+        since: the delta_version that the rows were audited against: only cells that were committed
+            after it are read; None for every other cell.
+
+    Raises:
+        DoubleMeanwhileError: there is one.
+    """
+    for audit in _unique(model):
+        others = rows_elsewhere(rows.sparkSession, model, cells, table, audit.columns)
+        if others is None:
+            continue
+        if since is not None:
+            came = touched_since(table.path, since, cell_type(model.cadence))
+            if came is None:
+                return
+            others = others.where(came)
+        if found := clashes_with(rows, others, model, audit.columns, table.path):
+            raise DoubleMeanwhileError(model, audit, found)
+
+
+def _unique(model: Model) -> Iterator[Unique]:
+    """Give the blocking audits of uniqueness; a merge looks at its key by itself."""
+    for audit in audits_of(model):
+        if not isinstance(audit, Unique) or audit.severity is not Severity.BLOCKING:
+            continue
+        merged = isinstance(model.kind, IncrementalByUniqueKey)
+        if not (merged and set(audit.columns) == set(model.key)):
+            yield audit
