@@ -24,12 +24,14 @@ class Difference:
         why: in words.
         rows: whether the row set may differ.
         columns: output columns whose values may differ, or that are new or gone; None for all.
+        unproved: whether it is breaking only because nothing else is proved: a person may know better.
     """
 
     category: Category
     why: str
     rows: bool
     columns: frozenset[str] | None
+    unproved: bool = False
 
 
 def difference(old: Model, new: Model) -> Difference:
@@ -48,6 +50,7 @@ def difference(old: Model, new: Model) -> Difference:
         f"{why}, and nothing else" if additive else why,
         rows=any(one.rows for one in found),
         columns=_columns(found),
+        unproved=all(one.unproved for one in found),
     )
 
 

@@ -77,6 +77,8 @@ class _Deciding:
             return self._unchanged(name)
         direct = _direct(old, new)
         choice = decided(self.request, new.model, old.model, direct, reads_changed=bool(moved))
+        if direct is not None and choice is not None and choice.category is Category.METADATA:
+            direct = Difference(Category.METADATA, direct.why, rows=False, columns=frozenset())
         if direct is None and choice is None and name not in self.intended.otherwise:
             return self._unchanged(name)
         return self._changed(name, new, direct, moved, choice)

@@ -64,7 +64,7 @@ def decided(
     else:
         why = f"decided by {by}; the planner found: {_found(direct)}"
     _check(new.name, asked, _contradiction(asked, old, new, direct, reads_changed=reads_changed))
-    if asked is Category.METADATA:
+    if asked is Category.METADATA and not computes:
         return None
     return Decided(asked, why, by)
 
@@ -85,8 +85,10 @@ def _contradiction(
     computes = direct is not None and direct.category is not Category.METADATA
     if not computes and not reads_changed and asked is not Category.METADATA:
         return "neither its logic nor anything that it reads changes"
-    if asked is Category.METADATA and (computes or reads_changed):
-        return direct.why if computes and direct is not None else "it reads what changes"
+    if asked is Category.METADATA and reads_changed:
+        return "it reads what changes"
+    if asked is Category.METADATA and direct is not None and computes and not direct.unproved:
+        return direct.why
     moved = [what for what, before, after in _identity(old, new) if before != after]
     if moved and asked in (Category.NON_BREAKING, Category.FORWARD_ONLY):
         return f"its {' and '.join(moved)} changed, which is breaking"

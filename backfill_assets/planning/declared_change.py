@@ -29,12 +29,14 @@ class Found:
         rows: whether the row set may differ.
         columns: the output columns concerned; None for all.
         additive: whether it only adds columns.
+        unproved: whether it may be no change at all, which a person may know.
     """
 
     why: str
     rows: bool = False
     columns: frozenset[str] | None = _NOTHING
     additive: bool = False
+    unproved: bool = False
 
 
 def declared_changes(old: Model, new: Model) -> tuple[Found, ...]:
@@ -112,7 +114,7 @@ def _query(old: Model, new: Model) -> Iterator[Found]:
             yield Found("SQL became a function, or a function SQL", rows=True, columns=None)
         case before, after:
             if changed_code(before, after):
-                yield Found(_CODE, rows=True, columns=None)
+                yield Found(_CODE, rows=True, columns=None, unproved=True)
 
 
 def _sql(old: Model, new: Model, before: SqlQuery, after: SqlQuery) -> Iterator[Found]:

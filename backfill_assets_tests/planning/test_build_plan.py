@@ -15,6 +15,8 @@ from backfill_assets.intervals.parse_range import OutsideLifeError, ReversedRang
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph, UnknownModelError
 from backfill_assets.planning.asked import RequestError
+from backfill_assets.models.function_query import ModuleQuery
+from backfill_assets.models.own_modules import StoredModule
 from backfill_assets.planning.build_plan import build_plan
 from backfill_assets.planning.changes import DestructiveInPlaceError
 from backfill_assets.planning.decided import CategoryContradictsError
@@ -118,6 +120,39 @@ def test_a_category_that_contradicts_the_difference_is_refused(
 ):
     with pytest.raises(CategoryContradictsError, match=category.value):
         a_plan(edited(**declared), categories=(("web.a", category),))
+
+
+def a_function(text: str, **changes: Any) -> Graph:  # noqa: ANN401
+    query = ModuleQuery("f", "m", (StoredModule("m", f"def f(inputs, interval):\n    return {text}\n"),))
+    return a_graph(
+        a_model("web.a", query=query, **changes), a_model("web.b", upstreams=["web.a"])
+    )
+
+
+def test_an_edit_of_a_python_model_is_breaking_until_a_person_says_that_it_is_not():
+    before, after = a_function("1 + 1"), a_function("2")
+    asked = {"categories": (("web.a", Category.METADATA),)}
+
+    unasked = a_plan(after, a_state(before)).model("web.a")
+    plan = a_plan(after, a_state(before), **asked)
+
+    assert unasked is not None
+    assert (unasked.category, unasked.decided_by) == (Category.BREAKING, "planner")
+    a, b = plan.model("web.a"), plan.model("web.b")
+    assert a is not None
+    assert (a.category, a.decided_by, a.build) == (Category.METADATA, "ann", Build.POINTER)
+    assert "the planner found: breaking (the function" in a.category_reason
+    assert b is None or b.build is Build.POINTER
+    assert not any(one.work for one in plan.models)
+
+
+def test_no_person_can_call_another_key_of_a_python_model_metadata():
+    with pytest.raises(CategoryContradictsError, match="another unique key"):
+        a_plan(
+            a_function("2", unique_key=["id"]),
+            a_state(a_function("1")),
+            categories=(("web.a", Category.METADATA),),
+        )
 
 
 def test_a_persons_category_is_recorded_with_the_person():
