@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from backfill_assets.models.column import Column
     from backfill_assets.models.consumer import Consumer, ConsumerKind, Reading
+    from backfill_assets.models.function_query import function_query
     from backfill_assets.models.kind import (
         Full,
         IncrementalByTimeRange,
@@ -65,6 +66,7 @@ __all__ = [
     "accepted_range",
     "accepted_values",
     "build_definitions",
+    "function_query",
     "not_null",
     "own_cells",
     "read",
@@ -103,6 +105,7 @@ _HOME = {
     "accepted_range": "models.audit",
     "accepted_values": "models.audit",
     "build_definitions": "orchestration.building",
+    "function_query": "models.function_query",
     "not_null": "models.audit",
     "own_cells": "models.upstream",
     "read": "reading",

@@ -118,7 +118,12 @@ class Watching:
         roots = tuple(
             {f"{Path.cwd()}{os.sep}", *(f"{Path(one).parent}{os.sep}" for one in modules)}
         )
-        opened = {one for one in self._opened if one.startswith(roots) and Path(one).is_file()}
+        # A module that a model imports only when it runs may lie where nothing was imported from.
+        opened = {
+            one
+            for one in self._opened
+            if (one.startswith(roots) or one.endswith(_CODE)) and Path(one).is_file()
+        }
         files = modules | opened
         return Watched(
             files=tuple(sorted(files)),

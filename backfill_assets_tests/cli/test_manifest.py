@@ -102,6 +102,41 @@ def test_declarations_from_the_manifest_are_those_of_the_import(ours: Settings):
     assert kept == loaded(build_graph(models.values(), sources.values(), consumers.values()))
 
 
+FUNCTION = """
+from backfill_assets_tests.builders import a_model
+
+def visits(inputs, interval):
+    from shop.late import RATE
+    import elsewhere_late
+    return RATE, elsewhere_late.RATE
+
+VISITS = a_model(query=visits)
+"""
+
+
+@pytest.mark.parametrize("edited", ["shop/late.py", "elsewhere/elsewhere_late.py"])
+def test_an_edit_of_any_module_that_a_function_imports_is_noticed(
+    shop: Shop, edited: str, monkeypatch: pytest.MonkeyPatch
+):
+    elsewhere = shop.folder.parent / f"{shop.folder.name}_elsewhere"
+    elsewhere.mkdir()
+    places = {
+        "shop/late.py": shop.package / "late.py",
+        "elsewhere/elsewhere_late.py": elsewhere / "elsewhere_late.py",
+    }
+    for place in places.values():
+        place.write_text("RATE = 1\n")
+    (shop.package / "visits.py").write_text(FUNCTION)
+    monkeypatch.syspath_prepend(str(elsewhere))
+    before = shop.load()
+
+    places[edited].write_text("RATE = 2\n")
+    after = shop.load()
+
+    assert shop.imports == 2
+    assert after.snapshots["web.visits"].version != before.snapshots["web.visits"].version
+
+
 def test_an_unchanged_project_is_not_imported_again(shop: Shop):
     first = shop.load()
     os.utime(shop.package / "visits.py", (0, 0))

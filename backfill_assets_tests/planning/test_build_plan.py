@@ -13,10 +13,10 @@ from backfill_assets.intervals import IntervalSet
 from backfill_assets.intervals.instants import InstantFormatError
 from backfill_assets.intervals.parse_range import OutsideLifeError, ReversedRangeError
 from backfill_assets.models.column import Column
-from backfill_assets.models.graph import Graph, UnknownModelError
-from backfill_assets.planning.asked import RequestError
 from backfill_assets.models.function_query import ModuleQuery
+from backfill_assets.models.graph import Graph, UnknownModelError
 from backfill_assets.models.own_modules import StoredModule
+from backfill_assets.planning.asked import RequestError
 from backfill_assets.planning.build_plan import build_plan
 from backfill_assets.planning.changes import DestructiveInPlaceError
 from backfill_assets.planning.decided import CategoryContradictsError
@@ -123,10 +123,10 @@ def test_a_category_that_contradicts_the_difference_is_refused(
 
 
 def a_function(text: str, **changes: Any) -> Graph:  # noqa: ANN401
-    query = ModuleQuery("f", "m", (StoredModule("m", f"def f(inputs, interval):\n    return {text}\n"),))
-    return a_graph(
-        a_model("web.a", query=query, **changes), a_model("web.b", upstreams=["web.a"])
+    query = ModuleQuery(
+        "f", "m", (StoredModule("m", f"def f(inputs, interval):\n    return {text}\n"),)
     )
+    return a_graph(a_model("web.a", query=query, **changes), a_model("web.b", upstreams=["web.a"]))
 
 
 def test_an_edit_of_a_python_model_is_breaking_until_a_person_says_that_it_is_not():
