@@ -120,22 +120,29 @@ def lossless_tree(sql: str) -> exp.Query | None:
     return tree if isinstance(tree, exp.Query) else None
 
 
-@lru_cache(maxsize=4096)
 def is_lossless(sql: str) -> bool:
     """Whether a text is one query whose analysis holds every token of it, up to spelling."""
+    return _kept_names(sql) is not None
+
+
+@lru_cache(maxsize=4096)
+def _kept_names(sql: str) -> Counter[str] | None:
+    """Count the names in a text, letter by letter; None where its analysis is not lossless."""
     try:
         trees = parsed(sql)
         if len(trees) != 1 or not isinstance(trees[0], exp.Query):
-            return False
+            return None
         again = written(trees[0])
         ours, theirs = _tokens(again), _tokens(sql)
     except (SqlglotError, RecursionError):
-        return False
-    return (
+        return None
+    names = _names(trees[0])
+    is_whole = (
         _gaps_are_blank(sql, theirs)
-        and _names_are_kept(trees[0], theirs)
-        and _same(_spelled(sql, theirs), _spelled(again, ours), _names(trees[0]))
+        and names <= Counter(token.text for token in theirs)
+        and _same(_spelled(sql, theirs), _spelled(again, ours), names)
     )
+    return names if is_whole else None
 
 
 @lru_cache(maxsize=4096)
@@ -145,9 +152,10 @@ def settled_text(sql: str) -> str:
     Two texts that settle alike are one program for Spark. A name keeps its case, for it may name an
     output or a field; a text whose analysis is not lossless stays as it is.
     """
-    if not is_lossless(sql):
+    kept = _kept_names(sql)
+    if kept is None:
         return sql
-    names = {name.lower() for name in _names(parsed(sql)[0])}
+    names = {name.lower() for name in kept}
     parts: list[str] = []
     end = 0
     for token in _distinct(_tokens(sql)):
@@ -202,11 +210,6 @@ def _is_of_author(name: exp.Identifier) -> bool:
     """Whether a name was written: sqlglot makes up those of a pivot's columns."""
     made_up = isinstance(name.parent, exp.Pivot) and name.arg_key == "columns"
     return not made_up and name.find_ancestor(exp.Hint) is None
-
-
-def _names_are_kept(tree: exp.Expr, tokens: Sequence[Token]) -> bool:
-    """Whether every name of the tree stands in the text, letter by letter."""
-    return _names(tree) <= Counter(token.text for token in tokens)
 
 
 def _spelled(sql: str, tokens: Sequence[Token]) -> list[str]:

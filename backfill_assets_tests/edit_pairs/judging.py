@@ -147,7 +147,10 @@ def reader_violations(bench: Bench, pair: Pair, verdict: Verdict) -> Iterator[st
     if before is None or after is None or not verdict.touched:
         return
     names = [name for name in before.types if name in after.types and name.isidentifier()]
-    for a, b in list(zip(names, names[1:] + names[:1], strict=True)):
+    other = [
+        (a, b) for a in names for b in names if (a in verdict.touched) != (b in verdict.touched)
+    ]
+    for a, b in other[:1] + other[-1:]:
         for reader in READERS:
             query = reader.format(a=a, b=b)
             effect = sql_effect(SqlQuery(query), {"m": SqlEdit(changed=verdict.touched)})

@@ -13,7 +13,7 @@ SELECT [[k ;; K ;; `k` ;; e.k ;; e.`k` ;; E.k ;; k AS k ;; k AS K]], x FROM [[e 
 -- stars:
 SELECT * FROM (SELECT k, x[[ ;; , y ;; , n AS w2 ;; + 1 AS x]] FROM e) a JOIN (SELECT k, w FROM f) b USING (k)
 SELECT a.*, b.w FROM (SELECT k, x[[ ;; , y ;; , n AS y]] FROM e) a JOIN f b ON a.k = b.k
-SELECT COUNT([[c.* ;; * ;; c.x]]) AS n, COUNT(DISTINCT c.*) AS d FROM (SELECT x[[ ;; , y ;; , n]] FROM e) c
+SELECT COUNT([[* ;; c.x ;; 1]]) AS n, COUNT(DISTINCT *) AS d FROM (SELECT x[[ ;; , y ;; , n]] FROM e) c
 SELECT x, TO_JSON(STRUCT(*)) AS j, HASH(*) AS h FROM (SELECT x[[ ;; , y ;; , n ;; , id AS X2]] FROM e)
 SELECT k FROM e WHERE EXISTS (SELECT * FROM (SELECT k AS fk[[ ;; , w ;; , n AS x]] FROM f) g WHERE g.fk = e.k AND x > 1)
 
