@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -14,11 +15,13 @@ from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.model import Model
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream
+from backfill_assets.pipelines import marketing
 from backfill_assets.planning.categorize import Difference, affected, difference
 from backfill_assets.planning.request import Category
-from backfill_assets.planning.sql_change import sql_effect
+from backfill_assets.planning.sql_change import sql_change, sql_effect
 from backfill_assets.planning.sql_edit import SqlEdit
 from backfill_assets_tests.builders import COLUMNS, a_model
+from backfill_assets_tests.stories.edits import NEW_COLUMNS, add_conversion_value
 
 BOUND = "WHERE ds >= :start_ds AND ds < :end_ds"
 SQL = f"SELECT ds, id, cost FROM web.events {BOUND}"
@@ -402,3 +405,27 @@ def test_what_differs_upstream_is_followed_to_the_outputs(
 ):
     effect = sql_effect(MONTHLY, {"web.events": upstream})
     assert (None if effect.rows else effect.touched) == expected
+
+
+class Texts:
+    """The files of a folder, edited as a story's project is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.texts = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        assert self.texts[file].count(old) == 1
+        self.texts[file] = self.texts[file].replace(old, new)
+
+
+def test_the_columns_that_a_story_adds_are_added_and_nothing_else():
+    before = Texts(Path(marketing.__file__).parent)
+    after = Texts(Path(marketing.__file__).parent)
+    add_conversion_value(cast("Any", after))
+
+    for file, added in (
+        ("campaign_performance.sql", {*NEW_COLUMNS}),
+        ("roi_analysis.sql", {"profit"}),
+    ):
+        edit = sql_change(*(SqlQuery(texts.texts[file]) for texts in (before, after)))
+        assert (edit.added, edit.is_breaking) == (added, False)
