@@ -171,7 +171,7 @@ class Origin:
 def isolated_origin(module: str) -> Origin | None:
     """Say which snapshot's module a private name is; None for any other name."""
     package, _, name = module.partition(".")
-    for one in _LOADED.values():
+    for one in tuple(_LOADED.values()):
         if one.package == package and name:
             return Origin(one, name)
     return None

@@ -108,10 +108,8 @@ def identity(modules: tuple[StoredModule, ...], module: str, function: str) -> s
     if any(words(one.body) & (_OF_SOURCE | _SOURCE_WORDS) for one in found):
         parts = [f"{one.name} {one.is_package}\n{one.source}" for one in modules]
     else:
-        parts = [
-            f"{one.module.name} {one.module.is_package}\n{_dumped(one.body)}"
-            for one in found
-            if one.body
+        parts = [  # one without a statement too: that it is there decides whether an import succeeds
+            f"{one.module.name} {one.module.is_package}\n{_dumped(one.body)}" for one in found
         ]
     return "\x1e".join([f"{module}.{function}", *parts])
 
@@ -468,7 +466,8 @@ def _reflects_here(node: ast.AST, parent: ast.AST | None) -> bool:  # noqa: PLR0
         case ast.Attribute(attr=name):
             return name in _REFLECTING | _SOURCE_WORDS or _odd_dunders(name)
         case ast.alias(name=name):
-            return bool({*name.split(".")} & (_REFLECTIVE | _OF_SOURCE | _REFLECTING))
+            odd = _REFLECTIVE | _OF_SOURCE | _REFLECTING | _SOURCE_WORDS
+            return bool({*name.split(".")} & odd)
         case ast.ImportFrom(module=str(module)):
             return module.partition(".")[0] in _REFLECTIVE | _OF_SOURCE
         case ast.Constant(value=str(text)):

@@ -268,6 +268,15 @@ def test_other_own_modules_that_may_matter_are_a_change(module: str, text: str):
     assert changed_code(of(SHOP), of({**SHOP, module: text}))
 
 
+def test_a_module_that_appears_is_a_change_even_if_it_is_empty():
+    head = "try:\n    from shop import extra\nexcept ImportError:\n    extra = None"
+    shop = {"shop": "", "shop.visits": f"{head}\n{VISITS.format('extra is None')}"}
+    more = {**shop, "shop.extra": ""}
+
+    assert run(of(shop)) != run(of(more))
+    assert changed_code(of(shop), of(more))
+
+
 def test_a_module_that_is_handed_on_may_be_looked_through():
     rates = "import shop.rates\ndef total(module): return sum(v for k, v in sorted(module.__dict__.items()) if k.isupper())\n"
     text = f"from shop import rates, tools\n{VISITS.format('tools.total(rates)')}"

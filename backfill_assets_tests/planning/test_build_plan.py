@@ -13,7 +13,7 @@ from backfill_assets.intervals import IntervalSet
 from backfill_assets.intervals.instants import InstantFormatError
 from backfill_assets.intervals.parse_range import OutsideLifeError, ReversedRangeError
 from backfill_assets.models.column import Column
-from backfill_assets.models.function_query import ModuleQuery
+from backfill_assets.models.function_query import FunctionQuery, ModuleQuery
 from backfill_assets.models.graph import Graph, UnknownModelError
 from backfill_assets.models.own_modules import StoredModule
 from backfill_assets.planning.asked import RequestError
@@ -144,6 +144,14 @@ def test_an_edit_of_a_python_model_is_breaking_until_a_person_says_that_it_is_no
     assert "the planner found: breaking (the function" in a.category_reason
     assert b is None or b.build is Build.POINTER
     assert not any(one.work for one in plan.models)
+
+
+def test_a_state_whose_functions_an_older_release_bundled_rebuilds_nothing():
+    now = a_function("1 + 1")
+    stored = FunctionQuery("f", "def f(inputs, interval):\n    return 1 + 1\n")
+    then = a_graph(a_model("web.a", query=stored), a_model("web.b", upstreams=["web.a"]))
+
+    assert not a_plan(now, a_state(then)).models
 
 
 def test_no_person_can_call_another_key_of_a_python_model_metadata():
