@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.fingerprint import Fingerprint, fingerprints
-from backfill_assets.models.graph import build_graph
+from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.lineage import lineage_of
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of, stored_model
@@ -146,7 +146,7 @@ def _graph(models: Mapping[str, Model], loaded: Graph) -> Graph:
         if name in models and name not in wanted:
             wanted[name] = models[name]
             todo += [upstream.name for upstream in models[name].reads]
-    return build_graph(wanted.values(), loaded.sources.values())
+    return stored_graph(wanted.values(), loaded.sources.values())
 
 
 def _new(

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope, walk_in_scope
 
-from backfill_assets.models.query import UnparsableSqlError, table_name
+from backfill_assets.models.query import table_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,20 +72,22 @@ def bounded_betweens(tree: exp.Expr) -> Iterator[exp.Between]:
     return (one for one in tree.find_all(exp.Between) if _filters(one))
 
 
-def bounding_comparisons(tree: exp.Expr) -> Iterator[Comparison]:
+def bounding_comparisons(tree: exp.Expr) -> list[Comparison] | None:
     """Give every comparison of the filters that has parameters on one side.
 
-    Raises:
-        UnparsableSqlError: names of the query clash.
+    None where names can't be followed, as with two nested CTEs of one name.
     """
     try:
         scopes = traverse_scope(tree)
-    except SqlglotError as error:
-        raise UnparsableSqlError(found=str(error), sql=tree.sql(dialect="spark")) from error
-    for scope in scopes:
-        for node in walk_in_scope(scope.expression):
-            if isinstance(node, tuple(_SIGNS)) and _filters(node):
-                yield from _turned(scope, node)
+    except SqlglotError:
+        return None
+    return [
+        comparison
+        for scope in scopes
+        for node in walk_in_scope(scope.expression)
+        if isinstance(node, tuple(_SIGNS)) and _filters(node)
+        for comparison in _turned(scope, node)
+    ]
 
 
 def _filters(node: exp.Expr) -> bool:

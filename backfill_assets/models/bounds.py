@@ -88,28 +88,33 @@ def check_bounds(model: Model, time_columns: Mapping[str, str | None]) -> None:
     if not isinstance(model.logic, SqlQuery) or isinstance(model.kind, Full):
         return
     cuts = {up.name: up.time_column or time_columns.get(up.name) for up in model.reads}
-    tree = model.logic.tree()
-    for between in bounded_betweens(tree):
-        _check_between(model.name, between)
-    bounding = _bounding(model, tree, cuts)
+    bounding = _bounding(model, model.logic, cuts)
     for missing, wanted in (("start", _STARTS), ("end", _ENDS)):
         if not bounding & wanted:
             column = _declared(model, cuts.values())[0]
             raise UnboundedQueryError(model=model.name, missing=missing, column=column)
 
 
-def _bounding(model: Model, tree: exp.Query, cuts: Mapping[str, str | None]) -> set[str]:
-    """Name the parameters that bound the query, each comparison checked."""
-    if not model.reads:  # a calendar has nothing to compare, but has to end somewhere
-        return {one.name for one in tree.find_all(exp.Placeholder)}
+def _bounding(model: Model, query: SqlQuery, cuts: Mapping[str, str | None]) -> frozenset[str]:
+    """Name the parameters that bound the query, each comparison checked.
+
+    Those that merely occur are enough for a calendar, which has nothing to compare but has to end
+    somewhere, and for a query that can't be analysed.
+    """
+    tree = query.analysis()
+    comparisons = bounding_comparisons(tree) if tree is not None else None
+    if tree is None or comparisons is None or not model.reads:
+        return query.parameters()
+    for between in bounded_betweens(tree):
+        _check_between(model.name, between)
     found: set[str] = set()
-    for comparison in bounding_comparisons(tree):
+    for comparison in comparisons:
         if not _check_column(model, comparison, cuts):
             continue
         _check_ends(model.name, comparison)
         if comparison.sign in (">=", ">", "<"):
             found |= comparison.bounds & (_ENDS if comparison.sign == "<" else _STARTS)
-    return found
+    return frozenset(found)
 
 
 def _declared(model: Model, cuts: Iterable[str | None]) -> tuple[str, ...]:

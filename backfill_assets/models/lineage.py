@@ -39,12 +39,13 @@ OPAQUE = Lineage({}, {})
 
 
 def lineage_of(graph: Graph, model: Model) -> Lineage:
-    """Trace a model's columns; a function, or SQL that can't be traced, counts as reading all."""
-    if not isinstance(model.logic, SqlQuery):
+    """Trace a model's columns; a function, or SQL that can't be analysed, counts as reading all."""
+    analysis = model.logic.analysis() if isinstance(model.logic, SqlQuery) else None
+    if not isinstance(model.logic, SqlQuery) or analysis is None:
         return OPAQUE
     try:
         tree = qualify(
-            model.logic.tree(),
+            analysis,
             schema=cast("dict[str, object]", _schema(graph, model)),
             dialect="spark",
             validate_qualify_columns=False,

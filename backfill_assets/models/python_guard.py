@@ -21,7 +21,8 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.function_query import ModuleQuery
 from backfill_assets.models.own_modules import imported_base
 from backfill_assets.models.settled import words
-from backfill_assets.models.volatile import VOLATILE, VolatileQueryError
+from backfill_assets.models.sql_volatility import VOLATILE
+from backfill_assets.models.volatile import VolatileQueryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

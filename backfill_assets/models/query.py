@@ -1,20 +1,24 @@
-"""A SQL query of a model: parsed once, bound with typed literals, never spliced as text."""
+"""A SQL query of a model: the author's text, in which parameters and upstreams are replaced."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.simplify import simplify
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.spark_tokens import tokens_of
+from backfill_assets.models.sql_analysis import lossless_tree
+from backfill_assets.models.sql_binding import edited, edits_of_names, not_one_query
+from backfill_assets.models.sql_names import cte_names, names_of, parameters_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
+
+    from backfill_assets.models.spark_tokens import Token
+    from backfill_assets.models.sql_binding import Edit
 
 PARAMETERS = ("start_ds", "end_ds", "start_ts", "end_ts")
 
@@ -43,7 +47,10 @@ class UnknownParameterError(BackfillAssetsError):
 
 @dataclass(frozen=True, slots=True)
 class SqlQuery:
-    """A SELECT in Spark's dialect over upstreams by name, with `PARAMETERS` for the interval.
+    """A query in Spark's dialect over upstreams by name, with `PARAMETERS` for the interval.
+
+    What runs is its text: parameters and names of upstreams are replaced where they stand, and
+    every other character reaches Spark as it was written.
 
     Attributes:
         sql: the text as its author wrote it.
@@ -52,71 +59,71 @@ class SqlQuery:
     sql: str
 
     def __post_init__(self) -> None:
-        unknown = {p.name for p in self.tree().find_all(exp.Placeholder)} - {*PARAMETERS}
+        tokens = self.tokens()
+        require_one_query(self.sql, tokens)
+        unknown = {tokens[at + 1].name for at in self._colons()} - {*PARAMETERS}
         if unknown:
             raise UnknownParameterError(min(unknown))
 
-    def tree(self) -> exp.Query:
-        """Parse to a fresh syntax tree.
+    def tokens(self) -> tuple[Token, ...]:
+        """Cut the text into tokens; white space and comments are left out, hints are not.
 
         Raises:
-            UnparsableSqlError: it is not exactly one SELECT (or set operation).
+            UnreadableSqlError: something is no token of Spark SQL, or is never closed.
         """
-        try:
-            statements = sqlglot.parse(self.sql, dialect="spark")
-        except SqlglotError as error:
-            raise UnparsableSqlError(found=str(error).splitlines()[0], sql=self.sql) from error
-        found = [one for one in statements if one and not isinstance(one, exp.Semicolon)]
-        if len(found) != 1 or not isinstance(found[0], exp.Query):
-            kinds = ", ".join(type(one).__name__ for one in found) or "nothing"
-            raise UnparsableSqlError(found=f"found {kinds}", sql=self.sql)
-        return found[0]
+        return tokens_of(self.sql)
 
-    def normalised(self) -> str:
-        """Give the text that means the same without formatting, comments and tautologies."""
-        return simplify(self.tree(), dialect="spark").sql(dialect="spark", comments=False)
+    def analysis(self) -> exp.Query | None:
+        """Give a fresh syntax tree for lineage and categories; None where none is lossless.
+
+        Spark runs many a text that is not analysed here: then nothing is known of what it reads.
+        """
+        return lossless_tree(self.sql)
 
     def tables(self) -> frozenset[str]:
-        """Name the upstreams that it reads, CTEs left out."""
-        tree = self.tree()
-        defined = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
-        named = {
-            table_name(table)
-            for table in tree.find_all(exp.Table)
-            if isinstance(table.this, exp.Identifier)  # else a function such as range(10)
-        }
-        return frozenset(named - defined)
+        """Name the tables that it reads, CTEs left out."""
+        tokens = self.tokens()
+        named = {one.text for one in names_of(tokens) if one.role in ("table", "argument")}
+        return frozenset(named - cte_names(tokens))
+
+    def parameters(self) -> frozenset[str]:
+        """Name the parameters that it has."""
+        tokens = self.tokens()
+        return frozenset(tokens[at + 1].name for at in self._colons())
 
     def bind(self, parameters: Mapping[str, exp.Expr], views: Mapping[str, str]) -> str:
-        """Write Spark SQL with the interval as typed literals and upstreams as views.
+        """Replace parameters by typed literals and upstreams by views; leave all else alone.
 
         Args:
             parameters: per name in `PARAMETERS`, the literal.
-            views: per upstream name, the name of the (quoted) view to read instead.
+            views: per upstream name, the name of the view to read instead.
+
+        Raises:
+            UnplaceableTokenError: a name may be an upstream's or a field's.
         """
-        tree = self.tree()
-        for placeholder in list(tree.find_all(exp.Placeholder)):
-            if placeholder.name in parameters:
-                placeholder.replace(parameters[placeholder.name].copy())
-        for column in tree.find_all(exp.Column):
-            if f"{column.db}.{column.table}".lower() in views:
-                column.set(
-                    "db", None
-                )  # a view has one name, and a field of a struct keeps its dots
-        for table in list(tree.find_all(exp.Table)):
-            if table_name(table) in views:
-                _read_instead(table, views[table_name(table)])
-        return tree.sql(dialect="spark", comments=False)
+        tokens = self.tokens()
+        edits: list[Edit] = []
+        for at in self._colons():
+            literal = parameters.get(tokens[at + 1].name)
+            if literal is not None:
+                written = literal.sql(dialect="spark")
+                edits += [(tokens[at], written), (tokens[at + 1], "")]
+        edits += edits_of_names(self.sql, tokens, views)
+        return edited(self.sql, edits)
+
+    def _colons(self) -> list[int]:
+        return parameters_in(self.sql, self.tokens(), PARAMETERS)
 
 
-def _read_instead(table: exp.Table, view: str) -> None:
-    """Put a view in a table's place; samples, pivots, aliases and joins stay as they are."""
-    if not table.alias:
-        named = exp.to_identifier(table.name, quoted=True)
-        table.set("alias", exp.TableAlias(this=named))
-    table.set("this", exp.to_identifier(view, quoted=True))
-    table.set("db", None)
-    table.set("catalog", None)
+def require_one_query(sql: str, tokens: Sequence[Token]) -> None:
+    """Refuse what is not one query, by its tokens.
+
+    Raises:
+        UnparsableSqlError: it is empty, two statements, or a statement of another kind.
+    """
+    found = not_one_query(tokens)
+    if found:
+        raise UnparsableSqlError(found=found, sql=sql)
 
 
 def parameters_of(

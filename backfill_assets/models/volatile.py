@@ -4,58 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.spark_tokens import place
+from backfill_assets.models.sql_volatility import volatile_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from backfill_assets.models.model import Model
-
-VOLATILE = frozenset(
-    {
-        "rand", "randn", "random", "randstr", "uniform", "uuid", "shuffle", "tablesample",
-        "current_timestamp", "now", "current_date", "curdate", "localtimestamp", "getdate",
-        "monotonically_increasing_id", "spark_partition_id", "input_file_name",
-        "input_file_block_start", "input_file_block_length", "current_user", "session_user", "user",
-    }
-)  # fmt: skip
-_SPECIAL_TIMES = frozenset({"now", "today", "tomorrow", "yesterday"})
 
 
 class VolatileQueryError(BackfillAssetsError):
-    """A query uses a function whose answer is not a function of its input."""
+    """A query uses something whose answer is not a function of its input."""
 
-    def __init__(self, *, model: str, function: str) -> None:
+    def __init__(self, *, model: str, function: str, line: int | None = None) -> None:
         self.model, self.function = model, function
+        where = f" in line {line} of its query" if line else ""
         super().__init__(
-            f"model '{model}' uses {function}(), so a rebuild would differ without a reason; take "
-            "it out, or declare the model volatile=True"
+            f"model '{model}' uses {function}{where}, so a rebuild would differ without a reason; "
+            "take it out (a column of that name: write its table before it), or declare the model "
+            "volatile=True"
         )
 
 
-def check_stable(model: Model) -> None:
-    """Refuse a volatile function in a SQL model that is not declared volatile.
+def check_stable(model: Model, columns: frozenset[str] = frozenset()) -> None:
+    """Refuse what is volatile in a SQL model that is not declared volatile.
+
+    Args:
+        model: any; of Python models, `models.python_guard` knows.
+        columns: those of its upstreams, in lower case.
 
     Raises:
-        VolatileQueryError: it uses one of `VOLATILE`.
+        VolatileQueryError: it uses one of `VOLATILE`, or says as much in another way.
     """
-    if model.volatile or not isinstance(model.logic, SqlQuery):
-        return  # of Python models, `models.python_guard` knows
-    used = set(_sql_calls(model.logic.tree())) & VOLATILE
-    if used:
-        raise VolatileQueryError(model=model.name, function=min(used))
-
-
-def _sql_calls(tree: exp.Expr) -> Iterator[str]:
-    for node in tree.find_all(exp.Func, exp.TableSample):
-        if isinstance(node, exp.Anonymous):
-            yield node.name.lower()
-        elif isinstance(node, exp.TableSample):
-            yield "tablesample"
-        elif isinstance(node, exp.Cast) and node.this.is_string:
-            yield "now" if node.this.name.lower() in _SPECIAL_TIMES else "cast"  # TIMESTAMP 'now'
-        else:
-            yield from (name.lower() for name in node.sql_names())
+    query = model.logic
+    if model.volatile or not isinstance(query, SqlQuery):
+        return
+    for found, token in volatile_in(query.tokens(), columns):
+        line, _ = place(query.sql, token.start)
+        raise VolatileQueryError(model=model.name, function=found, line=line)

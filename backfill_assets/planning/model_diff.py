@@ -16,6 +16,7 @@ from backfill_assets.intervals.zones import zone_of
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.kind import AbsentMeansDeleted, KeepsDeleted
 from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.sql_analysis import AsWritten
 from backfill_assets.models.upstream import OwnCells
 
 if TYPE_CHECKING:
@@ -105,11 +106,12 @@ def _query(model: Model) -> list[str]:
     query = model.logic
     if not isinstance(query, SqlQuery):
         return query.shown().splitlines()
-    return (
-        query.tree()
-        .sql(dialect="spark", pretty=True, comments=False, max_text_width=_WIDTH)
-        .splitlines()
-    )
+    tree = query.analysis()
+    if tree is None:  # its layout may hide what can't be read
+        return query.sql.strip().splitlines()
+    return tree.sql(
+        dialect=AsWritten, pretty=True, comments=False, max_text_width=_WIDTH
+    ).splitlines()
 
 
 def _upstream(upstream: Upstream) -> str:

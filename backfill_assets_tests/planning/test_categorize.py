@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import sqlglot
+from sqlglot import exp
 
 from backfill_assets.intervals import Daily, Hourly
 from backfill_assets.models.audit import not_null
@@ -31,7 +33,8 @@ NOTHING: frozenset[str] = frozenset()
 
 def sql_model(sql: str) -> Model:
     """A model whose query names its outputs in the first SELECT of the text."""
-    outputs = [one.alias_or_name.lower() for one in SqlQuery(sql).tree().selects]
+    query = cast("exp.Query", sqlglot.parse_one(sql, dialect="spark"))
+    outputs = [one.lower() for one in query.named_selects]
     columns = [Column(name, "string") for name in outputs if name not in ("", "*", "ds", "id")]
     key = [Column("ds", "date"), Column("id", "bigint")]
     return a_model(sql=sql, columns=[*key, *columns], upstreams=["s.e", "s.f", "s.g"])
