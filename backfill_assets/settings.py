@@ -58,7 +58,8 @@ class Settings(BaseSettings):
         user: a name for the history beside that of the OS's user: a claim, which permits nothing.
         operators: users of the OS who may change a protected environment, names with commas between
             them; nobody named means everybody.
-        plan_days: how long a plan may be applied after it was made.
+        plan_days: how long a plan may be applied after it was made, and how long one that was applied
+            may wait after its last step, and hold late data back.
         promise_days: how long a promotion can be rolled back: until then its tables are kept.
         environment_days: how long an unprotected environment lives after its last change.
         price_per_hour: what an hour of computing costs, for estimates; none, no cost is shown.

@@ -30,7 +30,8 @@ def gc(
     """Delete expired environments, tables that nothing points at, and old files; nothing else deletes.
 
     What a pointer, a promised way back, a batch at work or a promotion needs is kept. A promotion can be rolled back for
-    BACKFILL_PROMISE_DAYS. Tables of an environment that has just expired go with the next collection.
+    BACKFILL_PROMISE_DAYS. What was left less than a day ago stays for those who still read it: old files, and tables of
+    abandoned plans, removed models and expired environments.
 
     Exit code: 0, also when there is nothing to delete.
 

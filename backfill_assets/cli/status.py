@@ -15,6 +15,7 @@ from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typ
 from backfill_assets.cli.output import Heading, bar, counted, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import selected
+from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.observing import observe_sources, sources_of
 from backfill_assets.execution.outstanding import outstanding
@@ -39,7 +40,8 @@ def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
     Required are the cells of a model's life that are due; ready those that hold audited data; stale
     those ready ones that something upstream has overtaken since, late rows of a source among it, as
     far as its log tells. Spared are cells that a plan needed not build, since what they read came out
-    as it was. Nothing is computed.
+    as it was. Plans that are applied and wait are named, with until when they hold late data back.
+    Nothing is computed.
 
     Exit code: 0, also when cells are missing or stale; 3 when a source has commits that were not looked at, so that
     there may be more to do than is shown.
@@ -67,11 +69,11 @@ def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
             | {"spared": spared.get(name, 0), "cutoff": _cutoff(view.cutoffs.get(name))}
             for name in names
         ]
-        left = outstanding(run, names, looks)
+        left, plans = outstanding(run, names, looks), waiting_plans(run)
     if as_json:
-        print_json({"environment": env, "models": rows, "left": left_json(left)})
+        print_json({"environment": env, "models": rows, "left": left_json(left), "plans": plans})
     else:
-        _print(env, rows, left)
+        _print(env, rows, left, plans)
     if left.unlooked:
         raise typer.Exit(WAITS)
 
@@ -127,7 +129,9 @@ _HEADINGS = (
 )
 
 
-def _print(env: str, rows: list[dict[str, Any]], left: Outstanding) -> None:
+def _print(
+    env: str, rows: list[dict[str, Any]], left: Outstanding, plans: list[dict[str, Any]]
+) -> None:
     counts = ("ready", "required", "missing", "stale")
     print_table(
         _HEADINGS,
@@ -139,6 +143,7 @@ def _print(env: str, rows: list[dict[str, Any]], left: Outstanding) -> None:
     for row in rows:
         for line in _remarks(env, row):
             say(line, indent=2)
+    say_waiting(plans)
     if left.warning:
         say(left.warning, indent=2)
     if left.missing or any(row["refresh"] for row in rows):

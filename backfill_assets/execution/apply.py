@@ -73,6 +73,7 @@ def apply_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) 
 
     Raises:
         ExpiredPlanError: it is too old.
+        OutwaitedPlanError: it was applied, and then waited for too long.
         EditedPlanError: it is not the plan that the state keeps under its id.
         PlanEndedError: it is promoted, abandoned or taken back already.
         CodeChangedError: a model was edited since; also when it is edited meanwhile.

@@ -46,12 +46,12 @@ class Collected:
 def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Collected:
     """Say what a collection would delete; nothing is written.
 
-    Tables of expired environments are named by the collection that follows the one which forgets
-    the environments.
+    Tables of expired environments are named by a collection that follows the one which forgets the
+    environments by the grace period.
     """
     return Collected(
         environments=tuple(one.name for one in _expired(run)),
-        tables=tuple(run.store.collectable_versions(promise)),
+        tables=tuple(run.store.collectable_versions(promise, grace)),
         vacuumed=tuple(_vacuumed(run, promise, grace, dry_run=True)),
     )
 
@@ -62,10 +62,10 @@ def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Co
     Args:
         run: of any environment.
         promise: how long after a pointer's move the way back is kept open.
-        grace: how long a file stays anyway.
+        grace: how long a file stays anyway, and a table that was left.
     """
     environments = tuple(_forgotten(run))
-    tables = tuple(_deleted(run, promise))
+    tables = tuple(_deleted(run, promise, grace))
     vacuumed = tuple(_vacuumed(run, promise, grace, dry_run=False))
     return Collected(environments, tables, vacuumed)
 
@@ -88,11 +88,11 @@ def _forgotten(run: RunContext) -> Iterator[str]:
         yield one.name
 
 
-def _deleted(run: RunContext, promise: timedelta) -> Iterator[Collectable]:
+def _deleted(run: RunContext, promise: timedelta, grace: timedelta) -> Iterator[Collectable]:
     """Delete the tables of versions that nobody needs; one that was begun is finished."""
-    for one in run.store.collectable_versions(promise):
+    for one in run.store.collectable_versions(promise, grace):
         with suppress(VersionNeededError):  # somebody needs it since it was listed
-            run.store.mark_collecting(one.version, promise)
+            run.store.mark_collecting(one.version, promise, grace)
             delete_table(one.path)
             run.store.forget_version(one.version)
             yield one

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.execution.plan_state import open_plans
+from backfill_assets.execution.plan_age import open_plans, waits_until
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.late_work import late_work
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.planning.late_work import LateWork
     from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.state_view import StateView
 
 
 def late_work_of(run: RunContext, failed: Mapping[str, IntervalSet] | None = None) -> LateWork:
@@ -27,7 +29,7 @@ def late_work_of(run: RunContext, failed: Mapping[str, IntervalSet] | None = Non
     """
     return late_work(
         run.graph,
-        run.view(),
+        _without_marks(run),
         now=run.until,
         reads=run.reads,
         held=_held_by_plans(run),
@@ -36,7 +38,14 @@ def late_work_of(run: RunContext, failed: Mapping[str, IntervalSet] | None = Non
 
 
 def plans_at_work(run: RunContext) -> list[Plan]:
-    """Read the open plans of a run's environment that people have made."""
+    """Read the open plans of a run's environment that people have made.
+
+    One that has waited for too long is not at work any more.
+    """
+    return [one for one in _ours(run) if run.clock() < waits_until(run.store, one)]
+
+
+def _ours(run: RunContext) -> list[Plan]:
     return [
         one
         for one in open_plans(run.store)
@@ -52,6 +61,17 @@ def _held_by_plans(run: RunContext) -> dict[str, IntervalSet]:
             cells = _EVERYTHING if one.build is Build.NEW_VERSION else one.cells
             found[one.model] = found.get(one.model, IntervalSet.empty()) | cells
     return found
+
+
+def _without_marks(run: RunContext) -> StateView:
+    """Forget what plans owe that have waited for too long: it is rebuilt with what reaches it."""
+    view, standing = run.view(), {one.plan_id for one in plans_at_work(run)}
+    owed = dict(view.owed)
+    outwaited = (plan for plan in _ours(run) if plan.plan_id not in standing)
+    for one in (model for plan in outwaited for model in plan.models):
+        if one.model in owed:
+            owed[one.model] -= one.cells
+    return replace(view, owed={name: cells for name, cells in owed.items() if cells})
 
 
 _EVERYTHING = IntervalSet.of([WHOLE_CELL])

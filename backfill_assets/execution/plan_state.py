@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.environment_graph import environment_graph
+from backfill_assets.execution.plan_age import standing_plans
 from backfill_assets.execution.run_context import source_path
 from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.plan_json import content_hash, plan_json, read_plan
+from backfill_assets.planning.plan_json import content_hash, plan_json
 from backfill_assets.planning.plan_state import PlanState
 from backfill_assets.planning.smaller_window import furthest_read
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.snapshot import snapshots_of
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus, StoredPlan
+from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
 from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets.warehouse.tables import head
 
@@ -61,7 +62,7 @@ def plan_state(  # noqa: PLR0913 - the state, the code, and three things that pe
         view=store.view(environment),
         running={name: found.running[name] for name in pointers},
         built=_built(store, environment, snapshots, pointers),
-        open_plans=open_plans(store),
+        open_plans=standing_plans(store, now),
         furthest_read=furthest_read(loaded, now),
         source_heads=sources,
         plan_days=plan_days,
@@ -126,11 +127,6 @@ def save_plan(store: Store, plan: Plan) -> None:
             cells={one.model: one.cells for one in plan.models if one.cells},
         )
     )
-
-
-def open_plans(store: Store) -> tuple[Plan, ...]:
-    """Read the plans that are applied and neither promoted nor abandoned, of every environment."""
-    return tuple(read_plan(one.content) for one in store.plans(statuses=OPEN))
 
 
 def _built(

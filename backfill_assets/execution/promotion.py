@@ -18,7 +18,7 @@ from backfill_assets.execution.leftover import PlanUnfinishedError, as_text, lef
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.promotion_steps import concerned, steps_of
 from backfill_assets.execution.publishing import Prepared, finish_publication, publish
-from backfill_assets.execution.refusals import PlanEndedError, refuse_stale
+from backfill_assets.execution.refusals import PlanEndedError, refuse_outwaited, refuse_stale
 from backfill_assets.execution.strategy_checks import check_strategies
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -62,6 +62,7 @@ def promote_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]
     Raises:
         PlanEndedError: it was never applied, or is promoted or abandoned already.
         PlanUnfinishedError: planned cells are not ready; nothing was published.
+        OutwaitedPlanError: it waited for too long.
         StalePlanError: cells or columns that it reads or rewrites have moved.
         StrategyCheckError: a strategy's check fails.
         PublishedAuditsError: an audit that the plan brings fails on cells that it keeps.
@@ -78,6 +79,7 @@ def promote(op: Operation) -> Promoted:
         return Promoted(op.plan_id, last.published or 0, removed=op.plan.removed)
     if status not in OPEN:
         raise PlanEndedError(op.plan_id, status)
+    refuse_outwaited(op)
     appended: dict[str, IntervalSet] = {}
     for _ in range(_TRIES):
         for name, cells in carried_over(op).items():

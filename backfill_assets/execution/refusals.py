@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.frozen_code import FrozenCode
-from backfill_assets.execution.plan_state import open_plans
+from backfill_assets.execution.plan_age import open_plans, waits_until
 from backfill_assets.execution.workspace import planned_snapshots
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.in_flight import in_flight
 from backfill_assets.planning.moved import Moved, moved
+from backfill_assets.planning.plan import Build
 from backfill_assets.planning.plan_json import content_hash
 from backfill_assets.planning.plan_state import PlanState
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.operation import Operation
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.plan import InFlight
+    from backfill_assets.planning.plan import InFlight, Plan
 
 
 class ExpiredPlanError(BackfillAssetsError):
@@ -34,6 +35,19 @@ class ExpiredPlanError(BackfillAssetsError):
         super().__init__(
             f"plan {plan_id} expired at {expired_at:%Y-%m-%d %H:%M} UTC, nothing was written; make it "
             "again, so that it says what there is to do now"
+        )
+
+
+class OutwaitedPlanError(BackfillAssetsError):
+    """A plan was applied, and then waited for too long."""
+
+    def __init__(self, plan_id: str, until: datetime) -> None:
+        self.plan_id, self.until = plan_id, until
+        super().__init__(
+            f"plan {plan_id} was not gone on with until {until:%Y-%m-%d %H:%M} UTC, nothing was "
+            "written: late data goes on without it since then, so what it has built is too old. Run "
+            f"`backfill abandon {plan_id}`, then make the plan again; BACKFILL_PLAN_DAYS says how "
+            "long a plan may wait"
         )
 
 
@@ -95,6 +109,7 @@ def refuse(op: Operation) -> None:
 
     Raises:
         ExpiredPlanError: it is too old.
+        OutwaitedPlanError: it was applied, and then waited for too long.
         EditedPlanError: it is not the plan that the state keeps under its id.
         PlanEndedError: it is promoted, abandoned or taken back already.
         CodeChangedError: a model was edited since.
@@ -112,6 +127,19 @@ def refuse(op: Operation) -> None:
             raise ExpiredPlanError(plan.plan_id, plan.expires_at)
         _refuse_conflicts(op)
         refuse_stale(op)
+    else:
+        refuse_outwaited(op)
+
+
+def refuse_outwaited(op: Operation) -> None:
+    """Refuse a plan that was applied, and then waited for too long.
+
+    Raises:
+        OutwaitedPlanError: late data does not wait for it any more.
+    """
+    until = waits_until(op.store, op.plan)
+    if until <= op.clock():
+        raise OutwaitedPlanError(op.plan_id, until)
 
 
 def refuse_stale(op: Operation) -> None:
@@ -137,11 +165,25 @@ def _refuse_other_code(op: Operation) -> None:
 
 
 def _refuse_conflicts(op: Operation) -> None:
-    others = tuple(one for one in open_plans(op.store) if one.plan_id != op.plan_id)
+    others = tuple(
+        one
+        for one in open_plans(op.store)
+        if one.plan_id != op.plan_id and (_stands(op, one) or _shares_table(op.plan, one))
+    )
     state = PlanState(op.environment().view(), open_plans=others)
     conflicts = [one for one in in_flight(op.plan.models, state) if one.blocks]
     if conflicts:
         raise PlanConflictError(op.plan_id, tuple(conflicts), op.environment().graph)
+
+
+def _stands(op: Operation, other: Plan) -> bool:
+    return op.clock() < waits_until(op.store, other)
+
+
+def _shares_table(plan: Plan, other: Plan) -> bool:
+    """Whether two plans build the same new table, which belongs to one of them until that ends."""
+    new = {one.version for one in plan.models if one.build is Build.NEW_VERSION}
+    return any(one.version in new for one in other.models if one.build is Build.NEW_VERSION)
 
 
 def _snapshots_moved(op: Operation, environment: RunContext) -> Iterator[Moved]:

@@ -51,10 +51,11 @@ class Collectable:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Since when a pointer move, and a claim's heartbeat, count."""
+    """Since when a pointer move, a claim's heartbeat, and the leaving of a table count."""
 
     promised_since: datetime
     heard_after: datetime
+    left_after: datetime
 
 
 def collectable_versions(connection: sa.Connection, needs: Needs) -> list[Collectable]:
@@ -102,7 +103,12 @@ def forget_version(connection: sa.Connection, version: str) -> None:
 def _needed(connection: sa.Connection, needs: Needs) -> dict[str, str]:
     """Say why each version that somebody needs is needed."""
     live = sa.select(CLAIMS).where(CLAIMS.c.heartbeat_at > needs.heard_after)
+    left = sa.select(VERSIONS.c.version).where(VERSIONS.c.left_at > needs.left_after)
     return {
+        **dict.fromkeys(
+            connection.execute(left).scalars(),
+            "it was left a short while ago, and readers may still be at it",
+        ),
         **{row.version: f"run {row.run_id} is writing it" for row in connection.execute(live)},
         **{
             version: f"the {each.kind.value} of plan {each.plan_id} is not finished"

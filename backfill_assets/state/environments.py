@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.environment import Environment
 from backfill_assets.snapshots.publication import IntentStatus
-from backfill_assets.state.tables import CUTOFFS, ENVIRONMENTS, OWED, POINTERS, PROMOTIONS
+from backfill_assets.state import pointers
+from backfill_assets.state.tables import CUTOFFS, ENVIRONMENTS, OWED, PROMOTIONS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -126,7 +127,7 @@ def finalize(
     connection.execute(done.values(finalized_at=now, finalized_by=plan_id, removed=removed or None))
 
 
-def drop_environment(connection: sa.Connection, name: str) -> None:
+def drop_environment(connection: sa.Connection, name: str, now: datetime) -> None:
     """Forget an environment and its pointers.
 
     Raises:
@@ -143,14 +144,14 @@ def drop_environment(connection: sa.Connection, name: str) -> None:
     )
     for plan_id in connection.execute(busy.limit(1)).scalars():
         raise EnvironmentNeededError(name, f"what was begun with plan {plan_id} is not finished")
-    forget_environment(connection, name)
+    forget_environment(connection, name, now)
 
 
-def forget_environment(connection: sa.Connection, name: str) -> None:
+def forget_environment(connection: sa.Connection, name: str, now: datetime) -> None:
     """Remove an environment, its pointers, cutoffs and what it alone owes, whatever it is."""
     connection.execute(sa.delete(CUTOFFS).where(CUTOFFS.c.environment == name))
     connection.execute(sa.delete(OWED).where(OWED.c.environment == name))
-    connection.execute(sa.delete(POINTERS).where(POINTERS.c.environment == name))
+    pointers.remove_pointers(connection, name, now)
     connection.execute(sa.delete(ENVIRONMENTS).where(ENVIRONMENTS.c.name == name))
 
 

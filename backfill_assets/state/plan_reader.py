@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.state import collecting, history, moves, plans, promotions
@@ -10,7 +11,7 @@ from backfill_assets.state.opened import OpenedState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.publication import Intent, PointerMove
@@ -47,6 +48,10 @@ class PlanReader(OpenedState):
         """Read what happened to a plan, from the first."""
         return self._database.read(lambda found: plans.plan_events(found, plan_id))
 
+    def plan_touched(self, plan_id: str) -> datetime:
+        """Read when something was done for a plan last (UTC): a step of its life, or a batch."""
+        return self._database.read(lambda found: plans.touched(found, plan_id))
+
     def spared(self, since: datetime) -> dict[str, int]:
         """Count, by model, the planned cells that were not built, as what they read came out as it was."""
         return self._database.read(lambda found: plans.spared(found, since))
@@ -80,12 +85,15 @@ class PlanReader(OpenedState):
         """Read the moves of an environment's last publication; empty when there was none."""
         return self._database.read(lambda found: moves.last_moves(found, environment))
 
-    def collectable_versions(self, promise: timedelta) -> list[Collectable]:
-        """Read the versions that no pointer, promise, claim or open intent needs.
+    def collectable_versions(
+        self, promise: timedelta, grace: timedelta = timedelta(0)
+    ) -> list[Collectable]:
+        """Read the versions that no pointer, promise, claim, open intent or reader needs.
 
         Args:
             promise: how long after a pointer's move the way back is kept open.
+            grace: how long after a pointer left it readers may still be at it.
         """
         now = self._clock()
-        needs = Needs(now - promise, now - self._lease)
+        needs = Needs(now - promise, now - self._lease, now - grace)
         return self._database.read(lambda found: collecting.collectable_versions(found, needs))

@@ -5,6 +5,7 @@ Each method is one transaction.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.state import (
@@ -21,7 +22,7 @@ from backfill_assets.state.reader import StateReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.environment import Environment
@@ -56,7 +57,8 @@ class PlanStore(StateReader):
             EnvironmentNeededError: it is protected, another one follows it, or it is being
                 published to.
         """
-        self._database.write(lambda found: environments.drop_environment(found, name))
+        now = self._clock()
+        self._database.write(lambda found: environments.drop_environment(found, name, now))
 
     # Plans
 
@@ -125,8 +127,10 @@ class PlanStore(StateReader):
             CellsClaimedError: a live batch is building in it.
             PromotionPendingError: its promotion has begun; finish it instead.
         """
-        heard_after = self._clock() - self._lease
-        self._database.write(lambda found: workspaces.drop_workspace(found, plan_id, heard_after))
+        now = self._clock()
+        self._database.write(
+            lambda found: workspaces.drop_workspace(found, plan_id, now, self._lease)
+        )
 
     def mark_owed(
         self,
@@ -222,19 +226,22 @@ class PlanStore(StateReader):
 
     # Collection
 
-    def mark_collecting(self, version: str, promise: timedelta) -> None:
+    def mark_collecting(
+        self, version: str, promise: timedelta, grace: timedelta = timedelta(0)
+    ) -> None:
         """Mark a version as being deleted: no pointer may move to it any more.
 
         Args:
             version: which.
             promise: how long after a pointer's move the way back is kept open.
+            grace: how long after a pointer left it readers may still be at it.
 
         Raises:
             UnknownVersionError: there is none.
             VersionNeededError: somebody needs it by now.
         """
         now = self._clock()
-        needs = collecting.Needs(now - promise, now - self._lease)
+        needs = collecting.Needs(now - promise, now - self._lease, now - grace)
         self._database.write(lambda found: collecting.mark_collecting(found, version, needs, now))
 
     def forget_version(self, version: str) -> None:

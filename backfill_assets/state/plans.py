@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.stored_plan import PlanEvent, PlanStatus, StoredPlan
-from backfill_assets.state.tables import PLAN_EVENTS, PLANS
+from backfill_assets.state.tables import BATCHES, PLAN_EVENTS, PLANS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -168,6 +168,22 @@ def plan_events(connection: sa.Connection, plan_id: str) -> list[PlanEvent]:
     rows = connection.execute(wanted.order_by(PLAN_EVENTS.c.number))
     names = PlanEvent.__dataclass_fields__
     return [PlanEvent(**{name: getattr(row, name) for name in names}) for row in rows]
+
+
+def touched(connection: sa.Connection, plan_id: str) -> datetime:
+    """Read when something was done for a plan last: a step of its life, or a batch.
+
+    Raises:
+        UnknownPlanError: there is no such plan.
+    """
+    made = plan(connection, plan_id).created_at
+    wanted = (
+        sa.select(sa.func.max(PLAN_EVENTS.c.at)).where(PLAN_EVENTS.c.plan_id == plan_id),
+        sa.select(sa.func.max(BATCHES.c.started_at)).where(BATCHES.c.plan_id == plan_id),
+        sa.select(sa.func.max(BATCHES.c.finished_at)).where(BATCHES.c.plan_id == plan_id),
+    )
+    found = (connection.execute(one).scalar() for one in wanted)
+    return max([made, *(one for one in found if one is not None)])
 
 
 def spared(connection: sa.Connection, since: datetime) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.snapshots.environment import Layer, Pointer
-from backfill_assets.state.tables import ENVIRONMENTS, POINTERS
+from backfill_assets.state.tables import ENVIRONMENTS, POINTERS, VERSIONS
 from backfill_assets.state.versions import NewVersion, ensure_version
 
 if TYPE_CHECKING:
@@ -69,14 +69,28 @@ def ensure_pointer(connection: sa.Connection, wanted: Pointer, path: str, now: d
 
 def put_pointer(connection: sa.Connection, wanted: Pointer, now: datetime) -> None:
     """Let an environment read a model here, wherever it read it before."""
-    remove_pointer(connection, wanted.environment, wanted.model)
+    remove_pointer(connection, wanted.environment, wanted.model, now)
     values = {column: getattr(wanted, column) for column in Pointer.__dataclass_fields__}
     connection.execute(sa.insert(POINTERS).values(**values, moved_at=now))
 
 
-def remove_pointer(connection: sa.Connection, environment: str, model: str) -> None:
+def remove_pointer(connection: sa.Connection, environment: str, model: str, now: datetime) -> None:
     """Forget an environment's own pointer of a model."""
-    connection.execute(sa.delete(POINTERS).where(_key(environment, model)))
+    _leave(connection, _key(environment, model), now)
+
+
+def remove_pointers(connection: sa.Connection, environment: str, now: datetime) -> None:
+    """Forget every pointer that is an environment's own."""
+    _leave(connection, POINTERS.c.environment == environment, now)
+
+
+def _leave(connection: sa.Connection, where: sa.ColumnElement[bool], now: datetime) -> None:
+    """Forget pointers, and note when their tables were left: readers may still be at them."""
+    left = [Pointer(*row) for row in connection.execute(_selected().where(where))]
+    names = {name for one in left for name in (one.version, *(each.version for each in one.under))}
+    noted = sa.update(VERSIONS).where(VERSIONS.c.version.in_(sorted(names)))
+    connection.execute(noted.values(left_at=now))
+    connection.execute(sa.delete(POINTERS).where(where))
 
 
 def repoint_metadata(

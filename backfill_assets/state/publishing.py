@@ -161,7 +161,7 @@ def _removed(publication: Publication, before: Mapping[str, Pointer]) -> list[st
 
 
 def _remove(connection: sa.Connection, moment: _Moment, old: Pointer) -> PointerMove:
-    pointers.remove_pointer(connection, moment.publication.environment, old.model)
+    pointers.remove_pointer(connection, moment.publication.environment, old.model, moment.now)
     if old.environment == moment.publication.environment:
         pointers.keep_live_pin(connection, old, moment.now)
     return _made(moment, old.model, old, None)
@@ -194,5 +194,5 @@ def _close(connection: sa.Connection, moment: _Moment, intent: Intent) -> None:
         plans.tell(connection, told, moment.now)
     if said.kind is PublicationKind.PROMOTE:
         publish_cutoffs(connection, said.plan_id, said.environment, moment.number)
-        environments.forget_environment(connection, workspace_name(said.plan_id))
+        environments.forget_environment(connection, workspace_name(said.plan_id), moment.now)
     promotions.finish(connection, replace(intent, holder=said.holder), moment.number)

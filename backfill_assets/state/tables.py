@@ -64,7 +64,8 @@ SNAPSHOTS = sa.Table(
 )
 
 # `known_head` is the last delta_version of the table that the state has accounted for; `owner` the
-# environment that alone writes it (NULL: whoever opens next); `made_by` the plan that made it.
+# environment that alone writes it (NULL: whoever opens next); `made_by` the plan that made it;
+# `left_at` when a pointer last left it (NULL: none did, or before this was kept).
 VERSIONS = sa.Table(
     "versions",
     METADATA,
@@ -75,6 +76,7 @@ VERSIONS = sa.Table(
     sa.Column("owner", sa.Text),
     sa.Column("made_by", sa.Text),
     sa.Column("collecting_at", Instant),
+    sa.Column("left_at", Instant),
 )
 
 POINTERS = sa.Table(

@@ -26,7 +26,7 @@ from backfill_assets.state.tables import BATCHES, CLAIMS
 from backfill_assets.state.versions import NewVersion, VersionOwnedElsewhereError
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from backfill_assets.snapshots.workspace import WorkspaceModel, WorkspaceRequest
 
@@ -56,7 +56,9 @@ def open_workspace(
     return opened
 
 
-def drop_workspace(connection: sa.Connection, plan_id: str, heard_after: datetime) -> None:
+def drop_workspace(
+    connection: sa.Connection, plan_id: str, now: datetime, lease: timedelta
+) -> None:
     """Forget a plan's workspace, its pointers and what it owed.
 
     Raises:
@@ -69,10 +71,10 @@ def drop_workspace(connection: sa.Connection, plan_id: str, heard_after: datetim
         if intent.plan_id == plan_id:
             raise PromotionPendingError(intent, ", ".join(intent.versions))
     here = sa.select(BATCHES.c.batch_id).where(BATCHES.c.environment == name)
-    live = sa.select(CLAIMS).where(CLAIMS.c.batch_id.in_(here), CLAIMS.c.heartbeat_at > heard_after)
+    live = sa.select(CLAIMS).where(CLAIMS.c.batch_id.in_(here), CLAIMS.c.heartbeat_at > now - lease)
     for claim in connection.execute(live.limit(1)):
         raise CellsClaimedError(claim)
-    forget_environment(connection, name)
+    forget_environment(connection, name, now)
     _give_back(connection, name, own)
     forget_owed(connection, plan_id)
 

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.status import _remedy
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.state.store import Store
 
 if TYPE_CHECKING:
+    import pytest
+
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
 
@@ -95,3 +100,23 @@ def test_cells_that_plans_needed_not_build_are_counted(shop: Prepared, backfill:
     said = backfill("status", "--select", "toy.sales").out
 
     assert "spared   toy.sales: 3 cells in 7 days; what they read was built again" in said
+
+
+def test_a_plan_that_waits_is_named_with_until_when_late_data_waits_for_it(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    plan_id = backfill("plan", "--select", "toy.sales", "--json").json["plan_id"]
+    assert backfill("status", "--json").json["plans"] == []
+    with opened_run("prod") as run:
+        run.store.set_plan_status(plan_id, (PlanStatus.PROPOSED,), PlanStatus.BUILT)
+
+    (row,) = backfill("status", "--json").json["plans"]
+    assert (row["plan"], row["status"], row["outwaited"]) == (plan_id, "built", False)
+    said = backfill("status").out
+    assert f"plan     {plan_id} (built, asked for by " in said
+    assert f"; backfill promote {plan_id} or backfill abandon {plan_id}\n" in said
+
+    monkeypatch.setattr(Store, "plan_touched", lambda *_: datetime(2024, 1, 1, tzinfo=UTC))
+    said = backfill("status").out
+    assert "waited until 2024-01-08 00:00 UTC: late data goes on without it" in said
+    assert f"promoted; backfill abandon {plan_id}\n" in said

@@ -10,6 +10,7 @@ from deltalake import write_deltalake
 
 from backfill_assets.execution.late_plan import lease_name, refresh_late
 from backfill_assets.execution.outstanding import outstanding
+from backfill_assets.execution.refusals import OutwaitedPlanError
 from backfill_assets.intervals import Monthly
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audit import accepted_range
@@ -31,11 +32,11 @@ A, B, C = "web.a", "web.b", "web.c"
 ROWS = [row(n) for n in range(1, 11)]
 
 
-def chain(**last: Any) -> Graph:  # noqa: ANN401
+def chain(first: int = 4, **last: Any) -> Graph:  # noqa: ANN401
     """Three models in a row over one source; a cell of the last one reads a day more."""
     return a_graph(
-        a_model(A, late_window=4),
-        a_model(B, upstreams=[A], late_window=4),
+        a_model(A, late_window=first),
+        a_model(B, upstreams=[A], late_window=first),
         a_model(C, upstreams=[Upstream(B, lookback=1)], **{"late_window": 4, **last}),
     )
 
@@ -232,6 +233,24 @@ def test_late_data_where_a_plan_is_open_waits_for_it(world: World):
     plans.promote(graph, plan)
     assert said(graph, refresh(world, graph).cells) == {A: "2024-01-08"}
     assert world.rows(C) == kept(*ROWS, row(8, 2), row(10, 2))
+
+
+def test_a_plan_that_waits_for_too_long_holds_no_late_data_and_is_not_promoted(world: World):
+    graph, plans = chain(late_window=30, first=30), Plans(world)
+    filled(world, graph)
+    plan = plans.make(graph, restate=(Restatement(B, "2024-01-08", "2024-01-08"),))
+    plans.apply(graph, plan)
+    late(world, row(8, 2))
+    world.clock.now += timedelta(days=6)
+    assert said(graph, refresh(world, graph).held) == {A: "2024-01-08"}
+    world.clock.now += timedelta(days=2)
+    done = refresh(world, graph)
+    assert (said(graph, done.cells), done.held) == ({A: "2024-01-08"}, {}), done.notes
+    assert world.rows(C) == kept(*ROWS, row(8, 2))
+    for refused in (plans.promote, plans.apply):
+        with pytest.raises(OutwaitedPlanError, match=f"backfill abandon {plan.plan_id}"):
+            refused(graph, plan)
+    assert world.rows(C) == kept(*ROWS, row(8, 2))
 
 
 def test_what_a_person_took_back_does_not_come_again_by_itself(world: World):

@@ -122,15 +122,16 @@ def _said(commit: dict[str, Any]) -> BatchCommit | None:
 def collected(ledger: Ledger, spark: SparkSession) -> Iterator[str]:
     """After `gc` there is no file that nobody needs."""
     later = datetime.fromtimestamp(ledger.now(), UTC) + timedelta(days=30)
-    with Store.open(ledger.settings.state, clock=lambda: later, lease_seconds=LEASE) as store:
-        for number in range(2):  # tables of what has just expired go with the second one
+    for number in range(2):  # tables of what has just expired go with the second one
+        now = later + timedelta(days=2 * number)
+        with Store.open(ledger.settings.state, clock=lambda: now, lease_seconds=LEASE) as store:  # noqa: B023
             run = look(
                 store,
                 ledger.graph(),
                 environment="prod",
                 spark=lambda: spark,
                 data_root=str(ledger.data),
-                clock=lambda: later,
+                clock=lambda: now,  # noqa: B023
                 run_id=f"gc-{number}",
             )
             collect(run, timedelta(0))

@@ -128,3 +128,31 @@ def test_a_forgotten_table_may_be_built_anew(store: Store):
     assert store.view(again.workspace).ready("orders") == cells()
     assert store.owed(again.workspace) == {}
     assert [each.plan_id for each in store.batches(model="orders")] == ["p1"]
+
+
+def test_a_table_that_was_just_left_is_kept_for_its_readers(store: Store, clock: Clock):
+    day = timedelta(days=1)
+    _abandoned(store)
+    assert store.collectable_versions(timedelta(0), day) == []
+    with pytest.raises(VersionNeededError, match="readers may still be at it"):
+        store.mark_collecting("orders__v2", timedelta(0), day)
+    clock.pass_by(day.total_seconds() - 1)
+    assert store.collectable_versions(timedelta(0), day) == []
+    clock.pass_by(2)
+    assert [one.version for one in store.collectable_versions(timedelta(0), day)] == ["orders__v2"]
+
+
+def test_the_table_of_a_version_that_was_replaced_is_kept_for_its_readers(
+    store: Store, clock: Clock
+):
+    fill(store, Asked())
+    trial = Trial(store)
+    trial.new_version("orders")
+    trial.open()
+    trial.fill("orders", 0, 3)
+    trial.promote()
+    assert store.collectable_versions(timedelta(0), timedelta(days=1)) == []
+    clock.pass_by(timedelta(days=1).total_seconds() + 1)
+    assert [one.version for one in store.collectable_versions(timedelta(0), timedelta(days=1))] == [
+        "orders__v1"
+    ]

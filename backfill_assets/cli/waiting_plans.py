@@ -1,0 +1,59 @@
+"""Plans that are applied and wait: which, since when, and until when late data waits for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.cli.output import say
+from backfill_assets.evidence.plan_life import next_commands
+from backfill_assets.evidence.plan_words import instant_text
+from backfill_assets.execution.plan_age import open_plans, waits_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.stored_plan import PlanStatus
+
+
+def waiting_plans(run: RunContext) -> list[dict[str, Any]]:
+    """Describe the open plans of a run's environment, for programs; refreshes of late data are none."""
+    environment = run.environment.name
+    asked = (one for one in open_plans(run.store) if one.environment == environment)
+    return [_row(run, one) for one in asked if not one.request.late]
+
+
+def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
+    """Say of each plan until when it holds late data back, and what ends the wait."""
+    for row in rows:
+        which = f"{row['plan']} ({row['status']}, asked for by {row['asked_by']})"
+        how = " or ".join(row["next"])
+        if row["outwaited"]:
+            said = f"waited until {row['until']}: late data goes on without it, and it can't be promoted"
+        else:
+            said = f"waits since {row['since']} and holds late data back until {row['until']}"
+        say(f"plan     {which} {said}; {how}", indent=2)
+
+
+def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
+    status, until = run.store.plan(plan.plan_id).status, waits_until(run.store, plan)
+    outwaited = until <= run.clock()
+    return {
+        "plan": plan.plan_id,
+        "status": status.value,
+        "asked_by": plan.request.asked_by,
+        "since": instant_text(run.store.plan_touched(plan.plan_id)),
+        "until": instant_text(until),
+        "outwaited": outwaited,
+        "models": [one.model for one in plan.models],
+        "next": _next(plan.plan_id, status, outwaited=outwaited),
+    }
+
+
+def _next(plan_id: str, status: PlanStatus, *, outwaited: bool) -> list[str]:
+    if outwaited:
+        return [f"backfill abandon {plan_id}"]
+    return [
+        one for one in next_commands(plan_id, status.value) if not one.startswith("backfill diff")
+    ]
