@@ -26,6 +26,7 @@ from backfill_assets.models.consumer import CONSUMED
 from backfill_assets.models.fingerprint import Fingerprint
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.source import Source, WhenEmpty
+from backfill_assets.models.source_reading import source_readings
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.snapshot import STORED, Snapshot
 
@@ -186,9 +187,13 @@ def _loaded(text: str) -> Loaded:
     sources = {one.name: one for one in found["sources"]}
     consumers = {one.name: one for one in found["consumers"]}
     prints = found["fingerprints"]
+    graph = Graph(models, sources, found["order"], consumers)
     return Loaded(
-        Graph(models, sources, found["order"], consumers),
-        {name: Snapshot(models[name], prints[name]) for name in found["order"]},
+        graph,
+        {
+            name: Snapshot(models[name], prints[name], source_readings(graph, models[name]))
+            for name in found["order"]
+        },
         {
             name: {upstream: frozenset(columns) for upstream, columns in reads.items()}
             for name, reads in found["reads"].items()

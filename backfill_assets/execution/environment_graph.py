@@ -8,12 +8,13 @@ that its pointers name. What a run has yet to write is listed: new models, and n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.fingerprint import Fingerprint, fingerprints
 from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.lineage import lineage_of
+from backfill_assets.models.source_reading import changed_sources, read_readings
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of, stored_model
 
@@ -128,13 +129,22 @@ def _running(
     }
     read = {name: stored_model(one.definition) for name, one in stored.items()}
     # Fingerprinted again: a newer release may hash the same declaration to another id.
-    prints = fingerprints(
-        _graph({**{name: one.model for name, one in same.items()}, **read}, loaded)
-    )
+    graph = _graph({**{name: one.model for name, one in same.items()}, **read}, loaded)
+    relied = {name: read_readings(one.sources) for name, one in stored.items()}
+    otherwise = {
+        name: known
+        for name, known in relied.items()
+        if known is not None
+        and name in graph.models
+        and changed_sources(graph, graph.models[name], known)
+    }
+    prints = fingerprints(graph, otherwise)
     as_saved = {
         name: Fingerprint(one.logic, one.upstream, one.metadata) for name, one in stored.items()
     }
-    again = {name: Snapshot(read[name], prints.get(name, as_saved[name])) for name in read}
+    again = {
+        name: Snapshot(read[name], prints.get(name, as_saved[name]), relied[name]) for name in read
+    }
     return {**same, **again}
 
 
@@ -162,7 +172,7 @@ def _new(
     names = [name for name in snapshots if name not in pointers]
     prints = fingerprints(graph) if names and changed else {}
     return tuple(
-        Snapshot(snapshots[name].model, prints.get(name, snapshots[name].fingerprint))
+        replace(snapshots[name], fingerprint=prints.get(name, snapshots[name].fingerprint))
         for name in names
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.execution.environment_graph import environment_graph
 from backfill_assets.execution.patience import PATIENT, Patience
 from backfill_assets.execution.run_context import Published, RunContext, table_path
+from backfill_assets.models.source_reading import readings_text
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.state.versions import UnknownVersionError
 
@@ -130,6 +131,7 @@ def save_snapshot(store: Store, snapshot: Snapshot) -> None:
         logic=fingerprint.logic,
         upstream=fingerprint.upstream,
         metadata=fingerprint.metadata,
+        sources=None if snapshot.sources is None else readings_text(snapshot.sources),
     )
 
 

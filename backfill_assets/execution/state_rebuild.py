@@ -6,6 +6,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.models.source_reading import readings_text
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.snapshot import snapshots_of
@@ -54,6 +55,7 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> dict[str, i
             logic=snapshot.fingerprint.logic,
             upstream=snapshot.fingerprint.upstream,
             metadata=snapshot.fingerprint.metadata,
+            sources=None if snapshot.sources is None else readings_text(snapshot.sources),
         )
     for version, path in tables.items():
         _save_creator(store, path, commits[version])

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.function_query import FunctionQuery, changed_code
 from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.source_reading import source_readings
 from backfill_assets.models.sql_analysis import settled_text
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model, Query
+    from backfill_assets.models.source_reading import SourceReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,8 @@ class Fingerprint:
 
     Attributes:
         logic: of what computes the rows, formatting and comments left out.
-        upstream: of the data hashes of every model that it reads.
+        upstream: of the data hashes of every model that it reads, and of what it relies on of the
+            declarations of its sources.
         metadata: of the whole declaration, words included.
     """
 
@@ -41,22 +46,30 @@ class Fingerprint:
         return _hash(self.logic, self.upstream, self.metadata)
 
 
-def fingerprints(graph: Graph) -> dict[str, Fingerprint]:
-    """Fingerprint every model of a graph, upstream first."""
+def fingerprints(
+    graph: Graph, known: Mapping[str, tuple[SourceReading, ...]] | None = None
+) -> dict[str, Fingerprint]:
+    """Fingerprint every model of a graph, upstream first.
+
+    Args:
+        graph: the models and sources.
+        known: by model, what it relied on of its sources, where that is not what they declare now.
+    """
     done: dict[str, Fingerprint] = {}
     for name in graph.order:
         model = graph.models[name]
         done[name] = Fingerprint(
             logic=_logic(model),
             upstream=_hash(
-                *sorted(f"{up.name}={done[up.name].data}" for up in model.reads if up.name in done)
+                *sorted(f"{up.name}={done[up.name].data}" for up in model.reads if up.name in done),
+                *(dumps(one) for one in (known or {}).get(name, source_readings(graph, model))),
             ),
             metadata=_hash(dumps(replace(model, query=_nothing(model)))),
         )
     return done
 
 
-def changed_models(stored: Graph, loaded: Graph) -> frozenset[str]:
+def changed_models(stored: Graph, loaded: Graph, resourced: Collection[str] = ()) -> frozenset[str]:
     """Name the models of both graphs whose rows, or whose upstreams' rows, are computed otherwise.
 
     Stored ids may come from an older release, which settled a query's text otherwise; so both
@@ -66,6 +79,7 @@ def changed_models(stored: Graph, loaded: Graph) -> frozenset[str]:
     Args:
         stored: what an environment runs.
         loaded: what the files declare now.
+        resourced: models that read a source which is declared otherwise in what they read of it.
     """
     changed: set[str] = set()
     for name in loaded.order:
@@ -76,7 +90,7 @@ def changed_models(stored: Graph, loaded: Graph) -> frozenset[str]:
             up.name in changed or (up.name in stored.models) != (up.name in loaded.models)
             for up in new.reads
         )
-        if moved or changed_logic(old, new):
+        if moved or name in resourced or changed_logic(old, new):
             changed.add(name)
     return frozenset(changed)
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import ModelState
 
 _SHOWN = 6
+_DECLARED_OTHERWISE = Difference(
+    Category.BREAKING, "a source is declared otherwise", rows=True, columns=None
+)
+"""How a source differs for a model, once a declaration that it relies on has changed."""
 
 
 class DestructiveInPlaceError(BackfillAssetsError):
@@ -141,7 +145,7 @@ class _Deciding:
         if direct is not None and (not moved or direct.category is Category.BREAKING):
             return direct.category, direct.why, "planner"
         if moved:
-            why = "; ".join(_reads_text(up, columns) for up, columns in moved.items())
+            why = "; ".join(self._reads_text(up, columns) for up, columns in moved.items())
             additive = direct is not None and self._stays_additive(name, direct, moved)
             category = Category.NON_BREAKING if additive else Category.BREAKING
             return category, f"{direct.why}; {why}" if direct else why, "planner"
@@ -150,13 +154,18 @@ class _Deciding:
             return Category.FORWARD_ONLY, f"follows {following}, which is forward-only", "planner"
         return Category.NON_BREAKING, self._reads_none(name), "planner"
 
+    def _reads_text(self, upstream: str, columns: frozenset[str] | None) -> str:
+        if upstream in self.intended.graph.sources:
+            return f"reads {upstream}, which is declared otherwise"
+        return _reads_text(upstream, columns)
+
     def _stays_additive(
         self, name: str, direct: Difference, moved: Mapping[str, frozenset[str] | None]
     ) -> bool:
         """Whether what changes upstream reaches no other column than those that are new."""
         if direct.category is not Category.NON_BREAKING or direct.columns is None:
             return False
-        changed = {up: self.found.effects[up] for up in moved}
+        changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
         found = derived(self.intended.graph.models[name], changed)
         return not found.rows and found.columns is not None and found.columns <= direct.columns
 
@@ -169,7 +178,9 @@ class _Deciding:
 
     def _moved_upstreams(self, name: str) -> dict[str, frozenset[str] | None]:
         """Upstreams whose published data change in what the model reads, with those columns."""
-        moved: dict[str, frozenset[str] | None] = {}
+        moved: dict[str, frozenset[str] | None] = dict.fromkeys(
+            self.intended.resourced.get(name, ())
+        )
         if not self._any_effect(name):
             return moved
         reads = self.intended.reads(name)
@@ -199,7 +210,7 @@ class _Deciding:
                 choice.category, choice.why, rows=True, columns=None
             )
             return
-        changed = {up: self.found.effects[up] for up in moved}
+        changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
         found = derived(self.intended.graph.models[name], changed)
         self.found.effects[name] = (
             found if direct is None else _both(direct, found) if moved else direct

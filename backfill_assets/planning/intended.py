@@ -10,6 +10,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.fingerprint import changed_models
 from backfill_assets.models.graph import CycleInGraphError, Graph
 from backfill_assets.models.lineage import lineage_of
+from backfill_assets.models.source_reading import changed_sources
 from backfill_assets.planning.selecting import following, selected, upstream_of
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 
@@ -60,6 +61,7 @@ class Intended:
         helpers: their upstreams, of which only what the chosen ones need is filled.
         removed: chosen models that are not declared any more.
         traced: per model, what it reads by column, as far as that was worked out already.
+        resourced: chosen models with the sources that are declared otherwise in what they read.
     """
 
     graph: Graph
@@ -71,6 +73,7 @@ class Intended:
     helpers: frozenset[str]
     removed: tuple[str, ...]
     traced: dict[str, Mapping[str, frozenset[str]]]
+    resourced: Mapping[str, tuple[str, ...]]
 
     def reads(self, name: str) -> Mapping[str, frozenset[str]]:
         """Give what a model reads by column, traced once; an absent upstream is read as a whole."""
@@ -113,17 +116,31 @@ def intended(
     planned = graph if as_loaded else _graph(models, graph)
     planned = replace(planned, order=_in_levels(planned))
     after = snapshots if as_loaded else snapshots_of(planned)
+    resourced = _resourced(state, planned, chosen)
     return Intended(
         graph=planned,
         snapshots=after,
         before=state.running,
-        otherwise=changed_models(_running_graph(state, graph), planned),
+        otherwise=changed_models(_running_graph(state, graph), planned, {*resourced}),
+        resourced=resourced,
         loaded={name: one.fingerprint.id for name, one in snapshots.items()},
         chosen=chosen - {*removed},
         helpers=frozenset() if request.skip_upstream else helpers,
         removed=removed,
         traced=dict(loaded.reads) if loaded is not None and as_loaded else {},
     )
+
+
+def _resourced(
+    state: PlanState, planned: Graph, chosen: frozenset[str]
+) -> dict[str, tuple[str, ...]]:
+    """Find the sources that are declared otherwise than when the environment's snapshots were taken."""
+    found = {
+        name: changed_sources(planned, planned.models[name], state.running[name].sources)
+        for name in planned.order
+        if name in chosen and name in state.running
+    }
+    return {name: sources for name, sources in found.items() if sources}
 
 
 def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozenset[str]:

@@ -17,6 +17,7 @@ from backfill_assets.models.model import Model
 from backfill_assets.models.own_modules import StoredModule
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import TimeColumns
+from backfill_assets.models.source_reading import SourceReading, source_readings
 from backfill_assets.models.upstream import OwnCells, Reopens, Upstream
 
 if TYPE_CHECKING:
@@ -30,10 +31,13 @@ class Snapshot:
     Attributes:
         model: the declaration, its query in storable form.
         fingerprint: what logic, upstream and metadata hash to.
+        sources: what it relies on of its sources; None where a release before this was kept has
+            stored it.
     """
 
     model: Model
     fingerprint: Fingerprint
+    sources: tuple[SourceReading, ...] | None = None
 
     @property
     def version(self) -> str:
@@ -48,7 +52,10 @@ class Snapshot:
 def snapshots_of(graph: Graph) -> dict[str, Snapshot]:
     """Take a snapshot of every model of a graph, by name."""
     prints = fingerprints(graph)
-    return {name: Snapshot(graph.models[name], print_) for name, print_ in prints.items()}
+    return {
+        name: Snapshot(graph.models[name], print_, source_readings(graph, graph.models[name]))
+        for name, print_ in prints.items()
+    }
 
 
 def stored_model(definition: str) -> Model:

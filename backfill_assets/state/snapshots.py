@@ -37,6 +37,7 @@ class StoredSnapshot:
         logic: the part of the fingerprint that hashes what is computed.
         upstream: the part that hashes what it reads.
         metadata: the part that hashes what changes no row.
+        sources: what it relies on of its sources, as text; None where that was never kept.
     """
 
     fingerprint: str
@@ -46,6 +47,7 @@ class StoredSnapshot:
     logic: str
     upstream: str
     metadata: str
+    sources: str | None = None
 
 
 def save_snapshot(connection: sa.Connection, saved: StoredSnapshot, now: datetime) -> None:

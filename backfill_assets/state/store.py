@@ -113,10 +113,11 @@ class Store(QueueStore):
         logic: str,
         upstream: str,
         metadata: str,
+        sources: str | None = None,
     ) -> None:
         """Keep what running a snapshot later needs; one that is there already stays."""
         saved = StoredSnapshot(
-            fingerprint_id, model, version, definition, logic, upstream, metadata
+            fingerprint_id, model, version, definition, logic, upstream, metadata, sources
         )
         now = self._clock()
         self._database.write(lambda found: snapshots.save_snapshot(found, saved, now))

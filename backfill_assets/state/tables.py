@@ -61,6 +61,7 @@ SNAPSHOTS = sa.Table(
     _text("upstream"),
     _text("metadata"),
     _instant("saved_at"),
+    sa.Column("sources", sa.Text),
 )
 
 # `known_head` is the last delta_version of the table that the state has accounted for; `owner` the

@@ -1,0 +1,113 @@
+"""What a model relies on of the declarations of its sources: it is a part of what the model is made of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.models.codec import dumps, loads
+from backfill_assets.models.column import Column
+from backfill_assets.models.graph import Graph
+from backfill_assets.models.lineage import lineage_of
+from backfill_assets.models.query import SqlQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReading:
+    """What decides how a source's rows reach a model.
+
+    Attributes:
+        source: its name.
+        time_column: what its cells are cut by; None for one that is read as a whole.
+        unit: the length of its cells.
+        tz: the zone that they are cut in.
+        columns: names and types, in order.
+    """
+
+    source: str
+    time_column: str | None
+    unit: Unit
+    tz: str
+    columns: tuple[tuple[str, str], ...]
+
+    @property
+    def grid(self) -> tuple[object, ...]:
+        """How its rows become cells."""
+        return self.time_column, self.unit, self.tz
+
+
+def source_readings(graph: Graph, model: Model) -> tuple[SourceReading, ...]:
+    """Give what a model relies on of each source that it reads, by name, as it is declared now."""
+    names = sorted({one.name for one in model.reads if one.name in graph.sources})
+    return tuple(_reading(graph.sources[name]) for name in names)
+
+
+def changed_sources(
+    graph: Graph, model: Model, known: tuple[SourceReading, ...] | None
+) -> tuple[str, ...]:
+    """Name the sources that are declared otherwise in what a model reads of them.
+
+    Args:
+        graph: the models and sources as they are declared now.
+        model: the reader.
+        known: what it relied on before; None where that was never kept, and counts as the same.
+    """
+    before = {one.source: one for one in known or ()}
+    pairs = ((before.get(now.source), now) for now in source_readings(graph, model))
+    return tuple(
+        now.source
+        for old, now in pairs
+        if old is not None and old != now and _matters(graph, model, old, now)
+    )
+
+
+def readings_text(readings: tuple[SourceReading, ...]) -> str:
+    """Write readings down."""
+    return dumps(readings)
+
+
+def read_readings(text: str | None) -> tuple[SourceReading, ...] | None:
+    """Read readings back; None where none were kept."""
+    return None if text is None else loads(text, (SourceReading, Unit))
+
+
+def _reading(source: Source) -> SourceReading:
+    cadence = source.cadence
+    columns = tuple((one.name, one.dtype) for one in source.schema)
+    return SourceReading(source.name, source.time_column, cadence.unit, str(cadence.tz), columns)
+
+
+def _matters(graph: Graph, model: Model, old: SourceReading, now: SourceReading) -> bool:
+    if old.grid != now.grid:
+        return True
+    differing = {name.lower() for name, _ in {*old.columns} ^ {*now.columns}}
+    reads = [*_reads(graph, model, old), *_reads(graph, model, now)]
+    if len(reads) < len((old, now)):
+        return True
+    return bool(differing & {name.lower() for name in frozenset[str]().union(*reads)})
+
+
+def _reads(graph: Graph, model: Model, reading: SourceReading) -> Iterator[frozenset[str]]:
+    """Give what a model reads of a source that declares these columns; nothing where all counts.
+
+    A natural join reads by the names that its sides share, whatever the query names.
+    """
+    query = model.logic
+    if not isinstance(query, SqlQuery) or re.search(r"\bnatural\b", query.sql, re.IGNORECASE):
+        return
+    declared = replace(
+        graph.sources[reading.source],
+        columns=[Column(name, dtype) for name, dtype in reading.columns],
+    )
+    sources: Mapping[str, Source] = {**graph.sources, reading.source: declared}
+    found = lineage_of(Graph(graph.models, sources, graph.order), model).reads.get(reading.source)
+    if found is not None:
+        yield found

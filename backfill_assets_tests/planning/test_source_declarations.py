@@ -1,0 +1,134 @@
+"""What a source declares is a part of what its readers are made of, as far as they read it."""
+
+# ruff: noqa: S608, ANN401 - the SQL is the tests' own, and any field may be given
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.models.column import Column
+from backfill_assets.models.fingerprint import fingerprints
+from backfill_assets.models.source_reading import (
+    changed_sources,
+    read_readings,
+    readings_text,
+    source_readings,
+)
+from backfill_assets.models.upstream import Upstream
+from backfill_assets.planning.plan import Build
+from backfill_assets.planning.request import Category
+from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
+from backfill_assets_tests.planning.test_build_plan import a_plan, a_state
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from backfill_assets.models.source import Source
+
+EVENTS = "web.events"
+WHERE = "FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+NAMED = f"SELECT ds, id, cost {WHERE}"
+STAR = f"SELECT * {WHERE}"
+HASHED = f"SELECT ds, id, CAST(hash(*) AS DECIMAL(18,2)) AS cost {WHERE}"
+WHOLE_ROW = f"SELECT ds, id, CAST(hash(struct(*)) AS DECIMAL(18,2)) AS cost {WHERE}"
+COUNTED = f"SELECT ds, max(id) AS id, CAST(count(*) AS DECIMAL(18,2)) AS cost {WHERE} GROUP BY ds"
+
+
+def source(**other: Any) -> Source:
+    return a_source(**other)
+
+
+def more(*names: str) -> Source:
+    return source(columns=[*COLUMNS, *(Column(name, "string") for name in names)])
+
+
+def retyped(name: str, dtype: str) -> Source:
+    return source(
+        columns=[Column(one.name, dtype if one.name == name else one.dtype) for one in COLUMNS]
+    )
+
+
+def changed(sql: str, after: Source, before: Source | None = None, **declared: Any) -> bool:
+    old = a_graph(a_model(sql=sql, **declared), sources=[before or source()])
+    new = a_graph(a_model(sql=sql, **declared), sources=[after])
+    (model,) = old.models.values()
+    known = read_readings(readings_text(source_readings(old, model)))
+    (model,) = new.models.values()
+    return changed_sources(new, model, known) == (EVENTS,)
+
+
+@pytest.mark.parametrize("sql", [STAR, HASHED, WHOLE_ROW])
+def test_a_column_that_is_added_changes_who_reads_every_column(sql: str):
+    assert changed(sql, more("extra"))
+    assert changed(sql, source(), before=more("extra"))
+
+
+@pytest.mark.parametrize("sql", [NAMED, COUNTED])
+def test_a_column_that_is_added_changes_nobody_who_does_not_read_it(sql: str):
+    assert not changed(sql, more("extra"))
+    assert not changed(sql, source(), before=more("extra"))
+
+
+def test_a_column_of_another_type_changes_its_readers():
+    assert changed(NAMED, retyped("cost", "double"))
+    assert not changed(
+        f"SELECT ds, id, CAST(1 AS DECIMAL(18,2)) AS cost {WHERE}", retyped("cost", "double")
+    )
+
+
+def test_how_a_source_is_cut_changes_every_reader():
+    seen = source(columns=[*COLUMNS, Column("seen", "date")])
+    moved = replace(seen, times=replace(seen.times, event="seen"))
+    assert changed(NAMED, moved, before=seen, upstreams=[Upstream(EVENTS, time_column="ds")])
+    zone = replace(source().cadence, tz="Europe/Berlin")
+    assert changed(NAMED, source(cadence=zone))
+
+
+def test_words_about_a_source_change_nobody():
+    said = [replace(one, description="said") for one in COLUMNS]
+    assert not changed(STAR, source(columns=said, owner="team:web", description="said"))
+
+
+def test_a_natural_join_reads_whatever_its_sides_share():
+    sql = f"SELECT ds, id, cost FROM web.events NATURAL JOIN web.other {WHERE[16:]}"
+    other = a_source(name="web.other", columns=[Column("ds", "date"), Column("id", "bigint")])
+    model = a_model(sql=sql, upstreams=[EVENTS, "web.other"])
+    old = a_graph(model, sources=[source(), other])
+    wider = replace(other, columns=[*other.schema, Column("extra", "string")])
+    new = a_graph(model, sources=[source(), wider])
+    (one,) = old.models.values()
+    assert changed_sources(new, one, source_readings(old, one)) == ("web.other",)
+
+
+def test_what_was_never_kept_counts_as_unchanged():
+    graph = a_graph(a_model(sql=STAR), sources=[more("extra")])
+    (model,) = graph.models.values()
+    assert changed_sources(graph, model, None) == ()
+
+
+def test_the_declaration_of_a_source_is_in_the_fingerprint_of_its_readers():
+    name = a_model().name
+    before = fingerprints(a_graph(a_model(sql=STAR), sources=[source()]))[name]
+    after = fingerprints(a_graph(a_model(sql=STAR), sources=[more("extra")]))[name]
+    assert before.logic == after.logic
+    assert before.data != after.data
+
+
+def test_a_source_that_is_declared_otherwise_plans_its_readers_and_theirs_anew():
+    def graph(declared: Source) -> Any:
+        first, second = a_model("web.a", sql=STAR), a_model("web.b", upstreams=["web.a"])
+        return a_graph(first, second, sources=[declared])
+
+    plan = a_plan(graph(more("extra")), a_state(graph(source())))
+    assert {one.model: one.build for one in plan.models} == {
+        "web.a": Build.NEW_VERSION,
+        "web.b": Build.NEW_VERSION,
+    }
+    assert plan.models[0].category is Category.BREAKING
+    forgotten = a_state(graph(source()))
+    running = {name: replace(one, sources=None) for name, one in forgotten.running.items()}
+    assert a_plan(graph(more("extra")), replace(forgotten, running=running)).is_empty
+    assert a_plan(graph(source()), a_state(graph(source()))).is_empty
