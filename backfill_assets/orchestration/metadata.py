@@ -5,6 +5,7 @@ import dagster as dg
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.lineage import lineage_of
 from backfill_assets.models.model import Model
+from backfill_assets.models.query import SqlQuery
 
 
 def asset_key(name: str) -> dg.AssetKey:
@@ -18,9 +19,15 @@ def subject(name: str) -> str:
 
 
 def description(model: Model) -> str:
-    """Describe a model: what it says, its grain and its key."""
+    """Describe a model: what it says, its grain and its key, and whether its lineage is unknown."""
     key = ", ".join(f"`{column}`" for column in model.key)
-    return f"{model.description}\n\nGrain: {model.grain}. Key: {key}.".strip()
+    text = f"{model.description}\n\nGrain: {model.grain}. Key: {key}.".strip()
+    if isinstance(model.logic, SqlQuery) and model.logic.analysis() is None:
+        text += (
+            "\n\nLineage unknown: its SQL runs as written but is not analysed completely, so it "
+            "counts as reading every column, and every edit of it is breaking."
+        )
+    return text
 
 
 def table_metadata(graph: Graph, model: Model) -> dict[str, object]:

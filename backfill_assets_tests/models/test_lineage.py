@@ -173,3 +173,15 @@ def test_the_columns_of_a_join_are_read(join: str):
         "web.events": {"ds", "id", "cost"},
         "shop.orders": {"ds", "id", "cost"},
     }
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"FROM web.events |> WHERE {BOUND} |> SELECT ds, id, cost",
+        f"SELECT ds, id, max_by(cost, id, 2)[0]::double AS cost FROM web.events WHERE {BOUND}",
+        f"SELECT ds, id, ds - INTERVAL 1 DAY 2 HOURS AS cost FROM web.events WHERE {BOUND}",
+    ],
+)
+def test_sql_that_is_not_analysed_loads_and_reads_everything(sql: str):
+    assert traced(sql).reads == {}

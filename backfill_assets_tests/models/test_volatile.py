@@ -28,6 +28,19 @@ VOLATILE_SQL = [
     ("monotonically_increasing_id()", "monotonically_increasing_id"),
     ("SHUFFLE(ids)", "shuffle"),
     ("COALESCE(cost, ROUND(randn(), 2))", "randn"),
+    ("localtimestamp", "localtimestamp"),
+    ("current_time()", "current_time"),
+    ("`current_date`", "current_date"),
+    ("_metadata.file_modification_time", "_metadata"),
+    ("e._metadata.file_name", "_metadata"),
+    ("reflect('java.util.UUID', 'randomUUID')", "reflect"),
+    ("java_method('java.lang.System', 'nanoTime')", "java_method"),
+    ("system.builtin.rand()", "rand"),
+    ("input_file_name()", "input_file_name"),
+    ("version()", "version"),
+    ("current_database()", "current_database"),
+    ("user", "user"),
+    ("TIMESTAMP_NTZ ' Tomorrow'", "tomorrow"),
 ]
 
 
@@ -46,10 +59,32 @@ def test_a_sample_is_volatile():
 
 @pytest.mark.parametrize(
     "expression",
-    ["'rand()'", "now", "`uuid`", "unix_timestamp(ds)", "CAST('2024-01-01' AS DATE)", "hash(id)"],
+    [
+        "'rand()'",
+        "now",
+        "e.current_time",
+        "cost /* uuid() */",
+        "$$ rand() $$",
+        "e.user",
+        "DATE 'nowhere'",
+        "`uuid`",
+        "unix_timestamp(ds)",
+        "CAST('2024-01-01' AS DATE)",
+        "hash(id)",
+    ],
 )
 def test_text_columns_and_stable_functions_are_let_through(expression: str):
     check_stable(a_model(sql=sql(expression)))
+
+
+def test_a_word_for_the_user_is_a_column_where_an_upstream_has_one():
+    check_stable(a_model(sql=sql("user")), frozenset({"user"}))
+
+
+def test_a_script_is_volatile():
+    script = "SELECT TRANSFORM(ds, id, cost) USING 'cat' AS (ds, id, cost) FROM web.events"
+    with pytest.raises(VolatileQueryError, match="transform"):
+        check_stable(a_model(sql=script))
 
 
 def test_a_model_may_declare_itself_volatile():
