@@ -30,6 +30,7 @@ from backfill_assets.state.claims import Claimant
 from backfill_assets.state.database import Database
 from backfill_assets.state.locks import LockRequest
 from backfill_assets.state.migrate import migrate
+from backfill_assets.state.moved_folder import follow_folder
 from backfill_assets.state.queue_store import QueueStore
 from backfill_assets.state.snapshots import StoredSnapshot
 
@@ -81,6 +82,7 @@ class Store(QueueStore):
         database = Database.open(url, busy_seconds=busy_seconds)
         try:
             migrate(database)
+            follow_folder(database)
         except BaseException:
             database.close()
             raise
