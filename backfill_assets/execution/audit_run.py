@@ -64,6 +64,39 @@ def audit_published(
     )
 
 
+def audited_on_record(run: RunContext, name: str, cells: IntervalSet) -> tuple[AuditResult, ...]:
+    """Tell what the audits say of those of these cells that the environment reads.
+
+    Its rows were audited by the batch that built them, before its commit. Where that batch ran the
+    environment's own snapshot, its recorded results count; all other cells are audited now.
+
+    Args:
+        run: the environment; nothing is written.
+        name: the model.
+        cells: any; those that are not published have no result.
+    """
+    pointer = run.store.pointers(run.environment.name).get(name)
+    if pointer is None:
+        return ()
+    held = {
+        record.cell: record
+        for table in reversed(run.store.tables(pointer))
+        for record in run.store.ready_records(table.version, table.delta_version)
+        if record.cell in cells
+    }
+    results: list[AuditResult] = []
+    known: set[str] = set()
+    for batch_id in sorted({one.batch_id for one in held.values()}):
+        rows = run.store.audit_results(batch_id=batch_id)
+        own = [one for one in held.values() if one.batch_id == batch_id]
+        if rows and all(one.fingerprint == pointer.fingerprint for one in own):
+            known.add(batch_id)
+            last = rows[0].audited.attempt
+            results += [row.result for row in rows if row.audited.attempt == last]
+    others = IntervalSet.of(one.cell for one in held.values() if one.batch_id not in known)
+    return (*results, *(audit_published(run, name, others) if others else ()))
+
+
 def _inputs(run: RunContext, model: Model, cells: IntervalSet) -> dict[str, Input]:
     """Give what the audits compare with, as the environment reads it now."""
     hull = cells.hull()

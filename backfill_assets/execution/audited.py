@@ -47,7 +47,8 @@ def audited(
         RowsOutsideBatchError: the query gave rows of other cells.
     """
     model = batch.model
-    previous = run.store.content_at_pin(
+    # Of a plan's workspace, what people read in these cells: its own table may be empty so far.
+    previous = run.store.published_contents(
         run.environment.name, model.name, IntervalSet.of(batch.cells)
     )
     profiles = batch.profile()

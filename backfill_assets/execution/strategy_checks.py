@@ -16,12 +16,14 @@ from backfill_assets.planning.strategy_checks import (
     Expected,
     check,
     declared_coverage,
+    differences,
 )
 from backfill_assets.warehouse.compare import Compared, Question, compare, rows_outside
 from backfill_assets.warehouse.tables import ABSENT, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from decimal import Decimal
 
     from backfill_assets.execution.operation import Operation
     from backfill_assets.execution.run_context import RunContext
@@ -41,7 +43,8 @@ class StrategyCheckError(BackfillAssetsError):
         )
         super().__init__(
             f"plan {plan_id} does not hold what its strategy promises, nothing was published: "
-            f"{listed}. Look at `backfill diff {plan_id}`; correct the model, or plan with another "
+            f"{listed}. Look at `backfill diff {plan_id}`; where only late data differs, abandon the plan and "
+            "plan again, as a new plan knows of it; else correct the model, or plan with another "
             "--strategy and say why"
         )
 
@@ -100,11 +103,47 @@ def _comparison(
         for run, view in ((environment, before), (workspace, after))
     )
     old, new = sides
-    coverage, cells = None, one.cells | _appended(op, one, before, after)
+    coverage, planned = None, one.cells | _appended(op, one, before, after)
     if one.strategy is Strategy.COLUMN_ENRICHMENT:
-        coverage = _coverage(environment, workspace, one.model, cells)
-    expected = _expected(environment, workspace, one)
-    return Comparison(old, new, cells, expected, coverage)
+        coverage = _coverage(environment, workspace, one.model, planned)
+    expected = _expected(environment, workspace, one, restated=bool(op.plan.request.restate))
+    totals: dict[str, tuple[Decimal | None, Decimal | None]] = {}
+    if one.strategy is Strategy.FULL_REBUILD:
+        common = IntervalSet.of(old.keys() & new.keys()) - expected.cells
+        differ = IntervalSet.of(
+            each.cell for each in differences(old, new) if each.rows or each.columns
+        )
+        if common & differ:
+            totals = _totals(environment, workspace, one.model, common)
+    return Comparison(old, new, planned, expected, coverage, totals)
+
+
+def _totals(
+    environment: RunContext, workspace: RunContext, name: str, cells: IntervalSet
+) -> dict[str, tuple[Decimal | None, Decimal | None]]:
+    """Sum every numeric column that both have, over the same cells, before and after."""
+    before, after = (_sums(run, name, cells) for run in (environment, workspace))
+    types = [
+        {column.name: column.dtype for column in run.graph.model(name).schema}
+        for run in (environment, workspace)
+    ]
+    alike = (column for column, dtype in types[0].items() if types[1].get(column) == dtype)
+    return {
+        column: (before.get(column), after.get(column))
+        for column in alike
+        if column in before or column in after
+    }
+
+
+def _sums(run: RunContext, name: str, cells: IntervalSet) -> dict[str, Decimal | None]:
+    table = published_table(run, name)
+    compared = Compared(run.graph.model(name), Table(table.path, ABSENT), table)
+    (found,) = compare(run.spark(), compared, Question(by=(), cells=cells)).groups
+    return {
+        column: one.new_sum if one.new_filled else None
+        for column, one in found.columns.items()
+        if one.new_sum is not None
+    }
 
 
 def _appended(op: Operation, one: ModelPlan, before: StateView, after: StateView) -> IntervalSet:
@@ -118,30 +157,33 @@ def _appended(op: Operation, one: ModelPlan, before: StateView, after: StateView
     return after.models[one.model].own - known
 
 
-def _expected(environment: RunContext, workspace: RunContext, one: ModelPlan) -> Expected:
+def _expected(
+    environment: RunContext, workspace: RunContext, one: ModelPlan, *, restated: bool
+) -> Expected:
     """What may differ: what the edit explains, and anything where an input had changed anyway."""
-    if one.change is not Change.MODIFIED or one.model not in environment.graph.models:
+    known = one.model in environment.graph.models
+    if one.change is not Change.MODIFIED or not known or restated:
         return Expected()
     edit = difference(environment.graph.model(one.model), workspace.graph.model(one.model))
-    restated = (work.cells for work in one.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP))
+    again = (work.cells for work in one.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP))
     stale = work_of(environment, environment.view(), one.model).stale_cells
-    cells = IntervalSet.union_all([*restated, stale])
+    cells = IntervalSet.union_all([*again, stale])
     return Expected(rows=edit.rows, columns=edit.columns, cells=cells)
 
 
 def _coverage(
     environment: RunContext, workspace: RunContext, name: str, cells: IntervalSet
 ) -> dict[str, tuple[float, float]]:
-    """Count in how many rows of these cells the new columns have a value."""
+    """Count in how many rows of these cells (of all, if none is left to build) new columns have a value."""
     model = workspace.graph.model(name)
     known = environment.graph.models.get(name)
     before = set[str]() if known is None else {column.name for column in known.schema}
     new = [column.name for column in model.schema if column.name not in before]
-    if not new or not cells:
+    if not new:
         return {}
     table = published_table(workspace, name)
     compared = Compared(model, Table(table.path, ABSENT), table)
-    found = compare(workspace.spark(), compared, Question(by=(), cells=cells))
+    found = compare(workspace.spark(), compared, Question(by=(), cells=cells or None))
     rows = sum(group.new_rows for group in found.groups)
     filled = {name: sum(one.columns[name].new_filled for one in found.groups) for name in new}
     return {

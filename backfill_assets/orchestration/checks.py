@@ -4,13 +4,18 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from backfill_assets.execution.audit_run import audit_published
+from backfill_assets.execution.audit_run import audit_published, audited_on_record
 from backfill_assets.execution.opening import open_run
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.required import required
+from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
 from backfill_assets.orchestration.metadata import asset_key
+from backfill_assets.orchestration.partitions import cells_of, partitions_of
+from backfill_assets.orchestration.released_runs import CELLS_TAG, MODEL_TAG, cells_of_text
 from backfill_assets.orchestration.reporting import check_result
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
 from backfill_assets.snapshots.environment import PROD
@@ -22,7 +27,9 @@ PUBLISHED = "published_"
 def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
     """Build the checks that audit a model's published cells without rebuilding them.
 
-    In a run that also fills the model they say so at once: its step has audited what it committed.
+    In a run that also fills the model they are about its cells, as the environment reads them: rows
+    that a batch of today's snapshot has built and audited before its commit are not read again, all
+    others are. A cell that is not published, as it waits for a plan, keeps them from turning green.
     """
     key, step = asset_key(model.name), model.name.replace(".", "__")
 
@@ -41,9 +48,6 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
     def published(
         context: dg.AssetCheckExecutionContext, spark: SparkResource, state: StateResource
     ) -> Iterator[dg.AssetCheckResult]:
-        if _ran_here(context, step):
-            yield from _audited_by_the_step(model, key)
-            return
         run = open_run(
             state.store,
             graph,
@@ -53,10 +57,16 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
             clock=now,
             run_id=context.run.run_id,
         )
-        found = {one.audit: one for one in audit_published(run, model.name)}
+        target = _targeted(context.run, model) if _ran_here(context, step) else None
+        if target is None:
+            results, lacking = audit_published(run, model.name), ""
+        else:
+            results = audited_on_record(run, model.name, target)
+            due = required(model.cadence, start=None, end=None, now=run.clock())
+            lacking = ranges_text(model.cadence, (target & due) - run.view().ready(model.name))
         for audit in audits_of(model):
-            results = [found[audit.name]] if audit.name in found else []
-            yield check_result(key, f"{PUBLISHED}{audit.name}", results)
+            found = [one for one in results if one.audit == audit.name]
+            yield _told(check_result(key, f"{PUBLISHED}{audit.name}", found), bool(found), lacking)
 
     return published
 
@@ -66,11 +76,34 @@ def _ran_here(context: dg.AssetCheckExecutionContext, step: str) -> bool:
     return bool(context.instance.get_run_step_stats(context.run.run_id, [step]))
 
 
-def _audited_by_the_step(model: Model, key: dg.AssetKey) -> Iterator[dg.AssetCheckResult]:
-    for audit in audits_of(model):
-        yield dg.AssetCheckResult(
-            asset_key=key,
-            check_name=f"{PUBLISHED}{audit.name}",
-            passed=True,
-            description="every batch of this run was audited before its commit",
-        )
+def _targeted(run: dg.DagsterRun, model: Model) -> IntervalSet | None:
+    """Read from a run's tags which cells of a model it fills; None where they name none."""
+    if partitions_of(model.cadence) is None:
+        return cells_of(model.cadence, [])
+    if CELLS_TAG in run.tags and run.tags.get(MODEL_TAG) == model.name:
+        return cells_of_text(model.cadence, run.tags[CELLS_TAG])
+    bounds = [run.tags[tag] for tag in _PARTITION_TAGS if tag in run.tags]
+    hull = cells_of(model.cadence, bounds).hull() if bounds else None
+    return None if hull is None else IntervalSet.of([hull])
+
+
+def _told(result: dg.AssetCheckResult, audited: bool, lacking: str) -> dg.AssetCheckResult:  # noqa: FBT001
+    """Let a check be green only for cells that are published, all of them, and audited."""
+    if not result.passed or (audited and not lacking):
+        return result
+    missing = f"not published: {lacking}" if lacking else "no published cell was audited"
+    return dg.AssetCheckResult(
+        asset_key=result.asset_key,
+        check_name=result.check_name,
+        passed=False,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=f"{missing}; of what is published: {result.description}",
+        metadata=result.metadata,
+    )
+
+
+_PARTITION_TAGS = (
+    "dagster/partition",
+    "dagster/asset_partition_range_start",
+    "dagster/asset_partition_range_end",
+)

@@ -13,6 +13,7 @@ from backfill_assets.planning.changes import changes_of
 from backfill_assets.planning.in_flight import in_flight
 from backfill_assets.planning.intended import intended
 from backfill_assets.planning.model_diff import model_diff
+from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.plan import Build, Change, ModelPlan, Plan, Why
 from backfill_assets.planning.plan_batches import planned_batches
 from backfill_assets.planning.plan_json import identified
@@ -133,7 +134,7 @@ class _Planner:
         cut = (found.cutoff.words(name),) if found.cutoff else ()
         notes = (*change.notes, *cut, *found.notes, *((smaller,) if smaller else ()))
         build = self._build(name, change, found)
-        strategy = self._strategy(name, change, build, cells)
+        strategy = self._strategy(name, change, build, found)
         return ModelPlan(
             model=name,
             change=change.change,
@@ -167,12 +168,27 @@ class _Planner:
         )
 
     def _strategy(
-        self, name: str, change: ModelChange, build: Build, cells: IntervalSet
+        self, name: str, change: ModelChange, build: Build, found: ModelCells
     ) -> Strategy | None:
-        if self.request.empty or (build is Build.IN_PLACE and not cells):
+        if self.request.empty or (build is Build.IN_PLACE and not found.cells):
             return None  # nothing is computed, so nothing that is published changes
-        asked = dict(self.request.strategies).get(name)
-        return propose(build=build, change=change.change, category=change.category, asked=asked)
+        return propose(
+            build=build,
+            change=change.change,
+            category=change.category,
+            inputs_changed=self._inputs_changed(name),
+            asked=dict(self.request.strategies).get(name),
+        )
+
+    def _inputs_changed(self, name: str) -> bool:
+        """Whether a model is restated, owed or stale where it is published now."""
+        view = self.state.view
+        if self.request.restate or view.owed.get(name):
+            return True
+        if name not in view.models:
+            return False
+        graph, reads = self.intended.graph, self.intended.reads(name)
+        return bool(needs_work(graph, view, graph.models[name], now=self.now, reads=reads).stale)
 
     def _diff(self, name: str, change: ModelChange) -> str:
         if change.change not in (Change.ADDED, Change.MODIFIED):

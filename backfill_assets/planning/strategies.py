@@ -21,7 +21,9 @@ RISK: Mapping[Strategy, str] = {
     Strategy.DUAL_RUN: "two histories side by side, and differences that nobody can explain",
 }
 SIGNAL: Mapping[Strategy, str] = {
-    Strategy.FULL_REBUILD: "totals and trend reconcile; what the change doesn't explain is equal",
+    Strategy.FULL_REBUILD: (
+        "totals of rows and metrics, and the trend, reconcile; what the change doesn't explain is equal"
+    ),
     Strategy.PARTITION_REPAIR: "counts fit, and every other cell is equal byte for byte",
     Strategy.COLUMN_ENRICHMENT: (
         "row counts and all other columns are equal; new columns have their declared coverage"
@@ -31,7 +33,12 @@ SIGNAL: Mapping[Strategy, str] = {
 
 
 def propose(
-    *, build: Build, change: Change, category: Category | None, asked: Strategy | None = None
+    *,
+    build: Build,
+    change: Change,
+    category: Category | None,
+    inputs_changed: bool = False,
+    asked: Strategy | None = None,
 ) -> Strategy | None:
     """Propose how a model's history is changed; None where nothing that is published changes.
 
@@ -39,6 +46,8 @@ def propose(
         build: where its cells are built.
         change: how it differs from what the environment runs.
         category: what the change means.
+        inputs_changed: whether cells would differ without the change as well: an enrichment would
+            promise too much.
         asked: what a person chose; it wins wherever there is something to choose.
     """
     if build in (Build.POINTER, Build.GAP_FILL):
@@ -47,6 +56,7 @@ def propose(
         return asked
     if build is Build.IN_PLACE:
         return Strategy.PARTITION_REPAIR
-    if category is Category.NON_BREAKING and change is Change.MODIFIED:
+    additive = category is Category.NON_BREAKING and change is Change.MODIFIED
+    if additive and not inputs_changed:
         return Strategy.COLUMN_ENRICHMENT
     return Strategy.FULL_REBUILD

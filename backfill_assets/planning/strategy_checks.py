@@ -12,6 +12,7 @@ from backfill_assets.planning.request import Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from decimal import Decimal
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.content import Content
@@ -58,18 +59,9 @@ class Expected:
     columns: frozenset[str] | None = None
     cells: IntervalSet = field(default_factory=IntervalSet.empty)
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much that nobody explains a full rebuild may bring along.
-
-    Attributes:
-        rows: of the total number of rows, as a fraction.
-        cells: of the cells, as a fraction.
-    """
-
-    rows: float = 0.001
-    cells: float = 0.02
+    def explains(self, column: str) -> bool:
+        """Whether another value of a column follows from what the plan changes."""
+        return self.rows or self.columns is None or column in self.columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +90,8 @@ class Comparison:
         expected: what the plan explains.
         coverage: per new column, the fraction of its rows that have a value and the one declared
             (`declared_coverage`); None leaves the check out.
+        totals: per numeric column of both, its sum before and after, over the cells that both hold
+            and `expected` does not except; a sum is None where no row has a value, or one has no sum.
     """
 
     old: Cells
@@ -105,17 +99,17 @@ class Comparison:
     planned: IntervalSet
     expected: Expected = field(default_factory=Expected)
     coverage: Mapping[str, tuple[float, float]] | None = None
+    totals: Mapping[str, tuple[Decimal | None, Decimal | None]] = field(
+        default_factory=dict[str, "tuple[Decimal | None, Decimal | None]"]
+    )
 
 
-def check(
-    strategy: Strategy, compared: Comparison, limits: Limits | None = None
-) -> tuple[CheckResult, ...]:
+def check(strategy: Strategy, compared: Comparison) -> tuple[CheckResult, ...]:
     """Make the checks of a model's strategy.
 
     Args:
         strategy: the model's.
         compared: the numbers.
-        limits: of a full rebuild.
     """
     old, new, expected = compared.old, compared.new, compared.expected
     match strategy:
@@ -125,12 +119,12 @@ def check(
                 _neighbours(old, new, compared.planned),
             )
         case Strategy.COLUMN_ENRICHMENT:
-            equal = _equal_but_new(old, new, expected)
+            equal = _equal_but_new(old, new)
             return (equal,) if compared.coverage is None else (equal, _covered(compared.coverage))
         case Strategy.DUAL_RUN:
             return (_explained(old, new, expected),)
         case Strategy.FULL_REBUILD:
-            return tuple(_reconciled(old, new, expected, limits or Limits()))
+            return tuple(_reconciled(compared))
 
 
 def differences(old: Cells, new: Cells) -> tuple[CellDifference, ...]:
@@ -186,10 +180,9 @@ def _neighbours(old: Cells, new: Cells, planned: IntervalSet) -> CheckResult:
     return CheckResult("neighbours equal", not moved, text)
 
 
-def _equal_but_new(old: Cells, new: Cells, expected: Expected) -> CheckResult:
-    """Nothing but columns that are new; here no difference of old columns is explained."""
-    found = (one for one in differences(old, new) if one.cell not in expected.cells)
-    bad = [one for one in found if one.rows or one.columns]
+def _equal_but_new(old: Cells, new: Cells) -> CheckResult:
+    """Nothing but columns that are new; here no difference of anything else is explained."""
+    bad = [one for one in differences(old, new) if one.rows or one.columns]
     text = f"row counts, keys and old columns are equal in {_common(old, new)}"
     return CheckResult("all else equal", not bad, _listed(bad) or text)
 
@@ -216,30 +209,50 @@ def _explained(old: Cells, new: Cells, expected: Expected) -> CheckResult:
     return CheckResult("every difference explained", not bad, _listed(bad) or text)
 
 
-def _reconciled(
-    old: Cells, new: Cells, expected: Expected, limits: Limits
-) -> Iterator[CheckResult]:
-    """Totals, then the trend: cell by cell."""
+def _reconciled(compared: Comparison) -> Iterator[CheckResult]:
+    """Totals of rows and of metrics, then the trend: cell by cell."""
+    old, new, expected = compared.old, compared.new, compared.expected
     common = [cell for cell in old if cell in new and cell not in expected.cells]
     before, after = (sum(side[cell].rows for cell in common) for side in (old, new))
-    off = abs(after - before) / before if before else 0.0
-    fits = expected.rows or off <= limits.rows
+    fits = expected.rows or before == after
     emptied = before > 0 and after == 0  # no meaning of a change explains that
     text = f"{before:,} rows before, {after:,} after ({_percent(before, after)})"
     if expected.rows and before != after:
         text += ", explained by the change"
     yield CheckResult("totals reconcile", fits and not emptied, text)
+    if compared.totals:
+        yield _metrics(compared.totals, expected)
     bad = list(_unexplained(differences(old, new), expected))
     text = f"nothing that the change does not explain differs in {_common(old, new)}"
-    within = len(bad) <= limits.cells * len(common)
-    yield CheckResult("trend reconciles", within, _listed(bad) or text)
+    yield CheckResult("trend reconciles", not bad, _listed(bad) or text)
+
+
+def _metrics(
+    totals: Mapping[str, tuple[Decimal | None, Decimal | None]], expected: Expected
+) -> CheckResult:
+    """Sums differ only where the change explains it, and no metric loses all its values."""
+    moved = {name: sums for name, sums in sorted(totals.items()) if sums[0] != sums[1]}
+    explained = {name for name in moved if expected.explains(name)}
+    bad = [name for name in moved if name not in explained or moved[name][1] is None]
+    texts = [
+        f"{name} {_sum(before)} before, {_sum(after)} after"
+        + ", explained by the change" * (name not in bad)
+        for name, (before, after) in moved.items()
+        if name in bad or not bad
+    ]
+    equal = f"the sums of {', '.join(sorted(totals))} are equal"
+    return CheckResult("metrics reconcile", not bad, "; ".join(texts) or equal)
+
+
+def _sum(total: Decimal | None) -> str:
+    return "no sum" if total is None else f"{total.normalize():,f}"
 
 
 def _unexplained(found: Iterable[CellDifference], expected: Expected) -> Iterator[CellDifference]:
     for one in found:
         if expected.rows or one.cell in expected.cells:
             continue
-        columns = frozenset[str]() if expected.columns is None else one.columns - expected.columns
+        columns = frozenset(name for name in one.columns if not expected.explains(name))
         if one.rows or columns:
             yield CellDifference(one.cell, one.rows, columns)
 

@@ -6,32 +6,77 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.strategy_checks import SliceLeakError, StrategyCheckError
+from backfill_assets.models.audit import row_count_within
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.planning.request import Restatement
-from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.builders import a_source
+from backfill_assets.planning.request import Restatement, Strategy
+from backfill_assets_tests.builders import a_graph, a_source
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.test_merging import ORDERS, order, orders, source
-from backfill_assets_tests.execution.test_plans import MORE, OLD, ROWS, VISITS, changed
-from backfill_assets_tests.execution.world import row
+from backfill_assets_tests.execution.test_plans import MORE, OLD, ROWS, VISITS, changed, visits
+from backfill_assets_tests.execution.world import on, row
 
 if TYPE_CHECKING:
+    from backfill_assets.planning.plan import Plan
     from backfill_assets_tests.execution.world import World
 
 pytestmark = pytest.mark.spark
 
 
-def test_an_enrichment_is_published_where_late_rows_explain_what_differs(world: World):
+def strategy(plan: Plan) -> Strategy | None:
+    return next(one.strategy for one in plan.models if one.model == VISITS)
+
+
+def test_an_enrichment_promises_equal_columns_also_where_late_rows_explain_what_differs(
+    world: World,
+):
+    plans = Plans(world)
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    plan = plans.make(MORE)
+    assert strategy(plan) is Strategy.COLUMN_ENRICHMENT
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plans.apply(MORE, plan)
+    with pytest.raises(StrategyCheckError, match="cost differs in 1 cell, 2024-01-08"):
+        plans.promote(MORE, plan)
+    abandon_plan(world.store, MORE, plan, **plans.means())
+    again = plans.published(MORE)
+    assert strategy(again) is Strategy.FULL_REBUILD
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 99, 9, 10]
+
+
+def test_new_columns_and_a_restatement_in_one_plan_are_a_full_rebuild(world: World):
     plans = Plans(world)
     world.land(a_source(), *ROWS)
     world.fill(OLD)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
-    plan = plans.make(MORE)
-    plans.apply(MORE, plan)
-    plans.promote(MORE, plan)
-    assert world.store.plan(plan.plan_id).status is PlanStatus.PROMOTED
+    day = (Restatement(VISITS, "2024-01-08", "2024-01-08"),)
+    plan = plans.published(MORE, restate=day)
+    assert strategy(plan) is Strategy.FULL_REBUILD
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 99, 9, 10]
+
+
+def test_a_plan_holds_row_counts_against_what_its_environment_reads(world: World):
+    """A new version's table is empty: it is held against the cells that the version published."""
+    plans = Plans(world)
+    old, fewer = (
+        a_graph(visits(more, audits=[row_count_within(0.1)]))
+        for more in ("", ", CAST(cost * 2 AS DECIMAL(18,2)) AS double")
+    )
+    both = [row(n, id_, float(n)) for n in range(7, 11) for id_ in (1, 2)]
+    world.land(a_source(), *both)
+    world.fill(old)
+    world.land(a_source(), *(one for one in both if one[:2] != (on(8), 2)))
+    for graph, restated in (
+        (old, (Restatement(VISITS, "2024-01-08", "2024-01-08"),)),
+        (fewer, ()),
+    ):
+        plan = plans.make(graph, restate=restated)
+        applied = plans.apply(graph, plan)
+        assert "rows of 2024-01-08 differ by 50.00%" in str(applied.events)
+        assert applied.left[VISITS]
+        abandon_plan(world.store, graph, plan, **plans.means())
 
 
 def test_a_repair_that_would_change_rows_outside_its_slice_is_not_published(world: World):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import dagster as dg
 import pytest
 
 from backfill_assets_tests.orchestration.shop import checks
@@ -28,7 +29,10 @@ def test_published_data_passes_and_a_planted_failure_fails_the_job(shop: Shop):
     sold = checks(passing, "toy.sales")["published_amount_not_negative"]
     assert sold.passed
     assert sold.metadata["batches"].value == 1
-    assert checks(passing, "toy.shops")["published_unique_grain"].description == "nothing to audit"
+    empty = checks(passing, "toy.shops")["published_unique_grain"]  # nothing of it is published
+    assert not empty.passed
+    assert empty.severity is dg.AssetCheckSeverity.WARN
+    assert "no published cell was audited" in (empty.description or "")
 
     plant(shop.root, "toy.sales", "2024-01-29")
     assert shop.audit().success  # what is not published is nobody's concern

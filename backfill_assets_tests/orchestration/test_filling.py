@@ -130,6 +130,20 @@ def test_a_failing_warning_is_shown_and_stops_nothing(shop: Shop):
     assert not again.passed  # a skipped cell is still told of
 
 
+def test_a_published_check_rests_on_what_is_published_also_while_another_cell_waits(shop: Shop):
+    shop.sell("2024-02-01", "east", 5000)
+    first = shop.fill("toy.sales", cells=ALL)
+    shop.sell("2024-01-30", "west", 7)
+    waiting = shop.fill("toy.sales", cells=ALL)  # its plan waits
+
+    for result in (first, waiting):
+        assert result.success
+        found = checks(result, "toy.sales")
+        assert not found["published_amount_is_usual"].passed
+        assert "found 1 of" in (found["published_amount_is_usual"].description or "")
+        assert found["published_amount_not_negative"].passed
+
+
 def test_a_cell_whose_input_lacks_fails_with_the_name_of_what_it_waits_for(shop: Shop):
     shop.fill("toy.sales", cells="2024-01-28")
 

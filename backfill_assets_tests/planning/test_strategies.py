@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from hypothesis import given, strategies as st
@@ -16,7 +17,6 @@ from backfill_assets.planning.strategy_checks import (
     CheckResult,
     Comparison,
     Expected,
-    Limits,
     check,
     declared_coverage,
 )
@@ -59,6 +59,16 @@ def test_the_strategy_follows_from_what_is_built_where(
     build: Build, change: Change, category: Category | None, strategy: Strategy | None
 ):
     assert propose(build=build, change=change, category=category) is strategy
+
+
+def test_new_columns_beside_changed_inputs_are_no_enrichment():
+    found = propose(
+        build=Build.NEW_VERSION,
+        change=Change.MODIFIED,
+        category=Category.NON_BREAKING,
+        inputs_changed=True,
+    )
+    assert found is Strategy.FULL_REBUILD
 
 
 @pytest.mark.parametrize("asked", Strategy)
@@ -122,7 +132,7 @@ def test_an_enrichment_changes_nothing_but_what_is_new():
     assert "cost differs in 1 cell, 2024-01-03" in found(changed)[0].text
     assert "the rows differ in 1 cell" in found(rows)[0].text
     late = replace(NOTHING, cells=days(3))
-    assert not stops(*found(changed, late))  # what it reads had changed before the plan
+    assert stops(*found(changed, late)) == ["all else equal"]  # also where its input had changed
 
 
 @pytest.mark.parametrize(
@@ -160,14 +170,15 @@ def test_a_full_rebuild_reconciles_what_the_change_does_not_explain():
     both = {cell: replace(one, columns={"id": 6, "cost": 8}) for cell, one in cost.items()}
     explained = Expected(rows=False, columns=frozenset({"cost"}))
 
-    def found(after: Cells, limits: Limits | None = None) -> list[CheckResult]:
+    def found(after: Cells) -> list[CheckResult]:
         compared = Comparison(before, after, days(*range(1, 11)), explained)
-        return list(check(Strategy.FULL_REBUILD, compared, limits))
+        return list(check(Strategy.FULL_REBUILD, compared))
 
     assert not stops(*found(cost))
     assert stops(*found(both)) == ["trend reconciles"]
     assert "id differs in 10 cells, 2024-01-01" in found(both)[1].text
-    assert not stops(*found(both, Limits(cells=1.0)))
+    once = edited(cost, 7, replace(cost[day(7)], columns={"id": 6, "cost": 8}))
+    assert stops(*found(once)) == ["trend reconciles"]  # the edit explains its own column alone
     overtaken = replace(explained, cells=days(*range(1, 11)))  # what they read changed anyway
     compared = Comparison(before, both, days(1), overtaken)
     assert not stops(*check(Strategy.FULL_REBUILD, compared))
@@ -187,6 +198,36 @@ def test_a_change_of_rows_explains_another_total_but_never_an_empty_history():
     assert not stops(*good)
     assert "explained by the change" in good[0].text
     assert stops(*bad) == ["totals reconcile"]
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    return None if text is None else Decimal(text)
+
+
+@pytest.mark.parametrize(
+    ("explained", "totals", "passes"),
+    [
+        ({"cost"}, {"cost": ("10", "12"), "id": ("3", "3")}, True),
+        ({"cost"}, {"cost": ("10", "12"), "id": ("3", "4")}, False),
+        ({"cost"}, {"cost": ("10", None)}, False),
+        (None, {"cost": ("10", "12"), "id": ("3", "4")}, True),
+        (None, {"cost": ("10", None)}, False),
+        (None, {"cost": (None, "10")}, True),
+    ],
+)
+def test_metrics_reconcile_but_for_what_the_change_explains(
+    explained: set[str] | None,
+    totals: dict[str, tuple[str | None, str | None]],
+    passes: bool,  # noqa: FBT001
+):
+    sums = {name: (_decimal(before), _decimal(after)) for name, (before, after) in totals.items()}
+    columns = None if explained is None else frozenset(explained)
+    expected = Expected(rows=explained is None, columns=columns)
+    compared = Comparison(a_history(), a_history(), NONE, expected, totals=sums)
+    (found,) = (
+        one for one in check(Strategy.FULL_REBUILD, compared) if one.name == "metrics reconcile"
+    )
+    assert found.passed is passes
 
 
 def test_the_first_history_of_a_model_has_nothing_to_reconcile_with():
