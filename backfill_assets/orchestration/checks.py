@@ -63,7 +63,8 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
         else:
             results = audited_on_record(run, model.name, target)
             due = required(model.cadence, start=None, end=None, now=run.clock())
-            lacking = ranges_text(model.cadence, (target & due) - run.view().ready(model.name))
+            left = (target & due) - run.view().ready(model.name)
+            lacking = ranges_text(model.cadence, left) if left else ""
         for audit in audits_of(model):
             found = [one for one in results if one.audit == audit.name]
             yield _told(check_result(key, f"{PUBLISHED}{audit.name}", found), bool(found), lacking)
