@@ -21,7 +21,8 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.function_query import ModuleQuery
 from backfill_assets.models.own_modules import imported_base
 from backfill_assets.models.settled import words
-from backfill_assets.models.sql_volatility import VOLATILE
+from backfill_assets.models.spark_tokens import UnreadableSqlError, tokens_of
+from backfill_assets.models.sql_volatility import VOLATILE, volatile_in
 from backfill_assets.models.volatile import VolatileQueryError
 
 if TYPE_CHECKING:
@@ -195,13 +196,6 @@ _METHODS: Mapping[str, Outside] = {
         Outside.TABLE,
     ),
 }  # fmt: skip
-_OF_FUNCTIONS = VOLATILE | {
-    "current_time",
-    "localtimestamp",
-    "reflect",
-    "java_method",
-    "try_reflect",
-}
 _TAKES_SQL = frozenset(
     {"expr", "selectExpr", "sql", "where", "filter", "call_function", "call_udf"}
 )
@@ -210,17 +204,11 @@ _IN_SQL = re.compile(r"'\s*(now|today|tomorrow|yesterday)\s*'", re.IGNORECASE)
 _QUOTED = re.compile(
     r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL
 )
-_CALLED = re.compile(r"\b([a-z_]\w*)\s*\(\s*(\))?")
-_BARE = frozenset(
-    {
-        "current_timestamp",
-        "current_date",
-        "current_time",
-        "localtimestamp",
-        "current_user",
-        "session_user",
-    }
+_CALLED = re.compile(r"\b([a-z_]\w*)\s*\(")
+_WITHOUT_BRACKETS = frozenset(
+    {"current_timestamp", "current_date", "current_time", "localtimestamp"}
 )
+_LIKELY_COLUMNS = frozenset({"user"})  # the columns of a frame are not known here
 _PUT_IN = "?put_in?"
 _TABLES = re.compile(r"\b(?:from|join|table)\s+([^\s(),;]+)", re.IGNORECASE)
 _GIVEN = re.compile(r"\{(\w+)\}")
@@ -286,7 +274,7 @@ class _Reader:
             yield outside, name
         elif name.startswith(_READERS) and last.startswith(("read_", "scan_")):
             yield Outside.FILE, name
-        elif name.startswith(_FUNCTIONS) and last in _OF_FUNCTIONS:
+        elif name.startswith(_FUNCTIONS) and last in VOLATILE:
             yield Outside.CLOCK, last
 
     def _attribute(
@@ -427,16 +415,16 @@ def _text(node: ast.expr) -> str:
 
 
 def _volatile_sql(text: str, taken_by: str = "") -> Iterator[str]:
-    """Name the volatile functions of SQL that a text names."""
-    bare = _QUOTED.sub(" '' ", text).lower()
-    for name, closed in _CALLED.findall(bare):
-        if name in _OF_FUNCTIONS or (name == "unix_timestamp" and closed):
-            yield name
-    yield from sorted(_BARE & {*re.findall(r"\w+", bare)})
+    """Name what is volatile in a text that is SQL, or may be."""
+    try:
+        yield from (name for name, _ in volatile_in(tokens_of(text), _LIKELY_COLUMNS))
+    except UnreadableSqlError:  # no SQL; or SQL into which something is put
+        yield from sorted(_WITHOUT_BRACKETS & {*re.findall(r"\w+", text.lower())})
+        yield from (name for name in _CALLED.findall(text.lower()) if name in VOLATILE)
     if _IN_SQL.search(text):
         yield "now"
-    if taken_by.startswith("call_") and bare.strip() in _OF_FUNCTIONS:
-        yield bare.strip()
+    if taken_by.startswith("call_") and text.strip().lower() in VOLATILE:
+        yield text.strip().lower()
 
 
 def _tables_of(text: str) -> set[str]:
