@@ -17,7 +17,6 @@ from backfill_assets.settings import read_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from backfill_assets.execution.outstanding import Outstanding
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
 
@@ -111,16 +110,6 @@ def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
         "held": _ranges(graph, done.held),
         "errors": [one.error for one in done.failed],
         "notes": list(done.notes),
-    }
-
-
-def left_json(left: Outstanding) -> dict[str, Any]:
-    """Give what is left as JSON has it."""
-    return {
-        "missing": left.missing,
-        "stale": left.stale,
-        "waits": dict(left.waits),
-        "not_looked_at": list(left.unlooked),
     }
 
 

@@ -1,8 +1,8 @@
-"""What a look at the sources came to, in words."""
+"""What a look at the sources came to, and what is left, in words."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import err, say
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from backfill_assets.execution.observing import Looked
+    from backfill_assets.execution.outstanding import Outstanding
 
 
 def say_looked(looks: Iterable[Looked]) -> None:
@@ -17,3 +18,13 @@ def say_looked(looks: Iterable[Looked]) -> None:
     for one in looks:
         if one.note:
             say(one.note, to=err, indent=2)
+
+
+def left_json(left: Outstanding) -> dict[str, Any]:
+    """Give what is left as JSON has it."""
+    return {
+        "missing": left.missing,
+        "stale": left.stale,
+        "waits": dict(left.waits),
+        "not_looked_at": list(left.unlooked),
+    }

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import DONE, FAILED, WAITS
-from backfill_assets.cli.late import healed, healed_again, late_json, left_json, say_late
-from backfill_assets.cli.looking import say_looked
+from backfill_assets.cli.late import healed, healed_again, late_json, say_late
+from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.progress import shown

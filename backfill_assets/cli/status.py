@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from backfill_assets.cli.exits import WAITS
-from backfill_assets.cli.late import left_json
-from backfill_assets.cli.looking import say_looked
+from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, counted, print_json, print_table, say
 from backfill_assets.cli.project import looked_at

@@ -37,6 +37,11 @@ def late_work_of(run: RunContext, failed: Mapping[str, IntervalSet] | None = Non
     )
 
 
+def lease_name(environment: str) -> str:
+    """Name the lease of the run that brings late data in, of which there is one at a time."""
+    return f"late data of {environment}"
+
+
 def plans_at_work(run: RunContext) -> list[Plan]:
     """Read the open plans of a run's environment that people have made.
 

@@ -21,7 +21,7 @@ from backfill_assets.execution.events import Failed
 from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.heartbeat import beating
-from backfill_assets.execution.late_cells import late_work_of
+from backfill_assets.execution.late_cells import late_work_of, lease_name
 from backfill_assets.execution.observing import observe
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.plan_state import make_plan
@@ -103,11 +103,6 @@ def refresh_late(
         looks = observe(run, run.graph.order)
         notes = (str(error), *(one.note for one in looks if one.note))
         return _told(late_work_of(run), Refreshed(promoted=False, notes=notes, looks=looks))
-
-
-def lease_name(environment: str) -> str:
-    """Name the lease of the run that brings late data in, of which there is one at a time."""
-    return f"late data of {environment}"
 
 
 @contextmanager

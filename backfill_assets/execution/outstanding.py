@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backfill_assets.execution.late_cells import late_work_of, plans_at_work
-from backfill_assets.execution.late_plan import lease_name
+from backfill_assets.execution.late_cells import late_work_of, lease_name, plans_at_work
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.needs_work import needs_work
 

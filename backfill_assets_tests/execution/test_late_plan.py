@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import write_deltalake
 
-from backfill_assets.execution.late_plan import lease_name, refresh_late
+from backfill_assets.execution.late_cells import lease_name
+from backfill_assets.execution.late_plan import refresh_late
 from backfill_assets.execution.outstanding import outstanding
 from backfill_assets.execution.refusals import OutwaitedPlanError
 from backfill_assets.intervals import Monthly
