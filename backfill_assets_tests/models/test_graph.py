@@ -11,8 +11,10 @@ from backfill_assets.models.graph import (
     UnknownModelError,
     UnknownUpstreamColumnError,
     build_graph,
+    stored_graph,
 )
 from backfill_assets.models.upstream import Upstream
+from backfill_assets.models.volatile import VolatileQueryError
 from backfill_assets_tests.builders import a_graph, a_model, a_source, a_whole
 
 FOUR = (
@@ -87,3 +89,14 @@ def test_nodes_are_found_by_name():
     assert graph.model("web.visits") is graph.node("web.visits")
     with pytest.raises(UnknownModelError):
         graph.model("web.events")
+
+
+def test_what_an_environment_has_stored_is_run_though_it_would_not_load_today():
+    model = a_model(
+        sql="SELECT ds, id, current_time() AS cost FROM web.events "
+        "WHERE ds >= :start_ds AND ds < :end_ds"
+    )
+    with pytest.raises(VolatileQueryError):
+        build_graph([model], [a_source("web.events")])
+
+    assert stored_graph([model], [a_source("web.events")]).models == {model.name: model}
