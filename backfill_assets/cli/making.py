@@ -15,9 +15,13 @@ from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.operators import refuse_reach
 from backfill_assets.execution.plan_state import plan_state, save_plan
 from backfill_assets.planning.build_plan import build_plan
+from backfill_assets.planning.plan_json import identified
 from backfill_assets.snapshots.environment import PROD, Environment
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
     from backfill_assets.cli.operating import Operating
     from backfill_assets.execution.observing import Looked
     from backfill_assets.planning.plan import Plan
@@ -60,21 +64,32 @@ def made(at: Operating, request: PlanRequest, *, kept: bool = True) -> Plan:
     return planned(at, request, kept=kept)
 
 
-def planned(at: Operating, request: PlanRequest, *, kept: bool = True) -> Plan:
+def planned(
+    at: Operating,
+    request: PlanRequest,
+    *,
+    kept: bool = True,
+    clock: Callable[[], datetime] = now,
+) -> Plan:
     """Make a plan from what was looked at, and keep it unless there is nothing to do.
 
     Args:
         at: what the verb works with.
         request: what is asked.
         kept: whether it is stored under its id.
+        clock: gives the instant that history ends at (UTC).
 
     Raises:
         EnvironmentNameError: the environment is a new one that can't be called so.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     graph = at.loaded.graph
-    state = _state(at, request.environment)
-    built = build_plan(request, graph, state, now(), at.loaded)
+    state = _state(at, request.environment, clock())
+    built = build_plan(request, graph, state, clock(), at.loaded)
+    if clock is not now:  # it is made now, whatever instant it is about
+        made_at = now()
+        lasts = built.expires_at - built.created_at
+        built = identified(replace(built, created_at=made_at, expires_at=made_at + lasts))
     plan = Estimator(at.store, graph, at.settings).estimated(built)
     if kept and not plan.is_empty:
         save_plan(at.store, plan)
@@ -107,7 +122,7 @@ def new_environment(at: Operating, name: str) -> Environment | None:
     return Environment(name, protected=False, follows=PROD, expires_at=expires)
 
 
-def _state(at: Operating, environment: str) -> PlanState:
+def _state(at: Operating, environment: str, instant: datetime) -> PlanState:
     """Draw the picture that planning works on; a new environment reads all that prod reads."""
     new = new_environment(at, environment)
     state = plan_state(
@@ -115,7 +130,7 @@ def _state(at: Operating, environment: str) -> PlanState:
         at.loaded.graph,
         PROD if new else environment,
         data_root=at.settings.data_root,
-        now=now(),
+        now=instant,
         known=at.loaded,
         plan_days=at.settings.plan_days,
     )

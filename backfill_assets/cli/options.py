@@ -10,6 +10,14 @@ Select = Annotated[str, typer.Option(metavar="MODEL,...", help="These models; al
 Env = Annotated[str, typer.Option(metavar="NAME", help="The environment.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, alone, on stdout.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Everything, however long.")]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--now",
+        metavar="INSTANT",
+        help="Plan as of this instant, with offset, instead of the clock's.",
+    ),
+]
 Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the history.")]
 Markdown = Annotated[
     bool, typer.Option("--markdown", help="Write Markdown, alone, on stdout: for a pull request.")

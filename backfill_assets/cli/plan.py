@@ -12,9 +12,10 @@ from backfill_assets.cli import plan_options as ask
 from backfill_assets.cli.exits import CHANGES, DONE, WAITS
 from backfill_assets.cli.making import looked, new_environment, planned
 from backfill_assets.cli.operating import Operating, operating
-from backfill_assets.cli.options import AsJson, Markdown, Verbose  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, AsOf, Markdown, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, say
 from backfill_assets.cli.plan_view import show_plan
+from backfill_assets.cli.project import clock_at
 from backfill_assets.cli.stored_plans import write_plan
 from backfill_assets.evidence.plan_life import next_commands
 from backfill_assets.evidence.plan_markdown import plan_markdown
@@ -25,6 +26,9 @@ from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
     from backfill_assets.execution.observing import Looked
     from backfill_assets.execution.outstanding import Outstanding
     from backfill_assets.planning.plan import Plan
@@ -51,6 +55,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     category: ask.Categories = None,
     strategy: ask.Strategies = None,
     spark: ask.Spark = None,
+    now: AsOf = None,
     out: ask.Out = None,
     verbose: Verbose = False,
     markdown: Markdown = False,
@@ -92,16 +97,22 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
         strategies=ask.strategies(strategy),
         spark=ask.spark(spark),
     )
-    _plan(request, out, whole=verbose, as_json=as_json, markdown=markdown)
+    _plan(request, out, clock_at(now), whole=verbose, as_json=as_json, markdown=markdown)
 
 
 def _plan(
-    request: PlanRequest, out: str | None, *, whole: bool, as_json: bool, markdown: bool
+    request: PlanRequest,
+    out: str | None,
+    clock: Callable[[], datetime],
+    *,
+    whole: bool,
+    as_json: bool,
+    markdown: bool,
 ) -> None:
     with operating() as at:
         looks = looked(at)
-        found = planned(at, replace(request, asked_by=str(at.who)))
-        left = _left(at, found.environment, looks)
+        found = planned(at, replace(request, asked_by=str(at.who)), clock=clock)
+        left = _left(at, found.environment, looks, clock)
         if out:
             write_plan(found, out)
         _tell(at, found, left, whole=whole, as_json=as_json, markdown=markdown)
@@ -109,9 +120,11 @@ def _plan(
         raise typer.Exit(code)
 
 
-def _left(at: Operating, environment: str, looks: tuple[Looked, ...]) -> Outstanding:
+def _left(
+    at: Operating, environment: str, looks: tuple[Looked, ...], clock: Callable[[], datetime]
+) -> Outstanding:
     """Count what is left in the environment before the plan; a new one reads all that prod reads."""
-    run = at.run(PROD if new_environment(at, environment) else environment)
+    run = replace(at.run(PROD if new_environment(at, environment) else environment), clock=clock)
     return outstanding(run, run.graph.order, looks)
 
 

@@ -12,13 +12,14 @@ from backfill_assets.cli.manifest import load
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.patience import patience_of
+from backfill_assets.intervals.instants import InstantFormatError, read
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import spark_settings
 from backfill_assets.warehouse.shared_session import SharedSession
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
@@ -59,6 +60,23 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def clock_at(asked: str | None) -> Callable[[], datetime]:
+    """Give the clock that a command works by: the machine's, or one that begins at an instant.
+
+    Batches are recorded by it, too; leases and heartbeats go by the machine's, whatever was asked.
+
+    Raises:
+        InstantFormatError: it is no instant with its offset.
+    """
+    if asked is None:
+        return now
+    instant = read(asked)
+    if not isinstance(instant, datetime):
+        raise InstantFormatError(asked)
+    began = now()
+    return lambda: instant + (now() - began)
+
+
 def load_graph(settings: Settings) -> Graph:
     """Give the declarations as they are on disk, checked.
 
@@ -94,7 +112,9 @@ def open_store(settings: Settings) -> Store:
 
 
 @contextmanager
-def opened_run(environment: str, *, run_id: str | None = None) -> Iterator[RunContext]:
+def opened_run(
+    environment: str, *, run_id: str | None = None, clock: Callable[[], datetime] = now
+) -> Iterator[RunContext]:
     """Open a run of one environment, and close state and Spark after it."""
     with _opened() as (settings, loaded, store, spark):
         yield open_run(
@@ -104,14 +124,14 @@ def opened_run(environment: str, *, run_id: str | None = None) -> Iterator[RunCo
             environment=environment,
             spark=spark,
             data_root=settings.data_root,
-            clock=now,
+            clock=clock,
             run_id=run_id or _run_id(),
             patience=patience_of(settings),
         )
 
 
 @contextmanager
-def looked_at(environment: str) -> Iterator[RunContext]:
+def looked_at(environment: str, *, clock: Callable[[], datetime] = now) -> Iterator[RunContext]:
     """Look at an environment: nothing is written, not even a first pointer."""
     with _opened() as (settings, loaded, store, spark):
         yield look(
@@ -121,7 +141,7 @@ def looked_at(environment: str) -> Iterator[RunContext]:
             environment=environment,
             spark=spark,
             data_root=settings.data_root,
-            clock=now,
+            clock=clock,
             run_id=_run_id(),
         )
 

@@ -14,6 +14,7 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.evidence.plan_life import next_commands
+from backfill_assets.evidence.plan_words import instant_text
 from backfill_assets.execution.promotion import promote_plan
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
     from backfill_assets.execution.promotion import Promoted
     from backfill_assets.planning.plan import Plan
+
+_PROMOTED = PlanStatus.PROMOTED.value
 
 
 def promote(
@@ -34,7 +37,7 @@ def promote(
     Readers see the old or the new in all models, never a mix. Refused, with the list, if a planned cell is not ready with its
     audits, or if something that the plan reads or rewrites has moved. Cells that were published meanwhile are carried over.
 
-    Exit code: 0 when it is published, 1 when it was refused: then nothing was.
+    Exit code: 0 when it is published, now or before, 1 when it was refused: then nothing was.
 
     Example: backfill promote p1a2b3c4d5 --reason "agreed with finance"
 
@@ -42,6 +45,9 @@ def promote(
     """
     with operating() as at:
         found = kept_plan(at.store, plan).plan
+        if (was := at.store.plan(found.plan_id)).status is PlanStatus.PROMOTED:
+            _already(at, was.plan_id, as_json=as_json)
+            return
         at.may_change(found.environment)
         changed = len(found.models) + len(found.removed)
         _confirm(found, changed, yes=yes)
@@ -69,6 +75,24 @@ def promote(
     commands = next_commands(found.plan_id, PlanStatus.PROMOTED.value)
     say(f"Next: {', or '.join(commands)} to go back")
     say(f"{found.environment}: reads {counted(changed, 'model')} as {found.plan_id} built them.")
+
+
+def _already(at: Operating, plan_id: str, *, as_json: bool) -> None:
+    """Say when and by whom a plan was promoted: there is nothing left to do."""
+    events = [one for one in at.store.plan_events(plan_id) if one.event == _PROMOTED]
+    done = events[-1] if events else None
+    if as_json:
+        print_json(
+            {
+                "plan_id": plan_id,
+                "promoted_at": done.at if done else None,
+                "promoted_by": done.who if done else None,
+                "number": done.detail.get("number") if done else None,
+            }
+        )
+        return
+    told = f" on {instant_text(done.at)} by {done.who}" if done else ""
+    say(f"{plan_id}: nothing to do: it was promoted{told}.")
 
 
 def _confirm(plan: Plan, changed: int, *, yes: bool) -> None:

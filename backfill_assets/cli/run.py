@@ -10,10 +10,10 @@ import typer
 from backfill_assets.cli.exits import DONE, FAILED, WAITS
 from backfill_assets.cli.late import healed, healed_again, late_json, say_late
 from backfill_assets.cli.looking import left_json, say_looked
-from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.progress import shown
-from backfill_assets.cli.project import opened_run
+from backfill_assets.cli.project import clock_at, opened_run
 from backfill_assets.cli.selecting import selected
 from backfill_assets.execution.events import Committed, Failed, NeedsPlan, Waiting
 from backfill_assets.execution.graph_run import run_graph
@@ -46,6 +46,7 @@ def run(
         typer.Option(metavar="WHEN", help="Last date (included), or instant (excluded)."),
     ] = None,
     env: Env = "prod",
+    now: AsOf = None,
     as_json: AsJson = False,
 ) -> None:
     """Fill what is missing, upstream first, in audited batches.
@@ -63,7 +64,7 @@ def run(
     Example: backfill run --select web.events --start 2025-05-01 --end 2025-05-07
     """
     run_id = f"cli-{uuid.uuid4().hex[:12]}"
-    with opened_run(env, run_id=run_id) as opened:
+    with opened_run(env, run_id=run_id, clock=clock_at(now)) as opened:
         names = selected(opened.graph, select)
         targets = _targets(opened, names, start, end)
         everything = not select and start is None and end is None

@@ -10,9 +10,9 @@ import typer
 
 from backfill_assets.cli.exits import WAITS
 from backfill_assets.cli.looking import left_json, say_looked
-from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
+from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, counted, print_json, print_table, say
-from backfill_assets.cli.project import looked_at
+from backfill_assets.cli.project import clock_at, looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans
 from backfill_assets.execution.late_cells import late_work_of
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 _LATELY = timedelta(days=7)
 
 
-def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> None:
+def status(
+    select: Select = "", env: Env = "prod", now: AsOf = None, as_json: AsJson = False
+) -> None:
     """Show per model what is required, ready, missing and stale.
 
     Required are the cells of a model's life that are due; ready those that hold audited data; stale
@@ -49,18 +51,18 @@ def status(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> N
 
     Example: backfill status --select marketing.campaign_performance --json
     """
-    with looked_at(env) as run:
+    with looked_at(env, clock=clock_at(now)) as run:
         names = selected(run.graph, select)
         looks = observe_sources(run.store, sources_of(run, names), run.data_root, None)
         say_looked(looks)
-        view, now, late = run.view(), run.clock(), late_work_of(run)
-        spared = run.store.spared(now - _LATELY)
+        view, at, late = run.view(), run.clock(), late_work_of(run)
+        spared = run.store.spared(at - _LATELY)
         rows = [
             _row(
                 run,
                 name,
                 needs_work(
-                    run.graph, view, run.graph.model(name), now=now, reads=run.reads.get(name)
+                    run.graph, view, run.graph.model(name), now=at, reads=run.reads.get(name)
                 ),
                 view.claimed.get(name, IntervalSet.empty()),
                 late,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.evidence.plan_words import instant_text
+from backfill_assets.evidence.plan_words import instant_text, reason_text
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan_json import PlanFormatError, read_plan
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.state.batches import UnknownBatchError
 from backfill_assets.state.plans import UnknownPlanError
@@ -74,16 +75,31 @@ def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> 
     except UnknownBatchError:
         text = f"batch {batch_id}, of which only the table's own log knows"
         return Origin(cells, batch_id, None, "", "", text)
-    text = f"{_built(row)}{_let_in(store, row)}{_definition(store, row, pointer)}"
+    text = (
+        f"{_built(row, _reason(store, row))}{_let_in(store, row)}{_definition(store, row, pointer)}"
+    )
     return Origin(cells, batch_id, row.plan_id, row.fingerprint, row.reason, text)
 
 
-def _built(row: BatchRow) -> str:
+def _reason(store: PlanReader, row: BatchRow) -> str:
+    """Say why a batch ran: of a plan's, what the plan says; its workspace sees nothing but gaps."""
+    if row.plan_id is None:
+        return row.reason
+    try:
+        planned = read_plan(store.plan(row.plan_id).content).model(row.model)
+    except (UnknownPlanError, PlanFormatError):
+        return row.reason
+    built = IntervalSet.of([row.interval])
+    reasons = [reason_text(one) for one in planned.work if one.cells & built] if planned else []
+    return "; ".join(dict.fromkeys(reasons)) or row.reason
+
+
+def _built(row: BatchRow, reason: str) -> str:
     by = f" by plan {row.plan_id}" if row.plan_id else f" by run {row.run_id}"
     short = row.batch_id[:_SHOWN]
     if row.reason == EMPTY:
         return f"recorded as empty{by}, not computed (batch {short})"
-    return f"built{by} ({row.reason}; batch {short})"
+    return f"built{by} ({reason}; batch {short})"
 
 
 def _let_in(store: PlanReader, row: BatchRow) -> str:

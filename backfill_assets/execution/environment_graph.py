@@ -71,7 +71,11 @@ def environment_graph(
     changed = tuple(
         name
         for name in loaded.order
-        if name in running and running[name].fingerprint.data != snapshots[name].fingerprint.data
+        if name in running
+        and (
+            running[name].fingerprint.data != snapshots[name].fingerprint.data
+            or _lives_shorter(running[name].model, snapshots[name].model)
+        )
     )
     kept = {
         name: running[name].model
@@ -90,6 +94,14 @@ def environment_graph(
     first = {one.model.name: _first(environment, one) for one in new}
     reads = Reads(graph)
     return EnvironmentGraph(graph, {**first, **pointers}, reads, changed, running, new, reworded)
+
+
+def _lives_shorter(before: Model, after: Model) -> bool:
+    """Whether a model begins later or ends earlier: that may take published cells away."""
+    old, new = before.cadence, after.cadence
+    later = new.start is not None and (old.start is None or new.start > old.start)
+    earlier = new.end is not None and (old.end is None or new.end < old.end)
+    return later or earlier
 
 
 class Reads(Mapping[str, Mapping[str, frozenset[str]]]):

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.audit import (
+    ROWS,
     Audit,
     Reconciles,
     References,
     RowCountWithin,
     RowRule,
     Unique,
+    total_words,
 )
 from backfill_assets.models.audit_result import AuditResult
 
@@ -162,8 +164,8 @@ def _sums(
         audit=audit.name,
         severity=audit.severity,
         passed=not outside,
-        found=f"sum({audit.column}) = {_number(own)} against {_number(theirs)} in "
-        f"{audit.upstream}.{audit.to_column}{where}",
+        found=f"{total_words(audit.column)} = {_number(own)} against {_number(theirs)} in "
+        f"{_theirs(audit)}{where}",
         allowed=_allowed_gap(audit),
         cells=_keys(outside, key),
     )
@@ -175,11 +177,17 @@ def _without_sum(audit: Reconciles, cells: tuple[str, ...]) -> AuditResult:
         audit=audit.name,
         severity=audit.severity,
         passed=False,
-        found=f"{audit.column}, or {audit.upstream}.{audit.to_column}, holds NaN, infinite or huge "
+        found=f"{audit.column}, or {_theirs(audit)}, holds NaN, infinite or huge "
         f"values in {cells[0]}: they have no sum",
         allowed=_allowed_gap(audit),
         cells=cells,
     )
+
+
+def _theirs(audit: Reconciles) -> str:
+    if audit.to_column == ROWS:
+        return f"the {total_words(ROWS)} of {audit.upstream}"
+    return f"{audit.upstream}.{audit.to_column}"
 
 
 def _allowed_gap(audit: Reconciles) -> str:

@@ -72,7 +72,10 @@ class References:
 
 @dataclass(frozen=True, slots=True)
 class Reconciles:
-    """The sum of `column` equals the sum of `to_column` of `upstream` over the same cells."""
+    """The sum of `column` equals the sum of `to_column` of `upstream` over the same cells.
+
+    Either may be `ROWS`: then the number of rows stands in place of a sum.
+    """
 
     name: str
     column: str
@@ -80,6 +83,15 @@ class Reconciles:
     to_column: str
     tolerance: float = 0.0
     severity: Severity = Severity.BLOCKING
+
+
+ROWS = "*"
+"""In the place of a column of `Reconciles`: the number of rows."""
+
+
+def total_words(column: str) -> str:
+    """Say what is added up: a column, or the rows."""
+    return "number of rows" if column == ROWS else f"sum({column})"
 
 
 Audit = RowRule | Unique | RowCountWithin | References | Reconciles
@@ -145,8 +157,12 @@ def reconciles(
     tolerance: float = 0.0,
     warn: bool = False,
 ) -> Reconciles:
-    """Audit that a sum agrees with the upstream's, within a fraction of the upstream's sum."""
-    name = f"reconciles_{column}"
+    """Audit that a sum agrees with the upstream's, within a fraction of the upstream's sum.
+
+    ``"*"`` as a column stands for the number of rows, so that ``reconciles("orders", "shop.raw_orders",
+    "*")`` compares a sum with a count.
+    """
+    name = f"reconciles_{'rows' if column == ROWS else column}"
     return Reconciles(name, column, upstream, to_column or column, tolerance, _severity(warn=warn))
 
 

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeVar
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.audit import Reconciles, References
+from backfill_assets.models.audit import ROWS, Reconciles, References
 from backfill_assets.models.bounds import check_bounds
 from backfill_assets.models.consumer import Consumer, UnknownConsumedColumnError
 from backfill_assets.models.model import Model
@@ -222,7 +222,8 @@ def _check_audits(graph: Graph, model: Model) -> None:
             continue
         if audit.upstream not in reads:
             raise UnknownModelError(audit.upstream, reads, named_by=f"{model.name}.{audit.name}")
-        _require_column(graph, model, audit.upstream, audit.to_column)
+        if not (isinstance(audit, Reconciles) and audit.to_column == ROWS):
+            _require_column(graph, model, audit.upstream, audit.to_column)
 
 
 def _check_consumer(graph: Graph, consumer: Consumer) -> None:

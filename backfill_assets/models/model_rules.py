@@ -13,6 +13,7 @@ from sqlglot.errors import SqlglotError
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.audit import (
+    ROWS,
     Audit,
     Reconciles,
     References,
@@ -200,6 +201,8 @@ def _audited(model: Model, audit: Audit) -> Iterable[str]:
     match audit:
         case Unique():
             return audit.columns
+        case Reconciles() if audit.column == ROWS:
+            return ()
         case References() | Reconciles():
             return (audit.column,)
         case RowRule():

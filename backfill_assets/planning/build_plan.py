@@ -231,6 +231,13 @@ class _Planner:
             if name not in planned and (self.cells[name].waiting or self.cells[name].stale_later)
             for note in self.cells[name].notes
         ]
+        sources = self.intended.graph.sources
+        found += [
+            f"the range of {one.name} is meant in its own zone, {sources[one.name].cadence.tz}"
+            for one in self.request.restate
+            if one.name in sources
+            and (one.start or one.end or self.request.start or self.request.end)
+        ]
         cutoffs = self.state.view.cutoffs
         found += [
             f"{one.name}: {cutoffs[one.name].words(one.name)}"

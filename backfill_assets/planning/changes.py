@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval import epoch_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.planning.categorize import Difference, affected, difference
 from backfill_assets.planning.decided import decided
@@ -79,13 +83,25 @@ class _Deciding:
         if name not in self.intended.chosen:
             self._leave(name, moved, "is not selected")
             return self._unchanged(name)
-        direct = _direct(old, new)
+        direct = self._shortened(old.model, new.model, _direct(old, new))
         choice = decided(self.request, new.model, old.model, direct, reads_changed=bool(moved))
         if direct is not None and choice is not None and choice.category is Category.METADATA:
             direct = Difference(Category.METADATA, direct.why, rows=False, columns=frozenset())
         if direct is None and choice is None and name not in self.intended.otherwise:
             return self._unchanged(name)
         return self._changed(name, new, direct, moved, choice)
+
+    def _shortened(self, old: Model, new: Model, direct: Difference | None) -> Difference | None:
+        """Add that a life which begins later, or ends earlier, takes published cells away."""
+        life = (new.cadence.start, new.cadence.end)
+        if direct is None or life == (old.cadence.start, old.cadence.end):
+            return direct
+        published = self.state.view.ready(new.name)
+        lost = published - _within(new, published)
+        if not lost:
+            return direct
+        why = f"its life takes {ranges_text(old.cadence, lost)} away, which is published"
+        return _both(direct, Difference(Category.BREAKING, why, rows=True, columns=None))
 
     def _changed(
         self,
@@ -283,6 +299,17 @@ def _direct(old: Snapshot, new: Snapshot) -> Difference | None:
     return difference(old.model, new.model)
 
 
+def _within(model: Model, cells: IntervalSet) -> IntervalSet:
+    """Give those of the cells that lie in the model's life."""
+    if not cells or model.cadence.unit is Unit.WHOLE:
+        return cells
+    first, last = cells.boundaries[0], cells.boundaries[-1]
+    start, end = model.cadence.start, model.cadence.end
+    first = first if start is None else max(first, epoch_of(start))
+    last = last if end is None else min(last, epoch_of(end))
+    return cells.within(first, last) if first < last else IntervalSet.empty()
+
+
 def _computes(direct: Difference | None) -> bool:
     return direct is not None and direct.category is not Category.METADATA
 
@@ -292,7 +319,7 @@ def _both(one: Difference, other: Difference) -> Difference:
     everything = one.columns is None or other.columns is None
     return Difference(
         one.category if one.category is Category.BREAKING else other.category,
-        one.why,
+        one.why if other.category is not Category.BREAKING else f"{one.why}; {other.why}",
         rows=one.rows or other.rows,
         columns=None
         if everything

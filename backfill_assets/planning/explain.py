@@ -32,8 +32,8 @@ class Reason:
         depth: 0 for the cell asked about, 1 for what it reads, and so on.
         model: which model the line is about.
         cells: keys of the cells, as ranges.
-        branch: ``not required``, ``gap``, ``waits``, ``upstream changed``, ``late data``, ``ready``,
-            ``cutoff``.
+        branch: ``not required``, ``gap``, ``waits``, ``upstream changed``, ``late data``, ``restated``,
+            ``ready``,            ``cutoff``.
         text: the sentence.
     """
 
@@ -133,7 +133,9 @@ def _branches(
             continue
         text = f"built before {stale.upstream} changed; published history changes by a plan only"
         yield cells & stale.cells, "upstream changed", text
-    fresh = (cells & work.ready) - work.stale_cells
+    text = "declared wrong by a restatement, and not rebuilt or published yet"
+    yield (cells & work.owed) - work.stale_cells, "restated", text
+    fresh = (cells & work.ready) - work.stale_cells - work.owed
     state = view.models.get(model.name)
     for run in state.runs if state else ():
         part = fresh & IntervalSet.of([run.interval])

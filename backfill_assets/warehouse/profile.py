@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.audit import Reconciles, References, RowRule, Unique
+from backfill_assets.models.audit import ROWS, Reconciles, References, RowRule, Unique
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import quoted
 from backfill_assets.models.content import CellProfile, Content, checksum, once_rounded
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.audit import Audit
@@ -116,8 +117,7 @@ def _main_wanted(rows: DataFrame, model: Model) -> dict[str, str]:
             case References():
                 wanted[f"failing.{audit.name}"] = f"count_if({_unreferenced(audit)})"
             case Reconciles():
-                dtype = rows.schema[audit.column].dataType.simpleString()
-                wanted[f"sum.{audit.name}"] = _exact_sum(audit.column, dtype)
+                wanted[f"sum.{audit.name}"] = _total(audit.column, rows.schema)
             case _:
                 continue
     return wanted
@@ -206,7 +206,7 @@ def _upstream_sums(rows: DataFrame, audit: Reconciles, subject: Subject) -> Data
     one, cadence = subject.inputs[audit.upstream], subject.model.cadence
     upstream = read_whole(rows.sparkSession, one)
     types = {field.name: field.dataType.simpleString() for field in upstream.schema.fields}
-    total = f"array({_exact_sum(audit.to_column, types[audit.to_column])})"
+    total = f"array({_total(audit.to_column, upstream.schema)})"
     time = one.declared.time_column
     if time is None or cadence.unit is Unit.WHOLE:
         return _part(audit.name, upstream, "CAST(0 AS BIGINT)", total)
@@ -216,8 +216,11 @@ def _upstream_sums(rows: DataFrame, audit: Reconciles, subject: Subject) -> Data
     return _part(audit.name, kept, cell, total)
 
 
-def _exact_sum(column: str, dtype: str) -> str:
-    return exact_sum(quoted(column), dtype)
+def _total(column: str, schema: StructType) -> str:
+    """Give the exact sum of a column, or the number of rows, as SQL for a text."""
+    if column == ROWS:
+        return "CAST(count(1) AS STRING)"
+    return exact_sum(quoted(column), schema[column].dataType.simpleString())
 
 
 def _cell_profile(

@@ -120,3 +120,28 @@ def test_a_plan_that_waits_is_named_with_until_when_late_data_waits_for_it(
     said = backfill("status").out
     assert "waited until 2024-01-08 00:00 UTC: late data goes on without it" in said
     assert f"promoted; backfill abandon {plan_id}\n" in said
+
+
+def test_what_is_required_is_told_as_of_the_instant_that_is_named(backfill: Backfill):
+    def required(*options: str) -> int:
+        said = backfill("status", "--select", "toy.sales", *options, "--json").json
+        return said["models"][0]["required"]
+
+    assert required("--now", "2024-01-31T00:00:00Z") == 3
+    assert required() == 7
+
+
+def test_an_instant_without_an_offset_is_refused(backfill: Backfill):
+    for verb in ("status", "plan", "run"):
+        ended = backfill(verb, "--now", "2024-01-31T00:00:00")
+        assert ended.code == 1
+        assert "with its offset" in ended.err
+
+
+def test_a_plan_is_made_for_the_instant_that_is_named(backfill: Backfill):
+    plan = backfill("plan", "--select", "toy.sales", "--now", "2024-01-31T00:00:00Z", "--json").json
+
+    (sales,) = [one for one in plan["models"] if one["model"] == "toy.sales"]
+    assert sum(one["cells"] for one in sales["batches"]) == 3
+    assert plan["until"].startswith("2024-01-31T00:00:0")
+    assert plan["created_at"] > plan["until"]

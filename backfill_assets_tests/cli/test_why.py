@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.cli.project import opened_run
+from backfill_assets.evidence.origins import _reason
 from backfill_assets.snapshots.batch import EMPTY
 
 if TYPE_CHECKING:
@@ -72,3 +75,16 @@ def test_a_cell_that_was_recorded_as_empty_says_so_for_ever_after(
 
     assert (origin["branch"], origin["plan_id"]) == ("origin", "p1")
     assert origin["text"].startswith("recorded as empty by plan p1, not computed (batch ")
+
+
+def test_a_restated_cell_names_the_restatement_and_not_the_gap_of_its_workspace(
+    shop: Prepared, backfill: Backfill
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-30")
+    asked = ("plan", "--restate", "toy.sales:2024-01-29..2024-01-29", "--reason", "sent twice")
+    plan_id = backfill(*asked, "--json").json["plan_id"]
+    with opened_run("prod") as run:
+        row = replace(run.store.batches(model="toy.sales")[0], plan_id=plan_id)
+        text = _reason(run.store, row)
+
+    assert text == "restated by ada"

@@ -396,3 +396,29 @@ def test_stale_and_owed_cells_stay_as_they_are_in_a_plan_that_computes_nothing()
     owed = replace(state.view, owed={"web.a": IntervalSet.of([day(3)])})
     assert not a_plan(state=replace(state, view=owed)).is_empty
     assert a_plan(state=replace(state, view=owed), empty=True).is_empty
+
+
+def test_an_end_that_takes_published_cells_away_is_breaking():
+    cadence = replace(GRAPH.models["web.a"].cadence, end=FIRST + timedelta(days=6))
+
+    plan = a_plan(edited(cadence=cadence))
+
+    one = plan.model("web.a")
+    assert one is not None
+    assert one.category is Category.BREAKING
+    assert "2024-01-07..2024-01-10 (4) away" in one.category_reason
+
+
+def test_an_end_that_takes_nothing_away_is_metadata():
+    cadence = replace(GRAPH.models["web.a"].cadence, end=FIRST + timedelta(days=60))
+
+    one = a_plan(edited(cadence=cadence)).model("web.a")
+
+    assert one is not None
+    assert one.category is Category.METADATA
+
+
+def test_a_restated_range_of_a_source_says_in_which_zone_it_is_meant():
+    plan = a_plan(restate=(Restatement("web.events", "2024-01-03", "2024-01-04"),))
+
+    assert "the range of web.events is meant in its own zone, UTC" in plan.notes

@@ -139,6 +139,7 @@ def test_references_and_sums_are_compared_with_the_upstream(spark: SparkSession,
         audits=[
             references("shop", "commerce.raw_sales", "shop"),
             reconciles("amount", "commerce.raw_sales"),
+            reconciles("*", "commerce.raw_sales", "*"),
         ]
     )
     subject = Subject(model, days(1, 2), NOWHERE, {raw.name: raw})
@@ -148,6 +149,7 @@ def test_references_and_sums_are_compared_with_the_upstream(spark: SparkSession,
     found = profile(rows, subject)
     assert failing(found, "references_shop") == [0, 1]
     assert [one.sums["reconciles_amount"] for one in found] == [("3.50", "3.50"), ("2.00", "4.00")]
+    assert [one.sums["reconciles_rows"] for one in found] == [("1", "2"), ("2", "1")]
     (sample,) = failing_rows(rows, model.audits[0], subject)
     assert sample == '{"ds":"2024-01-02","shop":"x","amount":1.00}'
 
