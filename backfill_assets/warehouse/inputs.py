@@ -6,8 +6,6 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyspark.cloudpickle import register_pickle_by_value
-
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.zones import zone_of
 from backfill_assets.models.column import quoted
@@ -119,6 +117,8 @@ def compute(
 
 def _loaded(query: ModuleQuery | FunctionQuery) -> Callable[..., DataFrame]:
     """Load a function; Spark's workers, which don't have its modules, get what they run by value."""
+    from pyspark.cloudpickle import register_pickle_by_value  # noqa: PLC0415 - planning has no Spark
+
     register_pickle_by_value(sys.modules[query.private_package()])
     return query.load()
 
