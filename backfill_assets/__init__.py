@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.sql_file import sql_file
     from backfill_assets.models.upstream import Reopens, Upstream, own_cells
     from backfill_assets.orchestration.building import build_definitions
-    from backfill_assets.reading import read, resolve
+    from backfill_assets.reading import published, read, resolve
 
 __all__ = [
     "Column",
@@ -69,6 +69,7 @@ __all__ = [
     "function_query",
     "not_null",
     "own_cells",
+    "published",
     "read",
     "reconciles",
     "references",
@@ -108,6 +109,7 @@ _HOME = {
     "function_query": "models.function_query",
     "not_null": "models.audit",
     "own_cells": "models.upstream",
+    "published": "reading",
     "read": "reading",
     "reconciles": "models.audit",
     "references": "models.audit",

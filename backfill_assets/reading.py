@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
@@ -19,11 +20,12 @@ from backfill_assets.warehouse.reading import read_pinned
 from backfill_assets.warehouse.session import spark_settings, start_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill_assets.models.model import Model
+    from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.warehouse.layers import Part
     from backfill_assets.warehouse.tables import Table
 
@@ -149,8 +151,10 @@ def resolve(
         UnknownPlanError: there is no such plan.
         NoWorkspaceError: the plan has built nothing yet, or has ended.
     """
-    with _opened(settings or read_settings()) as store:
-        declared, table = _found(store, model, _environment(store, env, plan))
+    return published(env, plan=plan, settings=settings).resolve(model)
+
+
+def _resolved(declared: Model, table: Table) -> Resolved | ResolvedLayers:
     top, *under = parts_of(declared.cadence, table)
     if not under and top.where == _EVERYTHING:
         return Resolved(top.path, top.delta_version)
@@ -181,10 +185,79 @@ def read(
         UnknownPlanError: there is no such plan.
         NoWorkspaceError: the plan has built nothing yet, or has ended.
     """
+    return published(env, plan=plan, settings=settings).read(model, spark=spark)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What an environment, or a plan, reads of all models at one moment: a consistent set.
+
+    No promotion comes between two models of it. What it names stays readable for a day after it was
+    replaced, when `backfill gc` may delete it.
+
+    Attributes:
+        env: the environment, or a plan's workspace.
+        number: the state's counter then: a larger one is later.
+        models: what can be read, by name.
+    """
+
+    env: str
+    number: int
+    models: tuple[str, ...]
+    _found: Mapping[str, tuple[str, Table]]
+    _settings: Settings
+
+    def resolve(self, model: str) -> Resolved | ResolvedLayers:
+        """Find the table and the pin of a model.
+
+        Raises:
+            NotPublishedError: there is none.
+        """
+        return _resolved(*self._table(model))
+
+    def read(self, model: str, *, spark: SparkSession | None = None) -> DataFrame:
+        """Read a model with Spark; without a session, one is started with this project's settings.
+
+        Raises:
+            NotPublishedError: there is none.
+        """
+        declared, table = self._table(model)
+        return read_pinned(spark or start_session(spark_settings(self._settings)), declared, table)
+
+    def _table(self, model: str) -> tuple[Model, Table]:
+        if model not in self._found:
+            raise NotPublishedError(model, self.env, self.models)
+        definition, table = self._found[model]
+        return stored_model(definition), table
+
+
+def published(
+    env: str = PROD, *, plan: str | None = None, settings: Settings | None = None
+) -> Published:
+    """Look once at all that an environment, or a plan, reads; any number of models is read from it.
+
+    Args:
+        env: the environment.
+        plan: a plan that is not promoted yet: what its environment would read after it. Cells that
+            it has still to build are empty.
+        settings: where things lie; None reads the environment.
+
+    Raises:
+        UnknownEnvironmentError: there is no environment of that name.
+        UnknownPlanError: there is no such plan.
+        NoWorkspaceError: the plan has built nothing yet, or has ended.
+    """
     settings = settings or read_settings()
     with _opened(settings) as store:
-        declared, table = _found(store, model, _environment(store, env, plan))
-    return read_pinned(spark or start_session(spark_settings(settings)), declared, table)
+        name = _environment(store, env, plan)
+        number, pointers = store.published(name)
+        tables = {model: _table_of(store, at) for model, at in pointers.items()}
+        found = {
+            model: (store.snapshot_definition(pointers[model].fingerprint), table)
+            for model, table in tables.items()
+            if table.exists
+        }
+    return Published(name, number, tuple(found), found, settings)
 
 
 @contextmanager
@@ -204,16 +277,10 @@ def _environment(store: Store, env: str, plan: str | None) -> str:
     return name
 
 
-def _found(store: Store, model: str, env: str) -> tuple[Model, Table]:
-    """Find a model as the environment runs it, and the tables that it reads it from."""
-    pointers = store.pointers(env)
-    tables = {name: table_of(store.tables(one)) for name, one in pointers.items() if name == model}
-    if model not in tables or not tables[model].exists:
-        published = tuple(name for name, one in pointers.items() if one.delta_version >= 0)
-        raise NotPublishedError(model, env, published)
-    pointer, table = pointers[model], tables[model]
-    declared = stored_model(store.snapshot_definition(pointer.fingerprint))
-    return declared, without(table, pointer.certain) if pointer.certain else table
+def _table_of(store: Store, pointer: Pointer) -> Table:
+    """Find the tables that a pointer reads a model from."""
+    table = table_of(store.tables(pointer))
+    return without(table, pointer.certain) if pointer.certain else table
 
 
 def _layer(part: Part) -> ResolvedLayer:

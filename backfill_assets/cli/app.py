@@ -39,6 +39,7 @@ VERBS = {
     "undo": "undo:undo",
     "history": "history:history",
     "envs": "envs:app",
+    "resolve": "resolve:resolve",
     "gc": "gc:gc",
     "adopt": "adopt:adopt",
     "why": "why:why",

@@ -8,6 +8,7 @@ from backfill_assets.state import (
     audits,
     batches,
     claims,
+    counter,
     environments,
     failures,
     layers,
@@ -68,6 +69,12 @@ class StateReader(PlanReader):
     def snapshot_definition(self, fingerprint_id: str) -> str:
         """Read the model of a snapshot as text; `UnknownSnapshotError` when it was never saved."""
         return self.snapshot(fingerprint_id).definition
+
+    def published(self, environment: str) -> tuple[int, dict[str, Pointer]]:
+        """Read the counter, and where an environment reads every model, at one moment."""
+        return self._database.read(
+            lambda found: (counter.last_number(found), pointers.pointers(found, environment))
+        )
 
     def pointers(self, environment: str) -> dict[str, Pointer]:
         """Read where an environment reads each model: its own pointers, else those it follows.

@@ -1,0 +1,34 @@
+"""`backfill resolve`: where models can be read, all at one moment."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
+from backfill_assets.cli.output import print_json, say
+from backfill_assets.reading import published
+
+
+def resolve(
+    models: Annotated[list[str], typer.Argument(help="Such as marketing.campaign_performance.")],
+    env: Env = "prod",
+    as_json: AsJson = False,
+) -> None:
+    """Say where models can be read: paths and versions as an environment reads them at one moment.
+
+    No promotion comes between two models of one call. A table is to be read at the version that is named.
+
+    Example: backfill resolve marketing.campaign_performance marketing.roi_analysis --json
+    """
+    found = published(env)
+    layers = {name: found.resolve(name).layers for name in models}
+    if as_json:
+        rows = {name: [one._asdict() for one in parts] for name, parts in layers.items()}
+        print_json({"environment": env, "number": found.number, "models": rows})
+        return
+    for name, parts in layers.items():
+        for one in parts:
+            where = "" if one.where == "TRUE" else f" where {one.where}"
+            say(f"{name}: {one.path} at version {one.delta_version}{where}")
