@@ -91,10 +91,16 @@ def violation(verdict: Verdict, before: Answer, after: Answer) -> str | None:
     kept = before.types.keys() - verdict.touched
     same = verdict.word in (UNCHANGED, METADATA)
     gone = (set(before.types) if verdict.word == ADDITIVE else kept) - after.types.keys()
+    fresh = after.types.keys() - before.types.keys() - verdict.touched
     retyped = [
         name for name in kept & after.types.keys() if before.types[name] != after.types[name]
     ]
-    if gone or retyped or (same and list(before.types.items()) != list(after.types.items())):
+    if (
+        gone
+        or fresh
+        or retyped
+        or (same and list(before.types.items()) != list(after.types.items()))
+    ):
         return f"another schema: {before.types} and {after.types}"
     if before.of(kept) != after.of(kept):
         return f"other rows of {sorted(kept)}"
