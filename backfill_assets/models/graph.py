@@ -138,6 +138,7 @@ def build_graph(
         WrongTimeBoundError: a query is bounded on another column than the declared one.
         InclusiveEndError: a query includes the exclusive end of its interval.
         UnboundedQueryError: an incremental query has no bounds.
+        UnplaceableTokenError: a query has a name that may be an upstream's or another.
         VolatileQueryError: a query would answer differently tomorrow.
         OutsideReadError: a Python model reads what its snapshot can't store.
     """
@@ -205,6 +206,7 @@ def _check_upstreams(graph: Graph, model: Model) -> None:
         undeclared = model.logic.tables() - {up.name for up in model.reads}
         if undeclared:
             raise UndeclaredUpstreamError(model=model.name, tables=undeclared)
+        model.logic.bind({}, {up.name: up.name for up in model.reads})  # what it refuses
     for upstream in model.reads:
         if upstream.time_column is not None:
             _require_column(graph, model, upstream.name, upstream.time_column)

@@ -13,6 +13,7 @@ from backfill_assets.models.graph import (
     build_graph,
     stored_graph,
 )
+from backfill_assets.models.sql_names import UnplaceableTokenError
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.models.volatile import VolatileQueryError
 from backfill_assets_tests.builders import a_graph, a_model, a_source, a_whole
@@ -100,3 +101,12 @@ def test_what_an_environment_has_stored_is_run_though_it_would_not_load_today():
         build_graph([model], [a_source("web.events")])
 
     assert stored_graph([model], [a_source("web.events")]).models == {model.name: model}
+
+
+def test_a_query_with_a_name_that_may_be_two_things_does_not_load():
+    model = a_model(
+        sql="SELECT ds, id, web.events.cost FROM web.events JOIN web.events AS web USING (id) "
+        "WHERE ds >= :start_ds AND ds < :end_ds"
+    )
+    with pytest.raises(UnplaceableTokenError, match=r"line 1, column 16: 'web.events.cost'"):
+        build_graph([model], [a_source("web.events")])
