@@ -15,6 +15,7 @@ from backfill_assets.cli.output import Heading, counted, err, print_json, print_
 from backfill_assets.cli.plan_options import PlanOptionError, chosen
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.evidence import diff_text
+from backfill_assets.execution.kept_rows import kept_rows_in
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.compare import (
@@ -28,6 +29,7 @@ from backfill_assets.warehouse.compare import (
 )
 
 if TYPE_CHECKING:
+    from backfill_assets.execution.kept_rows import KeptRowsFound
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.compare import Compared
 
@@ -83,11 +85,12 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
                 _print_sql(pair.model, comparison_sql(both, asked), as_json=as_json)
             return
         found: list[_Found] = []
+        kept = kept_rows_in(at.store.plan_events(after))
         for pair in listed:
             both = compared(at, pair)
             asked = _question(both.model, pair, by=by, keys=keys, cells=cells)
             say(f"comparing {pair.model}", to=err)
-            found.append(_compared(at, both, asked, rows))
+            found.append(_compared(at, both, asked, rows, kept.get(pair.model)))
     if as_json:
         print_json({"old": before, "new": after, "models": [one.plain() for one in found]})
     else:
@@ -103,6 +106,7 @@ class _Found:
     model: Model
     comparison: Comparison
     sample: tuple[Difference, ...]
+    kept: KeptRowsFound | None = None
 
     @property
     def differs(self) -> bool:
@@ -116,15 +120,18 @@ class _Found:
             "differs": self.differs,
             **asdict(self.comparison),
             "totals": totals,
+            "kept_rows": None if self.kept is None else asdict(self.kept),
             "sample": [asdict(one) for one in self.sample],
         }
 
 
-def _compared(at: Operating, both: Compared, asked: Question, rows: int) -> _Found:
+def _compared(
+    at: Operating, both: Compared, asked: Question, rows: int, kept: KeptRowsFound | None
+) -> _Found:
     comparison = compare(at.spark(), both, asked)
     some = rows and any(one.differs for one in comparison.groups)
     sample = differences(at.spark(), both, asked, rows) if some else ()
-    return _Found(both.model, comparison, sample)
+    return _Found(both.model, comparison, sample, kept)
 
 
 def _question(
@@ -209,5 +216,7 @@ def _print(found: _Found, *, whole: bool) -> None:
         print_table(_TOTALS, [diff_text.total_row(one) for one in totals])
     for one in found.sample:
         say(diff_text.difference_text(one), indent=2)
+    for text in () if found.kept is None else found.kept.words:
+        say(f"rows whose source is gone: {text}", indent=2)
     say(f"{found.model.name}: {diff_text.counts_text(found.comparison)}.", indent=2)
     say("")

@@ -54,6 +54,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     canary: ask.Canary = False,
     category: ask.Categories = None,
     strategy: ask.Strategies = None,
+    kept_rows: ask.Kept = None,
     spark: ask.Spark = None,
     now: AsOf = None,
     out: ask.Out = None,
@@ -63,8 +64,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
 ) -> None:
     """Show what would change in an environment, cell by cell; nothing is written but the plan itself.
 
-    Without options it plans for whatever the loaded models change, what is owed, and what lacks. The plan is kept under its id, so
-    that `backfill apply ID` does exactly what was shown.
+    Without options it plans for whatever the loaded models change, is owed, and lacks. `backfill apply ID` does exactly what was shown.
 
     Exit code: 0 when there is nothing to do, 2 when there are changes, 1 when something asked can't be, 3 when the plan is
     empty but stale cells wait, or a source could not be looked at.
@@ -76,12 +76,10 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     Example: backfill plan --restate marketing.ad_events:2024-03-01..2024-03-30 --reason "sent twice"
     """
     request = PlanRequest(
-        environment=env,
-        reason=reason,
+        environment=env, reason=reason,
         restate=ask.restatements(restate),
         restate_all_snapshots=restate_all_snapshots,
-        start=start,
-        end=end,
+        start=start, end=end,
         end_bounded=end_bounded,
         ignore_cron=ignore_cron,
         select=ask.chosen(select),
@@ -89,14 +87,14 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
         forward_only=forward_only,
         effective_from=effective_from,
         empty=empty,
-        where=where,
-        cutoff=cutoff,
+        where=where, cutoff=cutoff,
         lift_cutoffs=ask.chosen(lift_cutoff),
         canary=canary,
         categories=ask.categories(category),
         strategies=ask.strategies(strategy),
+        kept_rows=ask.kept_rows(kept_rows),
         spark=ask.spark(spark),
-    )
+    )  # fmt: skip
     _plan(request, out, clock_at(now), whole=verbose, as_json=as_json, markdown=markdown)
 
 

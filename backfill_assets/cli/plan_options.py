@@ -9,7 +9,7 @@ import typer
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.spark_tuning import spark_tuning
-from backfill_assets.planning.request import Category, Restatement, Strategy
+from backfill_assets.planning.request import Category, KeptRows, Restatement, Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,6 +112,14 @@ Strategies = Annotated[
         help="Decide how: full-rebuild, partition-repair, column-enrichment, dual-run. Repeatable.",
     ),
 ]
+Kept = Annotated[
+    str | None,
+    typer.Option(
+        "--kept-rows",
+        metavar="carry|drop",
+        help="What a breaking change does with rows whose source is gone, where a model keeps them.",
+    ),
+]
 Spark = Annotated[
     list[str] | None,
     typer.Option(
@@ -167,6 +175,20 @@ def strategies(asked: Iterable[str] | None) -> tuple[tuple[str, Strategy], ...]:
         PlanOptionError: it has no ``=``, or there is no such strategy.
     """
     return tuple(_decided("--strategy", one, Strategy) for one in asked or ())
+
+
+def kept_rows(asked: str | None) -> KeptRows | None:
+    """Read ``carry`` or ``drop``.
+
+    Raises:
+        PlanOptionError: it is neither.
+    """
+    for choice in KeptRows:
+        if asked is not None and _plain(asked) == choice.value:
+            return choice
+    if asked:
+        raise PlanOptionError("--kept-rows", asked, "carry or drop")
+    return None
 
 
 def spark(asked: Iterable[str] | None) -> tuple[tuple[str, str], ...]:

@@ -164,6 +164,9 @@ def _model(one: ModelPlan, naming: Naming, width: int, *, whole: bool) -> Iterat
         )
     if whole:
         yield from _details(one, naming, _ASIDE)
+    if one.kept_rows is not None:
+        text = f"rows whose source is gone: {one.kept_rows.value}"
+        yield Line(f"{' ' * _ASIDE}{text}", Tone.WARNING, _ASIDE)
     for note in one.notes:
         yield Line(f"{' ' * _ASIDE}{note}", Tone.WARNING, _ASIDE)
 

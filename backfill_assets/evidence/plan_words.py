@@ -172,6 +172,7 @@ def asked_text(request: PlanRequest) -> str:
         *(f"the cutoff of {model} ends" for model in request.lift_cutoffs),
         "canary first" * request.canary,
         f"published cells launched by hand in {request.launch}" if request.launch else "",
+        f"kept rows: {request.kept_rows.value}" if request.kept_rows else "",
         *(f"{model} is {category.value}" for model, category in request.categories),
         *(f"{model} by {strategy.value}" for model, strategy in request.strategies),
         *(f"Spark's {key} = {value}" for key, value in request.spark),

@@ -7,7 +7,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.requests import input_cells
+from backfill_assets.planning.request import KeptRows
 from backfill_assets.warehouse.inputs import Input
+from backfill_assets.warehouse.kept_rows import History
 from backfill_assets.warehouse.layers import table_of, without
 from backfill_assets.warehouse.tables import Table
 
@@ -47,6 +49,15 @@ def target_table(run: RunContext, model: Model, pointer: Pointer) -> Table:
         return Table(run.store.version_path(pointer.version), head)
     now = run.store.pointers(run.environment.name)[model.name]
     return replace(table_of(run.store.tables(now)), delta_version=head)
+
+
+def history_of(run: RunContext, name: str) -> History | None:
+    """Give what is published of a model that keeps rows, for a batch in a plan's workspace; else None."""
+    decided, follows = run.kept_rows.get(name), run.environment.follows
+    at = None if follows is None else run.store.pointers(follows).get(name)
+    if decided is None or at is None:
+        return None
+    return History(table_of(run.store.tables(at)), carried=decided is KeptRows.CARRY)
 
 
 def published_table(run: RunContext, name: str) -> Table:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.audited import AuditsFailedError, audited
-from backfill_assets.execution.batch_inputs import batch_inputs, target_table
+from backfill_assets.execution.batch_inputs import batch_inputs, history_of, target_table
 from backfill_assets.execution.cancelling import RunCancelledError
 from backfill_assets.execution.commit_turn import commit_turn, record
 from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started, Waiting
 from backfill_assets.execution.failures import kind_of, sentence_of_batch
+from backfill_assets.execution.kept_rows import tell_kept
 from backfill_assets.execution.opening_batch import open_when_free
 from backfill_assets.execution.stopwatch import Stopwatch
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -92,10 +93,18 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     # Cells that are recorded without computing have no rows that an audit could be about.
     empty = request.reason == EMPTY
     rows_from = no_rows if empty else run.rows_from or compute
+    history = None if empty else history_of(run, model.name)
     with (
         run.flights.begun(model.name, partial(interrupt, session), run.allowed(model)) as flight,
         computed_batch(
-            session, model, opened, inputs, target=target, now=started_at, rows_from=rows_from
+            session,
+            model,
+            opened,
+            inputs,
+            target=target,
+            now=started_at,
+            rows_from=rows_from,
+            history=history,
         ) as batch,
     ):
         watch.lap("compute")
@@ -104,6 +113,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
             run.store.claim_more(request.batch_id, batch.moved)
         profiles, results = audited(run, batch, () if empty else audits_of(model))
         watch.lap("audit")
+        tell_kept(run, request, batch.kept)
         with commit_turn(run, opened) as lock:
             flight.commits()
             commit = _commit(opened, lock.token, started_at, (profiles, results))

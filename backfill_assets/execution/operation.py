@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 from backfill_assets.execution.frozen_code import FrozenCode
 from backfill_assets.execution.opening import look
 from backfill_assets.execution.patience import PATIENT, Patience
+from backfill_assets.planning.request import KeptRows
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.snapshot import snapshots_of
 
@@ -88,7 +89,12 @@ class Operation:
         """Open a run in the plan's workspace."""
         run = self.run_in(workspace_name(self.plan_id))
         frozen = FrozenCode.of(self.plan, self.code) if self.code else None
-        return replace(run, frozen=frozen)
+        kept = {
+            one.model: one.kept_rows or KeptRows.CARRY
+            for one in self.plan.models
+            if one.model in run.graph.models and run.graph.model(one.model).keeps_rows
+        }
+        return replace(run, frozen=frozen, kept_rows=kept)
 
     def tell(self, event: str, **detail: object) -> None:
         """Add to the plan's history."""

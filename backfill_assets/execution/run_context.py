@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.frozen_code import FrozenCode
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.request import KeptRows
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.state_view import StateView
     from backfill_assets.state.store import Store
@@ -56,6 +57,8 @@ class RunContext:
             where no plan is served.
         tuning: the Spark settings of the plan's batches, over those of their models.
         overall: how many batches may be in flight over all runs and processes; None for any number.
+        kept_rows: in a plan's workspace, of the models that keep rows whose source is gone: whether these
+            are carried over.
         rows_from: where a batch's rows come from; None: from the model's own query.
         patience: how often a batch is tried, and how long it may take.
         interrupted: set when the run is to end: what waits for a slot, or for its next attempt, gives
@@ -81,6 +84,7 @@ class RunContext:
     frozen: FrozenCode | None = None
     tuning: Mapping[str, str] = field(default_factory=dict[str, str])
     overall: int | None = None
+    kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
     rows_from: RowsFrom | None = None
     patience: Patience = field(default_factory=Patience)
     interrupted: threading.Event = field(default_factory=threading.Event)

@@ -10,7 +10,7 @@ from backfill_assets.execution.leftover import BUILT_APART, work_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.categorize import difference
 from backfill_assets.planning.plan import Change, Why
-from backfill_assets.planning.request import Strategy
+from backfill_assets.planning.request import KeptRows, Strategy
 from backfill_assets.planning.strategy_checks import (
     Comparison,
     Expected,
@@ -160,7 +160,11 @@ def _appended(op: Operation, one: ModelPlan, before: StateView, after: StateView
 def _expected(
     environment: RunContext, workspace: RunContext, one: ModelPlan, *, restated: bool
 ) -> Expected:
-    """What may differ: what the edit explains, and anything where an input had changed anyway."""
+    """What may differ: what the edit explains, and anything where an input had changed anyway.
+
+    Rows that only history has, and that a person let the plan drop, are gone on purpose.
+    """
+    dropped = one.kept_rows is KeptRows.DROP
     known = one.model in environment.graph.models
     if one.change is not Change.MODIFIED or not known or restated:
         return Expected()
@@ -168,7 +172,7 @@ def _expected(
     again = (work.cells for work in one.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP))
     stale = work_of(environment, environment.view(), one.model).stale_cells
     cells = IntervalSet.union_all([*again, stale])
-    return Expected(rows=edit.rows, columns=edit.columns, cells=cells)
+    return Expected(rows=edit.rows or dropped, columns=edit.columns, cells=cells)
 
 
 def _coverage(

@@ -13,6 +13,7 @@ from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     Deletes,
     Full,
+    IncrementalByUniqueKey,
     Kind,
     deletes_of,
 )
@@ -159,6 +160,12 @@ class Model:
     def time_column(self) -> str | None:
         """The column that names the cell of a row; None for a `Full` model."""
         return None if isinstance(self.kind, Full) else self.kind.time_column
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows stay whose source is gone."""
+        merged = isinstance(self.kind, IncrementalByUniqueKey)
+        return merged and not isinstance(self.delete_policy, AbsentMeansDeleted)
 
     @property
     def in_order(self) -> bool:

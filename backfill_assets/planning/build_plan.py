@@ -12,6 +12,7 @@ from backfill_assets.planning.cell_work import cell_work
 from backfill_assets.planning.changes import changes_of
 from backfill_assets.planning.in_flight import in_flight
 from backfill_assets.planning.intended import intended
+from backfill_assets.planning.kept_rows import kept_rows, lacking_values
 from backfill_assets.planning.model_diff import model_diff
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.plan import Build, Change, ModelPlan, Plan, Why
@@ -19,7 +20,7 @@ from backfill_assets.planning.plan_batches import planned_batches
 from backfill_assets.planning.plan_json import identified
 from backfill_assets.planning.reading import planned_reads
 from backfill_assets.planning.recorded_empty import refuse_blank_history
-from backfill_assets.planning.request import Category, Strategy
+from backfill_assets.planning.request import Category, KeptRows, Strategy
 from backfill_assets.planning.requested import windows_of
 from backfill_assets.planning.smaller_window import read_from, smaller_window
 from backfill_assets.planning.strategies import RISK, SIGNAL, propose
@@ -135,6 +136,7 @@ class _Planner:
         notes = (*change.notes, *cut, *found.notes, *((smaller,) if smaller else ()))
         build = self._build(name, change, found)
         strategy = self._strategy(name, change, build, found)
+        kept, lacking = self._kept_rows(name, change)
         return ModelPlan(
             model=name,
             change=change.change,
@@ -164,8 +166,19 @@ class _Planner:
                 self.now,
             ),
             kept_before=found.cutoff,
-            notes=notes,
+            kept_rows=kept,
+            notes=(*notes, *((lacking,) if lacking else ())),
         )
+
+    def _kept_rows(self, name: str, change: ModelChange) -> tuple[KeptRows | None, str | None]:
+        """Decide what becomes of rows that only history has, and say where that will fail."""
+        before, new = self.intended.before.get(name), self.intended.graph.models[name]
+        old = None if before is None else before.model
+        published = self.state.view.ready(name)
+        found = kept_rows(self.request.kept_rows, change, (old, new), published)
+        if old is None or found is not KeptRows.CARRY:
+            return found, None
+        return found, lacking_values(old, new)
 
     def _strategy(
         self, name: str, change: ModelChange, build: Build, found: ModelCells

@@ -271,9 +271,14 @@ class _Deciding:
         return state.pointer.version if state else self.state.running[name].version
 
     def _free_version(self, new: Snapshot) -> str:
-        """Name the table; one that the environment reads already holds another logic's rows."""
+        """Name the table; one that the environment reads already holds another logic's rows.
+
+        One that another plan has built may hold kept rows, or none, as that plan was asked.
+        """
         state = self.state.view.models.get(new.model.name)
-        if state is None or new.version not in _versions_of(state):
+        built = self.state.built.get(new.version)
+        undecided = new.model.keeps_rows and built is not None and bool(built.runs)
+        if state is None or (new.version not in _versions_of(state) and not undecided):
             return new.version
         return f"{new.version}_{self.state.view.counter}"
 

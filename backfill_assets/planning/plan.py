@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
-    from backfill_assets.planning.request import Category, PlanRequest, Strategy
+    from backfill_assets.planning.request import Category, KeptRows, PlanRequest, Strategy
     from backfill_assets.snapshots.cutoff import Cutoff
 
 FORMAT_VERSION = 1
@@ -158,6 +158,8 @@ class ModelPlan:
         reads: what the planned cells read.
         estimate: what the model's work will take.
         kept_before: the cutoff that is in force for the model once the plan is promoted.
+        kept_rows: what becomes of rows that only history has, in a new table of a model that keeps such
+            rows; None where the question does not arise.
         notes: what a reader should know: clipped ranges, a partial cell left out, a smaller window.
     """
 
@@ -184,6 +186,7 @@ class ModelPlan:
     reads: tuple[PlannedRead, ...] = ()
     estimate: Estimate | None = None
     kept_before: Cutoff | None = None
+    kept_rows: KeptRows | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -29,7 +29,7 @@ from backfill_assets.snapshots.cutoff import Cutoff
 FORMAT = "backfill_assets.plan"
 _DIGITS = 9
 _NOT_CONTENT = ("plan_id", "estimate")
-_LATER = ("late", "lift_cutoffs", "kept_before")
+_LATER = ("late", "lift_cutoffs", "kept_before", "kept_rows")
 _WHY = "it was edited, or another release of backfill_assets wrote it"
 
 

@@ -28,6 +28,15 @@ class Strategy(StrEnum):
     DUAL_RUN = "dual run"
 
 
+class KeptRows(StrEnum):
+    """What a new table does with rows that only history has: their source is gone."""
+
+    CARRY = "carry"
+    """They are taken over as they are published; a column that they lack is NULL."""
+    DROP = "drop"
+    """A cell holds exactly what the new logic computes of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Restatement:
     """A model or source that was wrong.
@@ -70,6 +79,8 @@ class PlanRequest:
         strategies: (model, strategy) where a person decided.
         spark: (name, value) of Spark settings that the plan's batches run with, over their models'.
         launch: of runs that were launched by hand over published cells, the id that they share.
+        kept_rows: of models that keep rows whose source is gone: what a new table that is not merely
+            wider does with them; None where nobody said.
         late: (model, cells) of an automatic plan: stale cells inside of late windows, and nothing
             else, are built again.
     """
@@ -96,4 +107,5 @@ class PlanRequest:
     spark: tuple[tuple[str, str], ...] = ()
     lift_cutoffs: tuple[str, ...] = ()
     launch: str = ""
+    kept_rows: KeptRows | None = None
     late: tuple[tuple[str, IntervalSet], ...] = ()

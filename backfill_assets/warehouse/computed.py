@@ -14,7 +14,8 @@ from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
 from backfill_assets.warehouse.connect import release
 from backfill_assets.warehouse.doubles import refuse_doubles
 from backfill_assets.warehouse.inputs import compute
-from backfill_assets.warehouse.moves import cells_moved_from
+from backfill_assets.warehouse.kept_rows import Kept, only_in_history
+from backfill_assets.warehouse.moves import cells_moved_from, keys_in_other_cells
 from backfill_assets.warehouse.profile import Subject, profile
 from backfill_assets.warehouse.samples import failing_rows
 from backfill_assets.warehouse.spark_errors import explaining
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets.warehouse.commit import Committed, Ticket
     from backfill_assets.warehouse.inputs import Input, RowsFrom
+    from backfill_assets.warehouse.kept_rows import History
     from backfill_assets.warehouse.tables import Table
 
 
@@ -58,6 +60,7 @@ class ComputedBatch:
         inputs: what they were computed from.
         computed: the query's answer in its contract, cached.
         rows: what the cells shall hold, cached.
+        kept: rows that only history has, and what becomes of them here; None where none is asked about.
     """
 
     model: Model
@@ -67,6 +70,7 @@ class ComputedBatch:
     inputs: Mapping[str, Input]
     computed: DataFrame
     rows: DataFrame
+    kept: Kept | None = None
 
     def profile(self) -> tuple[CellProfile, ...]:
         """Measure rows, checksums and audits per cell, in one action."""
@@ -96,9 +100,15 @@ class ComputedBatch:
             return commit_cells(self.rows, self.model, self.cells, ticket)
         if now != self.target:
             moved = cells_moved_from(self.computed, self.model, self.cells, now)
-            if moved:
+            if moved or self._carries_into_others(now):
                 raise MovedMeanwhileError(self.model.name)
         return merge_cells(self.rows, self.model, self.cells, ticket)
+
+    def _carries_into_others(self, now: Table) -> bool:
+        """Whether another batch has computed, for another cell, a key that this one carries over."""
+        if self.kept is None or not self.kept.counts:
+            return False
+        return bool(keys_in_other_cells(self.rows, self.model, self.cells, now))
 
     def _audited_at(self, now: Table) -> int | None:
         """Give the commit that the rows were audited at; None where tables under it moved as well."""
@@ -120,6 +130,7 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
     target: Table,
     now: datetime,
     rows_from: RowsFrom = compute,
+    history: History | None = None,
 ) -> Iterator[ComputedBatch]:
     """Compute a batch and keep its rows for as long as the context is open.
 
@@ -131,6 +142,7 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
         target: the table as it stands, layers included.
         now: what its rows are stamped with.
         rows_from: where the rows come from: the query, unless told otherwise.
+        history: where rows may be that only history has, and whether they are carried over.
     """
     request = opened.request
     stamp = RowStamp(request.plan_id, request.batch_id, request.fingerprint, now)
@@ -144,8 +156,14 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
         computed = kept(contract(rows_from(session, model, request.interval, inputs), model))
         moved = cells_moved_from(computed, model, request.cells, target)
         cells = tuple(sorted((*request.cells, *moved)))
-        rows = result_rows(computed, model, request.cells, target, stamp, moved)
+        found = told = None
+        if history is not None:
+            found = kept(only_in_history(computed, model, request.cells, target, history))
+            told = Kept.of(found, model, carried=history.carried)
+        carried = found if told is not None and told.carried else None
+        rows = result_rows(computed, model, request.cells, target, stamp, moved, carried)
         rows = rows if rows is computed else kept(rows)
         rows.count()  # fills the cache, so that audit and commit read it and time alone
-        found = IntervalSet.of(moved)
-        yield ComputedBatch(model, cells, found, target, inputs, computed, rows)
+        yield ComputedBatch(
+            model, cells, IntervalSet.of(moved), target, inputs, computed, rows, told
+        )

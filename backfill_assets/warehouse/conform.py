@@ -11,7 +11,6 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
 from backfill_assets.models.kind import (
-    AbsentMeansDeleted,
     IncrementalByUniqueKey,
     SoftDelete,
     Tombstone,
@@ -96,13 +95,14 @@ def contract(computed: DataFrame, model: Model) -> DataFrame:
     return _latest(computed.select(*map(quoted, declared), cell.alias(CELL_COLUMN)), model)
 
 
-def result_rows(
+def result_rows(  # noqa: PLR0913, PLR0917 - all that the rows are made of
     computed: DataFrame,
     model: Model,
     cells: Sequence[Interval],
     target: Table,
     stamp: RowStamp,
     moved_from: Sequence[Interval] = (),
+    only_history: DataFrame | None = None,
 ) -> DataFrame:
     """Give the rows that the cells shall hold: what was computed, by the model's delete policy.
 
@@ -117,10 +117,13 @@ def result_rows(
         target: the table as it is now.
         stamp: for rows that are new or changed.
         moved_from: further cells of the batch, which keep their rows but for the computed keys.
+        only_history: rows that are kept beside those of the target; see `kept_rows.only_in_history`.
     """
     spark = computed.sparkSession
     rows = computed
-    if _keeps_absent(model) and (kept := rows_in_cells(spark, model, cells, target)) is not None:
+    if only_history is not None:
+        rows = rows.unionByName(_marked(only_history.select(*_contract_columns(model)), model))
+    if model.keeps_rows and (kept := rows_in_cells(spark, model, cells, target)) is not None:
         rows = rows.unionByName(_marked(_absent(kept, computed, model), model))
     if moved_from and (left := rows_in_cells(spark, model, moved_from, target)) is not None:
         rows = rows.unionByName(_absent(left, computed, model))
@@ -129,6 +132,8 @@ def result_rows(
     if not model.audit_columns:
         return rows
     before = rows_in_cells(spark, model, (*cells, *moved_from), target)
+    if only_history is not None:
+        before = only_history if before is None else before.unionByName(only_history)
     return _stamped(rows, before, model, stamp)
 
 
@@ -147,11 +152,6 @@ def _latest(rows: DataFrame, model: Model) -> DataFrame:
         F.col(quoted(model.kind.latest_by)).desc_nulls_last(), F.expr(everything)
     )
     return rows.withColumn("_rank", F.row_number().over(order)).where("_rank = 1").drop("_rank")
-
-
-def _keeps_absent(model: Model) -> bool:
-    merged = isinstance(model.kind, IncrementalByUniqueKey)
-    return merged and not isinstance(model.delete_policy, AbsentMeansDeleted)
 
 
 def _absent(before: DataFrame, computed: DataFrame, model: Model) -> DataFrame:

@@ -1,0 +1,95 @@
+"""What a new table does with rows that only history has: those whose source is gone.
+
+A model that keeps such rows (`deletes="none"`, soft deletes, tombstones) would lose them with a table
+that starts from nothing. One that is merely wider takes them over. What a breaking change would have
+made of them can't be known, so a person says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.planning.request import Category, KeptRows
+
+if TYPE_CHECKING:
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.model_change import ModelChange
+
+
+class KeptRowsUndecidedError(BackfillAssetsError):
+    """A breaking change of a model that keeps rows does not say what becomes of them."""
+
+    def __init__(self, model: str, cells: int) -> None:
+        self.model, self.cells = model, cells
+        super().__init__(
+            f"'{model}' keeps rows whose source is gone, and its {cells:,} published cells may hold some; "
+            "what the new logic would have made of them can't be known. Say what becomes of them: "
+            "--kept-rows carry (as they are published, NULL in new columns) or --kept-rows drop"
+        )
+
+
+class KeptRowsUnfitError(BackfillAssetsError):
+    """Kept rows can't be taken over into a table of another shape."""
+
+    def __init__(self, model: str, because: str) -> None:
+        self.model, self.because = model, because
+        super().__init__(
+            f"rows that '{model}' keeps can't be carried over: {because}. Use --kept-rows drop, or keep "
+            "the old definition of older cells with --cutoff DATE --reason TEXT"
+        )
+
+
+def kept_rows(
+    asked: KeptRows | None,
+    change: ModelChange,
+    models: tuple[Model | None, Model],
+    published: IntervalSet,
+) -> KeptRows | None:
+    """Decide what becomes of kept rows in a model's new table; None where there can't be any.
+
+    Args:
+        asked: what the person said; None for nothing.
+        change: what becomes of the model.
+        models: the declaration that the environment runs (None for none), and the new one.
+        published: the cells that the environment publishes.
+
+    Raises:
+        KeptRowsUndecidedError: the change is breaking, and nobody said.
+        KeptRowsUnfitError: they are to be carried, and the new table's rows are told apart otherwise.
+    """
+    old, new = models
+    if not change.new_version or old is None or not new.keeps_rows or not published:
+        return None
+    unfit = _unfit(old, new)
+    if change.category is Category.NON_BREAKING and unfit is None:
+        return KeptRows.CARRY
+    if asked is None:
+        raise KeptRowsUndecidedError(new.name, new.cadence.count(published))
+    if asked is KeptRows.CARRY and unfit is not None:
+        raise KeptRowsUnfitError(new.name, unfit)
+    return asked
+
+
+def lacking_values(old: Model, new: Model) -> str | None:
+    """Say which new columns must have a value that carried rows can't have; None for none."""
+    known = {column.name for column in old.schema}
+    lacking = [one.name for one in new.schema if one.name not in known and not one.nullable]
+    if not lacking:
+        return None
+    return (
+        f"carried rows have no {', '.join(lacking)}, which must not be NULL: cells that hold such rows "
+        "will fail that audit; let the column be nullable"
+    )
+
+
+def _unfit(old: Model, new: Model) -> str | None:
+    """Say why published rows have no place in the new table; None where they have."""
+    if set(old.key) != set(new.key):
+        return f"the unique key becomes {', '.join(new.key)}"
+    if old.time_column != new.time_column:
+        return f"the time column becomes {new.time_column}"
+    if (old.cadence.grid, old.cadence.tz) != (new.cadence.grid, new.cadence.tz):
+        return "its cells are cut otherwise"
+    return None
