@@ -6,7 +6,7 @@ WRITE_PATH := backfill_assets_tests/execution backfill_assets_tests/warehouse ba
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: edit-pairs faults faults-long help env demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock clean
+.PHONY: examples edit-pairs faults faults-long help env demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test: env ## Run the tests, but not the long ones, three at a time
 
 stories: env ## Run the long stories of plans: about a quarter of an hour
 	@$(BIN)/pytest -m "story and not slow"
+
+examples: env ## Run every example that Spark documents of its functions through the binding: minutes
+	@$(BIN)/pytest -m "" -s backfill_assets_tests/warehouse/test_spark_examples.py
 
 edit-pairs: env ## Make 1,500 edits of SQL and hold every verdict on them against Spark: minutes
 	@$(BIN)/pytest -m "" -s backfill_assets_tests/edit_pairs
