@@ -12,12 +12,12 @@ from backfill_assets.cli.exits import CHANGES
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
-from backfill_assets.cli.plan_options import PlanOptionError, chosen
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.evidence import diff_text
 from backfill_assets.execution.kept_rows import kept_rows_in
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.planning.written_options import PlanOptionError, chosen
 from backfill_assets.warehouse.compare import (
     BY_CELL,
     Comparison,

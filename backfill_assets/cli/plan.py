@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from backfill_assets.cli import plan_options as ask
+from backfill_assets.cli import plan_options as ask  # noqa: TC001 - typer reads them
 from backfill_assets.cli.exits import CHANGES, DONE, WAITS
 from backfill_assets.cli.making import looked, new_environment, planned
 from backfill_assets.cli.operating import Operating, operating
@@ -20,6 +20,7 @@ from backfill_assets.cli.stored_plans import write_plan
 from backfill_assets.evidence.plan_life import next_commands
 from backfill_assets.evidence.plan_markdown import plan_markdown
 from backfill_assets.execution.outstanding import outstanding
+from backfill_assets.planning import written_options as written
 from backfill_assets.planning.plan_json import plan_json
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
@@ -77,23 +78,23 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
     """
     request = PlanRequest(
         environment=env, reason=reason,
-        restate=ask.restatements(restate),
+        restate=written.restatements(restate),
         restate_all_snapshots=restate_all_snapshots,
         start=start, end=end,
         end_bounded=end_bounded,
         ignore_cron=ignore_cron,
-        select=ask.chosen(select),
+        select=written.chosen(select),
         skip_upstream=skip_upstream,
         forward_only=forward_only,
         effective_from=effective_from,
         empty=empty,
         where=where, cutoff=cutoff,
-        lift_cutoffs=ask.chosen(lift_cutoff),
+        lift_cutoffs=written.chosen(lift_cutoff),
         canary=canary,
-        categories=ask.categories(category),
-        strategies=ask.strategies(strategy),
-        kept_rows=ask.kept_rows(kept_rows),
-        spark=ask.spark(spark),
+        categories=written.categories(category),
+        strategies=written.strategies(strategy),
+        kept_rows=written.kept_rows(kept_rows),
+        spark=written.spark(spark),
     )  # fmt: skip
     _plan(request, out, clock_at(now), whole=verbose, as_json=as_json, markdown=markdown)
 

@@ -36,6 +36,23 @@ class PlanConfig(Asked):
     last: str = Field(default="", description="Last date (included); empty: now.")
     forward_only: bool = Field(default=False, description="Changes count from now on only.")
     empty: bool = Field(default=False, description="Record missing cells as ready, uncomputed.")
+    restate_all_snapshots: bool = Field(
+        default=False, description="Mark it owed in every version, of every environment."
+    )
+    end_bounded: bool = Field(default=False, description="Nothing past the end.")
+    ignore_cron: bool = Field(default=False, description="Up to now, whatever the cron says.")
+    skip_upstream: bool = Field(default=False, description="Not what is needed from upstream.")
+    effective_from: str = Field(default="", description="Needs forward_only: from this date on.")
+    where: str = Field(
+        default="", description="SQL: only such rows of a restated model may differ."
+    )
+    cutoff: str = Field(default="", description="Older cells keep the old definition.")
+    lift_cutoff: list[str] = Field(default=[], description="Models whose cutoff ends.")
+    canary: bool = Field(default=False, description="Recorded in the plan; nothing acts on it yet.")
+    category: list[str] = Field(default=[], description="MODEL=CATEGORY, one each.")
+    strategy: list[str] = Field(default=[], description="MODEL=STRATEGY, one each.")
+    kept_rows: str = Field(default="", description="carry or drop rows that only history has.")
+    spark: list[str] = Field(default=[], description="KEY=VALUE of Spark for the plan's batches.")
 
 
 class InEnvironment(Asked):

@@ -29,6 +29,7 @@ from backfill_assets.orchestration.plan_work import Known, PlanWork
 from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
 from backfill_assets.orchestration.steps import plainly
+from backfill_assets.planning import written_options as written
 from backfill_assets.planning.plan import Plan
 from backfill_assets.planning.request import PlanRequest, Restatement
 from backfill_assets.settings import read_settings
@@ -112,11 +113,24 @@ def _plan(work: PlanWork, asked: PlanConfig) -> None:
         restate=tuple(
             Restatement(one.name, one.first or None, one.last or None) for one in asked.restate
         ),
-        select=tuple(asked.select),
+        select=written.chosen(asked.select),
         start=asked.first or None,
         end=asked.last or None,
         forward_only=asked.forward_only,
         empty=asked.empty,
+        restate_all_snapshots=asked.restate_all_snapshots,
+        end_bounded=asked.end_bounded,
+        ignore_cron=asked.ignore_cron,
+        skip_upstream=asked.skip_upstream,
+        effective_from=asked.effective_from or None,
+        where=asked.where or None,
+        cutoff=asked.cutoff or None,
+        lift_cutoffs=written.chosen(asked.lift_cutoff),
+        canary=asked.canary,
+        categories=written.categories(asked.category),
+        strategies=written.strategies(asked.strategy),
+        kept_rows=written.kept_rows(asked.kept_rows or None),
+        spark=written.spark(asked.spark),
     )
     settings, sources = read_settings(), work.graph.sources.values()
     for one in observe_sources(work.store, sources, settings.data_root, None):

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.cli.plan_options import (
+from backfill_assets.models.spark_tuning import SparkSettingError
+from backfill_assets.planning.request import Category, Restatement, Strategy
+from backfill_assets.planning.written_options import (
     PlanOptionError,
     categories,
     chosen,
@@ -12,8 +14,6 @@ from backfill_assets.cli.plan_options import (
     spark,
     strategies,
 )
-from backfill_assets.models.spark_tuning import SparkSettingError
-from backfill_assets.planning.request import Category, Restatement, Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

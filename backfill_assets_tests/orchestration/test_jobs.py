@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
 
 from backfill_assets import build_definitions
+from backfill_assets.cli.plan import plan
 from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.intervals import Daily
+from backfill_assets.orchestration.job_configs import PlanConfig
 from backfill_assets.orchestration.queue_health import lacking
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource
@@ -197,3 +200,11 @@ def test_a_queue_that_nobody_works_on_is_told_of(tmp_path: Path):
 
     assert any("gap_fill_sensor is off" in one for one in said)
     assert any("no daemon" in one for one in said)
+
+
+def test_the_launchpad_asks_for_every_option_of_the_command():
+    own = {"out", "verbose", "markdown", "as_json", "now"}
+    other = {"env": "environment", "start": "first", "end": "last"}
+    options = {other.get(name, name) for name in signature(plan).parameters.keys() - own}
+
+    assert options <= PlanConfig.model_fields.keys()

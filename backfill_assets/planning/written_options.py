@@ -1,0 +1,109 @@
+"""The options of a plan as people write them, whether on the command line or on the launchpad."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.spark_tuning import spark_tuning
+from backfill_assets.planning.request import Category, KeptRows, Restatement, Strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+class PlanOptionError(BackfillAssetsError):
+    """The value of an option can't be read."""
+
+    def __init__(self, option: str, found: str, expected: str) -> None:
+        self.option, self.found = option, found
+        super().__init__(f"{option} {found!r} can't be read: expected {expected}")
+
+
+def restatements(asked: Iterable[str] | None) -> tuple[Restatement, ...]:
+    """Read ``MODEL``, ``MODEL:A..B`` or ``MODEL:A`` as what was wrong.
+
+    Raises:
+        PlanOptionError: one of them is none of these.
+    """
+    return tuple(map(_restatement, asked or ()))
+
+
+def _restatement(asked: str) -> Restatement:
+    name, colon, span = asked.partition(":")
+    start, dots, end = (part.strip() for part in span.partition(".."))
+    if not name.strip() or (colon and not start and not end):
+        raise PlanOptionError("--restate", asked, "MODEL, MODEL:DATE or MODEL:FIRST..LAST")
+    return Restatement(name.strip(), start or None, (end if dots else start) or None)
+
+
+def chosen(asked: Iterable[str] | None) -> tuple[str, ...]:
+    """Read selectors that are given one by one, or with commas between them."""
+    parts = (part.strip() for one in asked or () for part in one.split(","))
+    return tuple(part for part in parts if part)
+
+
+def categories(asked: Iterable[str] | None) -> tuple[tuple[str, Category], ...]:
+    """Read ``MODEL=CATEGORY``.
+
+    Raises:
+        PlanOptionError: it has no ``=``, or there is no such category.
+    """
+    return tuple(_decided("--category", one, Category) for one in asked or ())
+
+
+def strategies(asked: Iterable[str] | None) -> tuple[tuple[str, Strategy], ...]:
+    """Read ``MODEL=STRATEGY``.
+
+    Raises:
+        PlanOptionError: it has no ``=``, or there is no such strategy.
+    """
+    return tuple(_decided("--strategy", one, Strategy) for one in asked or ())
+
+
+def kept_rows(asked: str | None) -> KeptRows | None:
+    """Read ``carry`` or ``drop``.
+
+    Raises:
+        PlanOptionError: it is neither.
+    """
+    for choice in KeptRows:
+        if asked is not None and _plain(asked) == choice.value:
+            return choice
+    if asked:
+        raise PlanOptionError("--kept-rows", asked, "carry or drop")
+    return None
+
+
+def spark(asked: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
+    """Read ``KEY=VALUE``.
+
+    Raises:
+        PlanOptionError: there is no value.
+        SparkSettingError: it is no setting that a batch can have of its own.
+    """
+    written: dict[str, object] = {}
+    for one in asked or ():
+        key, equals, value = (part.strip() for part in one.partition("="))
+        if not equals:
+            raise PlanOptionError(
+                "--spark", one, "KEY=VALUE, such as spark.sql.shuffle.partitions=64"
+            )
+        written[key] = value
+    return tuple(spark_tuning("the plan", written).items())
+
+
+def _decided(option: str, asked: str, choices: type[_Choice]) -> tuple[str, _Choice]:
+    model, _, word = (part.strip() for part in asked.partition("="))
+    for choice in choices:
+        if model and _plain(word) == _plain(choice.value):
+            return model, choice
+    known = ", ".join(choice.value.replace(" ", "-") for choice in choices)
+    raise PlanOptionError(option, asked, f"MODEL=ONE of {known}")
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("_", "-").replace(" ", "-")
