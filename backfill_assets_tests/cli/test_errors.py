@@ -17,7 +17,7 @@ WRONG = {
     ("status", "--select", "toy.sale"): "there is no model or source 'toy.sale'; did you mean",
     ("status", "--select", "toy.raw_sales"): "'toy.raw_sales' is a source: somebody else writes",
     ("status", "--env", "staging"): "staging",
-    ("status", "--nope"): "No such option: --nope (see `backfill status --help`)",
+    ("status", "--zzzz"): "No such option: --zzzz (see `backfill status --help`)",
     ("fly",): "No such command 'fly'",
     ("why", "toy.sales"): "Missing argument 'interval'",
     ("why", "toy.sales", "2024-1-1"): "'2024-1-1' is not the key of a cell of one day in UTC.",

@@ -134,7 +134,7 @@ WRONG = {
     ("--effective-from", "2024-01-30"): "add --forward-only",
     ("--category", "toy.sales=magic"): "expected MODEL=ONE of breaking",
     ("--strategy", "toy.sales"): "expected MODEL=ONE of full-rebuild",
-    ("--nope",): "No such option: --nope (see `backfill plan --help`)",
+    ("--zzzz",): "No such option: --zzzz (see `backfill plan --help`)",
 }
 
 
