@@ -9,12 +9,19 @@ import json
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.errors import BackfillAssetsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+
+ADDED_LATER: Mapping[str, bool] = MappingProxyType({"added later": True})
+"""Marks, as metadata of a dataclass field, one that a later release added: it is written only where it
+differs from its default, so that every other value keeps the text, and the hash, that it had before."""
 
 
 class UnknownStoredTypeError(BackfillAssetsError):
@@ -84,13 +91,21 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
             items = cast("dict[str, Any]", value).items()
             plain = {"@": "map", "v": {key: _plain(one) for key, one in items}}
         case _ if is_dataclass(value):
+            held = {one.name: getattr(value, one.name) for one in fields(value)}
+            left_out = [name for name, one in _later(type(value)) if held[name] == one]
             plain = _tagged(
-                value, {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+                value, {name: _plain(one) for name, one in held.items() if name not in left_out}
             )
         case _:
             message = f"can't store a {type(value).__name__}"
             raise TypeError(message)
     return plain
+
+
+@cache
+def _later(kind: type[Any]) -> tuple[tuple[str, object], ...]:
+    """Give the fields of a dataclass that a later release added, with their defaults."""
+    return tuple((one.name, one.default) for one in fields(kind) if "added later" in one.metadata)
 
 
 def _tagged(value: object, plain: object) -> dict[str, object]:
@@ -126,9 +141,11 @@ def _restorer(kind: type[Any]) -> Callable[[Any], Any]:
     if issubclass(kind, Enum):
         return kind
 
+    defaults = dict(_later(kind))
+
     def restore(stored: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a value of that class
         value: Any = object.__new__(kind)
-        for name, one in stored.items():
+        for name, one in {**defaults, **stored}.items():
             object.__setattr__(value, name, one)
         return value
 

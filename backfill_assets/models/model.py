@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from backfill_assets.models.audit import Audit, Unique
 from backfill_assets.models.automation import Automation
+from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import Column, SchemaModel, columns_of
 from backfill_assets.models.function_query import FunctionQuery, ModuleQuery, function_query
 from backfill_assets.models.kind import (
@@ -78,6 +79,8 @@ class Model:
             say.
         audit_columns: whether rows carry who wrote them and when (`AUDIT_COLUMNS`).
         volatile: the query may give another answer tomorrow on the same input.
+        forward_only: a change of it counts from now on and computes no history, unless a plan's
+            request says another category.
         automation: whether the sensor fills its missing cells (``"on"``), only reports them
             (``"report"``), or neither (``"off"``).
         spark: Spark settings of its batches, by name; see `TUNABLE`.
@@ -109,6 +112,7 @@ class Model:
     )
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     description: str = ""
+    forward_only: bool = field(default=False, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         check_name(self.name)

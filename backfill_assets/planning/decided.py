@@ -1,4 +1,4 @@
-"""Categories that a person decided, held against what really differs."""
+"""Categories that a person or a model's declaration decided, held against what really differs."""
 
 from __future__ import annotations
 
@@ -14,20 +14,26 @@ if TYPE_CHECKING:
     from backfill_assets.planning.request import PlanRequest
 
 
-class CategoryContradictsError(BackfillAssetsError):
-    """A person's category can't be true of the change."""
+DECLARATION = "the model's declaration"
+"""Who decides where a model is declared `forward_only`."""
 
-    def __init__(self, model: str, asked: Category, found: str) -> None:
+_STALE = "what it reads changes, so that published cells may become stale at the promotion"
+
+
+class CategoryContradictsError(BackfillAssetsError):
+    """A decided category can't be true of the change."""
+
+    def __init__(self, model: str, asked: Category, found: str, instead: str = "") -> None:
         self.model, self.asked = model, asked
-        super().__init__(
-            f"'{model}' was declared {asked.value}, but {found}; leave the category to the "
-            "planner, or choose one that the change allows"
+        instead = instead or (
+            "leave the category to the planner, or choose one that the change allows"
         )
+        super().__init__(f"'{model}' was declared {asked.value}, but {found}; {instead}")
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What a person decided about one model."""
+    """What a person, or its declaration, decided about one model."""
 
     category: Category
     why: str
@@ -42,7 +48,10 @@ def decided(
     *,
     reads_changed: bool,
 ) -> Decided | None:
-    """Give the category that a person chose for a model, if one did and it can be true.
+    """Give the category that was decided for a model, if one was and it can be true.
+
+    A person's word on the model counts first, then forward-only for the whole plan, then the loaded
+    declaration's: an edit that also switches `forward_only` is planned as it is declared now.
 
     Args:
         request: what was asked, and by whom.
@@ -54,24 +63,41 @@ def decided(
     Raises:
         CategoryContradictsError: it can't be true.
     """
-    by = request.asked_by or "the person who asked"
     computes = direct is not None and direct.category is not Category.METADATA
-    asked = dict(request.categories).get(new.name)
-    if asked is None:
-        if not request.forward_only or not (computes or reads_changed):
-            return None
-        asked, why = Category.FORWARD_ONLY, "forward-only was asked for"
-    else:
-        why = f"decided by {by}; the planner found: {_found(direct)}"
-    _check(new.name, asked, _contradiction(asked, old, new, direct, reads_changed=reads_changed))
-    if asked is Category.METADATA and not computes:
+    found = _choice(request, new, direct, computes=computes, reads_changed=reads_changed)
+    if found is None:
         return None
-    return Decided(asked, why, by)
-
-
-def _check(model: str, asked: Category, contradiction: str | None) -> None:
+    contradiction = _contradiction(found.category, old, new, direct, reads_changed=reads_changed)
     if contradiction is not None:
-        raise CategoryContradictsError(model, asked, contradiction)
+        instead = f"plan it with --category {new.name}=breaking" if found.by == DECLARATION else ""
+        raise CategoryContradictsError(new.name, found.category, contradiction, instead)
+    if found.category is Category.METADATA and not computes:
+        return None
+    return found
+
+
+def _choice(
+    request: PlanRequest,
+    new: Model,
+    direct: Difference | None,
+    *,
+    computes: bool,
+    reads_changed: bool,
+) -> Decided | None:
+    """Find who decides: the request on this model, the request on all, the declaration; else nobody."""
+    by = request.asked_by or "the person who asked"
+    asked = dict(request.categories).get(new.name)
+    if asked is not None:
+        return Decided(asked, f"decided by {by}; the planner found: {_found(direct)}", by)
+    if not (computes or reads_changed):
+        return None
+    if request.forward_only:
+        return Decided(Category.FORWARD_ONLY, "forward-only was asked for", by)
+    if new.forward_only:
+        known = [_found(direct)] * computes + [_STALE] * reads_changed
+        why = f"it declares forward_only; the planner found: {'; '.join(known)}"
+        return Decided(Category.FORWARD_ONLY, why, DECLARATION)
+    return None
 
 
 def _found(direct: Difference | None) -> str:

@@ -58,6 +58,7 @@ def described_changes(old: Model, new: Model) -> tuple[str, ...]:
         "batch timeout": (old.batch_timeout, new.batch_timeout),
         "times": (old.times, new.times),
         "volatile": (old.volatile, new.volatile),
+        "forward-only": (old.forward_only, new.forward_only),
         "automation": (old.automation, new.automation),
         "Spark settings": (dict(old.spark), dict(new.spark)),
         "Spark settings off-peak": (dict(old.spark_off_peak), dict(new.spark_off_peak)),

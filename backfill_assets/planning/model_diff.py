@@ -91,6 +91,7 @@ def _sections(model: Model | None) -> dict[str, list[str]]:
         "batch timeout": [] if model.batch_timeout is None else [f"{model.batch_timeout:g} s"],
         "audit columns": ["yes"] if model.audit_columns else [],
         "volatile": ["yes"] if model.volatile else [],
+        "forward only": ["yes"] if model.forward_only else [],
         "spark": [f"{key} = {value}" for key, value in model.spark_settings.items()],
         "spark off-peak": [f"{key} = {value}" for key, value in model.off_peak_settings.items()],
         "automation": [] if model.automated is Automation.ON else [model.automated.value],

@@ -101,6 +101,7 @@ def _model(name: str, said: dict[str, Any]) -> Model:
         late_window=said.get("late_window", 0),
         description=said.get("description", ""),
         tags=said.get("tags", {}),
+        forward_only=said.get("forward_only", False),
     )
     return replace(model, query=SqlQuery(said["sql"])) if "sql" in said else model
 

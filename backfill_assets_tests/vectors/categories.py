@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -30,8 +29,8 @@ from backfill_assets_tests.vectors import translate as tr
 Json = Any
 _KEY = "key of the case"
 _ELSEWHERE = "db.elsewhere"
-_META = {"audits", "batch_size", "batch_concurrency", "cron", "description", "end", "kind",
-         "lookback", "name", "owner", "start", "tags", "time_column"}  # fmt: skip
+_META = {"audits", "batch_size", "batch_concurrency", "cron", "description", "end",
+         "forward_only", "kind", "lookback", "name", "owner", "start", "tags", "time_column"}  # fmt: skip
 
 _KINDS = ("INCREMENTAL_BY_TIME_RANGE", "FULL")  # the others have no counterpart among ours
 
@@ -60,11 +59,6 @@ def plan_categories(case: dict[str, Json]) -> Json:
         forward_only=bool(call.get("forward_only")),
         start=call.get("start"),
         end=call.get("end"),
-        categories=tuple(
-            (name, Category.FORWARD_ONLY)
-            for name in _forward_only(case)
-            if before.models.get(name) not in (None, after.models.get(name))
-        ),
     )
     plan = build_plan(request, after, PlanState(view=view, running=snapshots_of(before)), now)
     words = {one.model: _words(before, after, one) for one in plan.models}
@@ -120,11 +114,6 @@ def _short(name: str) -> str:
     return name.partition(".")[2]
 
 
-def _forward_only(case: dict[str, Json]) -> list[str]:
-    told = {f"db.{name}": ddl for name, ddl in case["after"].items()}
-    return [name for name, ddl in told.items() if re.search(r"forward_only\s+true", ddl)]
-
-
 def _all_ready(graph: Graph, environment: str, case: dict[str, Json]) -> StateView:
     states: dict[str, ModelState] = {}
     for name, snapshot in snapshots_of(graph).items():
@@ -157,7 +146,6 @@ def _parsed(name: str, ddl: str) -> Model:
     columns = [_column(one) for one in _split(_inside(words.pop("columns", "")))]
     kind, _, inner = words.pop("kind", "VIEW").partition("(")
     options = dict(one.split(maxsplit=1) for one in _split(inner.rstrip(")")))
-    options.pop("forward_only", None)
     meta: dict[str, Json] = {word: value.strip("'") for word, value in words.items()}
     meta["kind"] = {"name": kind.strip(), **options}
     return _declared(name, sql, meta, columns)
@@ -214,6 +202,7 @@ def _declared(
         description=str(settings.get("description") or settings.get("tags") or ""),
         batch_size=int(settings["batch_size"]) if settings.get("batch_size") else None,
         batch_concurrency=int(settings.get("batch_concurrency") or 1),
+        forward_only=str(settings.get("forward_only")).lower() == "true",
     )
 
 
