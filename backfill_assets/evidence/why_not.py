@@ -61,6 +61,9 @@ def _not_there(plan: Plan, model: str) -> str:
         return f"the model is left alone: {untouched.because}"
     if model in plan.removed:
         return "the model is not declared any more: its pointer is removed and nothing is built"
+    noted = [one for one in plan.notes if one.startswith(f"{model}: ")]
+    if noted:
+        return f"the plan does nothing with the model: {'; '.join(noted)}"
     narrowed = (
         f" (only {', '.join(plan.request.select)} was asked for)" if plan.request.select else ""
     )
@@ -85,7 +88,10 @@ def _left_out(
         rest -= part
     yield rest & planned.kept, False, _kept(planned)
     due = f"not due when the plan was made ({instant_text(plan.until)})"
-    yield rest - planned.kept, False, f"not required: outside the model's life, or {due}"
+    early = ", or before its source data begins (the plan's notes say where)" * bool(
+        plan.request.start
+    )
+    yield rest - planned.kept, False, f"not required: outside the model's life, or {due}{early}"
 
 
 def _by_request(

@@ -241,7 +241,7 @@ class _Planner:
         found = [
             f"{name}: {note}"
             for name in self.intended.graph.order
-            if name not in planned and (self.cells[name].waiting or self.cells[name].stale_later)
+            if name not in planned and self.cells[name].leaves_out
             for note in self.cells[name].notes
         ]
         sources = self.intended.graph.sources

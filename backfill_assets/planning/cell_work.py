@@ -16,6 +16,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.planning.downstream import Downstream
+from backfill_assets.planning.first_data import before_data, first_data
 from backfill_assets.planning.late import reopened
 from backfill_assets.planning.model_cells import ModelCells
 from backfill_assets.planning.needs_work import needs_work
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.first_data import FirstData
     from backfill_assets.planning.intended import Intended
     from backfill_assets.planning.model_change import Changes
     from backfill_assets.planning.needs_work import Work
@@ -61,7 +63,8 @@ def cell_work(
     view = _workspace_view(intended, state, changes)
     life = {name: window.life for name, window in windows.items()}
     wrong = wrong_cells(request, intended.graph, view, life, now)
-    return _Sweeps(request, intended, state, changes, windows, wrong, view, now).run()
+    first = first_data(intended.graph, state.view, view) if request.start is not None else {}
+    return _Sweeps(request, intended, state, changes, windows, wrong, first, view, now).run()
 
 
 def _workspace_view(intended: Intended, state: PlanState, changes: Changes) -> StateView:
@@ -85,6 +88,7 @@ class _Sweeps:
     changes: Changes
     windows: Mapping[str, Window]
     wrong: Wrong
+    first: Mapping[str, FirstData]
     view: StateView
     now: datetime
     found: dict[str, ModelCells] = field(default_factory=dict[str, ModelCells])
@@ -144,6 +148,7 @@ class _Sweeps:
         if change.new_version:
             self._new_version(name, found)
         self._cutoff(name, found)
+        self._begin_with_data(name, found)
         rule = self._rule(name, model)
         because = "recorded empty" if self.request.empty else ""
         self._restated(name, found)
@@ -160,6 +165,16 @@ class _Sweeps:
         if cutoff is not None and model.cadence.unit is not Unit.WHOLE:
             gaps = cutoff.kept(model.cadence, found.life) - found.ready
             found.life, found.required = found.life - gaps, found.required - gaps
+
+    def _begin_with_data(self, name: str, found: ModelCells) -> None:
+        """Let a requested range start where the source data does; what is published stays in it."""
+        if self.request.start is None or self.request.empty:
+            return
+        gaps = found.required - found.ready - self.state.view.ready(name)
+        model = self.intended.graph.models[name]
+        early, note = before_data(model, self.first[name], self.request.start, gaps)
+        found.required, found.before_data = found.required - early, early
+        found.notes += [note] if note else []
 
     def _in_force(self, name: str) -> Cutoff | None:
         """Give the cutoff of a model once the plan is promoted: a stored one, or a later one."""

@@ -1,0 +1,130 @@
+"""Where the data of what a model reads begins, as far as its sources were looked at.
+
+A requested range that starts before it starts there, on record. What is required stays as it is: the
+cells before are left out of this plan, and of nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.snapshots.state_view import StateView
+
+
+@dataclass(frozen=True, slots=True)
+class FirstData:
+    """Where the data that a model can read begins.
+
+    Attributes:
+        at: the instant (UTC); None where it is not known.
+        words: what begins there, or why it is not known; empty where nothing is to be said.
+    """
+
+    at: datetime | None
+    words: str = ""
+
+
+def first_data(graph: Graph, *views: StateView) -> dict[str, FirstData]:
+    """Tell for every model where the data that it can read begins.
+
+    It is known only of a model each of whose upstreams is a source that is cut into cells and was
+    looked at, or such a model. A cell that lost its rows counts: it held some once.
+
+    Args:
+        graph: every model and source.
+        views: the environment's state, and that of a workspace: what a model holds already may be
+            earlier than what its sources hold now.
+    """
+    found: dict[str, FirstData] = {}
+    for name in graph.order:
+        found[name] = _of_model(graph, views, graph.models[name], found)
+    return found
+
+
+def before_data(
+    model: Model, first: FirstData, asked: str, gaps: IntervalSet
+) -> tuple[IntervalSet, str]:
+    """Give the gaps that lie wholly before the first data, and say why they are left out.
+
+    Args:
+        model: whose cells.
+        first: where the data that it can read begins.
+        asked: the requested start, as written.
+        gaps: cells in the requested range that hold nothing.
+    """
+    if not gaps:
+        return IntervalSet.empty(), ""
+    if first.at is None:
+        words = f"the range starts at {asked} as asked: {first.words}" if first.words else ""
+        return IntervalSet.empty(), words
+    early = gaps.within(gaps.boundaries[0], epoch_of(model.cadence.floor(first.at)))
+    if not early:
+        return early, ""
+    left_out = ranges_text(model.cadence, early)
+    return early, (
+        f"asked from {asked}, begins where its data does: {first.words}; left out, and still "
+        f"missing unless a planned cell reads it: {left_out}"
+    )
+
+
+def _of_model(
+    graph: Graph, views: tuple[StateView, ...], model: Model, found: Mapping[str, FirstData]
+) -> FirstData:
+    if model.cadence.unit is Unit.WHOLE or model.in_order or not model.reads:
+        return FirstData(None)
+    begins = [
+        _of_source(graph, views[0], up.name)
+        if up.name in graph.sources
+        else _held(graph, views, up.name, found)
+        for up in model.reads
+    ]
+    unknown = [one for one in begins if one.at is None]
+    return max(unknown, key=lambda one: one.words) if unknown else min(begins, key=_at)
+
+
+def _of_source(graph: Graph, view: StateView, name: str) -> FirstData:
+    source, known = graph.sources[name], view.sources.get(name)
+    if source.time_column is None or source.cadence.unit is Unit.WHOLE:
+        return FirstData(None)
+    if known is None or not source.observed:
+        return FirstData(None, f"where {name} begins is not known, since it was never looked at")
+    if not known.runs:
+        return FirstData(None, f"{name} held no rows when it was looked at last")
+    at = min(run.interval.start for run in known.runs)
+    cell = IntervalSet.of([Interval(source.cadence.floor(at), source.cadence.next(at))])
+    return FirstData(
+        at,
+        f"{name} holds no rows before {ranges_text(source.cadence, cell)} "
+        f"(delta_version {known.pointer.delta_version})",
+    )
+
+
+def _held(
+    graph: Graph, views: tuple[StateView, ...], name: str, found: Mapping[str, FirstData]
+) -> FirstData:
+    """Tell where an upstream model begins: where its data does, or its ready cells do before that."""
+    first, ready = found[name], IntervalSet.union_all(view.ready(name) for view in views)
+    if first.at is None:
+        return FirstData(None)
+    if not ready or ready.boundaries[0] >= epoch_of(first.at):
+        return first
+    at = instant_of(ready.boundaries[0])
+    cadence = graph.models[name].cadence
+    cell = IntervalSet.of([Interval(at, cadence.next(at))])
+    return FirstData(at, f"{name} is ready from {ranges_text(cadence, cell)} on")
+
+
+def _at(first: FirstData) -> float:
+    return epoch_of(first.at) if first.at is not None else 0.0
