@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.settings import Settings
 
-FORMAT = 2
+FORMAT = 3
 
 
 class CatalogError(BackfillAssetsError):

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
+FLOATS = ("double", "float")
+"""Types whose values may have a tolerance."""
+
+LEAST_TOLERANCE = 1e-300
+"""Half of it is still a number without loss."""
+
+
 class UnknownSchemaCheckError(BackfillAssetsError):
     """A schema declares a check that has no meaning as one predicate over a row."""
 
@@ -23,6 +30,14 @@ class UnknownSchemaCheckError(BackfillAssetsError):
             f"column '{column}' declares the check '{check}', which can't be compiled into the "
             f"one-pass audit; use one of {', '.join(sorted(_PREDICATES))}, or a row_rule() audit"
         )
+
+
+class InvalidToleranceError(BackfillAssetsError):
+    """A column declares a tolerance that it can't have."""
+
+    def __init__(self, *, column: str, found: str, expected: str) -> None:
+        self.column = column
+        super().__init__(f"column '{column}': found {found}; expected {expected}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +51,13 @@ class Column:
         unique: whether every value occurs once in the table.
         checks: Spark SQL predicates that every non-null value obeys, as (name, predicate).
         description: what the column means.
+        tolerance: of a ``double`` or ``float`` of a model: by how much (in the column's unit) a value
+            may differ from what readers have read before they are built again. It is an absolute
+            number, and counts for early cutoff alone: every difference is published. None: every
+            difference counts.
+
+    Raises:
+        InvalidToleranceError: another type has a tolerance, or it is no positive number.
     """
 
     name: str
@@ -44,6 +66,36 @@ class Column:
     unique: bool = False
     checks: tuple[tuple[str, str], ...] = ()
     description: str = ""
+    tolerance: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None:
+            object.__setattr__(self, "tolerance", _tolerance(self))
+
+
+def _tolerance(column: Column) -> float:
+    """Give a declared tolerance as a float.
+
+    Raises:
+        InvalidToleranceError: the column can't have it.
+    """
+    given: object = column.tolerance  # whatever an author wrote
+    if column.dtype.strip().lower() not in FLOATS:
+        raise InvalidToleranceError(
+            column=column.name,
+            found=f"a tolerance on the type {column.dtype}",
+            expected="it on a double or float: values of other types are exact",
+        )
+    number = None
+    if isinstance(given, (int, float, Decimal)) and not isinstance(given, bool):
+        number = float(given)
+    if number is None or not LEAST_TOLERANCE <= number < float("inf"):
+        raise InvalidToleranceError(
+            column=column.name,
+            found=f"tolerance={given!r}",
+            expected=f"a finite number, at least {LEAST_TOLERANCE:g}, in the column's own unit",
+        )
+    return number
 
 
 class SchemaModel(Protocol):
@@ -79,7 +131,12 @@ def _column(name: str, declared: Any) -> Column:  # noqa: ANN401
         unique=bool(getattr(declared, "unique", False)),
         checks=tuple(_predicate(name, check) for check in declared.checks or ()),
         description=declared.description or "",
+        tolerance=_metadata(declared).get("tolerance"),
     )
+
+
+def _metadata(declared: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    return getattr(declared, "metadata", None) or {}
 
 
 def _spark_type(dtype: Any) -> str:  # noqa: ANN401

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ def checksum(total: int, *, exact: bool) -> Checksum:
     return f"exact:{total}" if exact else total
 
 
+def checksum_within(total: int, tolerance: float) -> str:
+    """Name a sum of hashes of values on a tolerance's grid: sums of two grids are never equal."""
+    return f"{tolerance!r}:{total}"
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """The content of one cell.
@@ -49,11 +54,25 @@ class Content:
         rows: how many.
         key: checksum of the grain key over all rows: equal keys, equal checksum.
         columns: per column, the checksum of (grain key, value) over all rows.
+        within: per column that declares a tolerance, `checksum_within` it. It decides on early cutoff
+            alone: two contents with the same rows are equal whatever it is.
     """
 
     rows: int
     key: Checksum
     columns: Mapping[str, Checksum]
+    within: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
+
+    def holds_still(self, column: str, after: Content) -> bool:
+        """Whether readers of a column need no notice of what follows this content.
+
+        Rows with equal keys are taken for granted. A column that has been followed within a tolerance
+        is followed within that one only: under another, or none, its readers may have missed too much.
+        """
+        followed = self.within.get(column)
+        if followed is not None:
+            return after.within.get(column) == followed
+        return column in self.columns and self.columns[column] == after.columns[column]
 
     def as_rounded(self, columns: frozenset[str], batch_id: str, *, key: bool) -> Content:
         """Mark checksums of a release that rounded floats: they equal those of the same batch alone.
@@ -93,7 +112,7 @@ def changed_at(old: tuple[Content, ChangedAt] | None, new: Content, now: int) ->
     """Carry over what did not change; stamp with `now` (the counter) what did.
 
     This is early cutoff: a cell rebuilt with the same content keeps all its stamps, so nothing
-    that reads it moves.
+    that reads it moves. Nor does a reader of a column that differs within its tolerance.
     """
     if old is None:
         return ChangedAt(now, dict.fromkeys(new.columns, now))
@@ -103,9 +122,9 @@ def changed_at(old: tuple[Content, ChangedAt] | None, new: Content, now: int) ->
         row_set=stamps.row_set if same_rows else now,
         columns={
             name: stamps.columns.get(name, now)
-            if same_rows and before.columns.get(name) == held
+            if same_rows and before.holds_still(name, new)
             else now
-            for name, held in new.columns.items()
+            for name in new.columns
         },
     )
 

@@ -164,9 +164,16 @@ def _out_of_range(model: Model) -> Iterator[tuple[str, str]]:
             yield f"{what}={number}", f"at least {least}"
     if model.batch_timeout is not None and not 0 < model.batch_timeout < float("inf"):
         yield f"batch_timeout={model.batch_timeout}", "a number of seconds above 0, or None"
+    yield from _tolerant_keys(model)
     for audit in model.audits:
         if not 0 <= _slack(audit) <= 1:
             yield f"audit '{audit.name}' with {_slack(audit)}", "a fraction from 0 to 1"
+
+
+def _tolerant_keys(model: Model) -> Iterator[tuple[str, str]]:
+    for column in model.schema:
+        if column.tolerance is not None and column.name in model.key:
+            yield f"a tolerance on '{column.name}'", "none on a column that identifies rows"
 
 
 def _slack(audit: Audit) -> float:

@@ -7,7 +7,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.column import Column, SchemaModel, columns_of
+from backfill_assets.models.column import (
+    Column,
+    InvalidToleranceError,
+    SchemaModel,
+    columns_of,
+)
 from backfill_assets.models.names import check_name
 
 if TYPE_CHECKING:
@@ -79,6 +84,13 @@ class Source:
         known = [column.name for column in self.schema]
         if self.time_column is not None and self.time_column not in known:
             raise UnknownTimeColumnError(self.name, self.time_column, known)
+        for column in self.schema:
+            if column.tolerance is not None:
+                raise InvalidToleranceError(
+                    column=f"{self.name}.{column.name}",
+                    found="a tolerance on a column of a source",
+                    expected="it on a column of a model: every change of a source counts",
+                )
 
     @property
     def schema(self) -> tuple[Column, ...]:

@@ -133,7 +133,8 @@ class _Planner:
         before = self.state.running.get(name)
         cells = found.cells
         cut = (found.cutoff.words(name),) if found.cutoff else ()
-        notes = (*change.notes, *cut, *found.notes, *((smaller,) if smaller else ()))
+        tolerant = self._tolerances(name) if cells else ()
+        notes = (*change.notes, *cut, *found.notes, *tolerant, *((smaller,) if smaller else ()))
         build = self._build(name, change, found)
         strategy = self._strategy(name, change, build, found)
         kept, lacking = self._kept_rows(name, change)
@@ -169,6 +170,18 @@ class _Planner:
             kept_rows=kept,
             notes=(*notes, *((lacking,) if lacking else ())),
         )
+
+    def _tolerances(self, name: str) -> tuple[str, ...]:
+        """Say which differences of planned cells are published without a reader being built again."""
+        columns = [
+            f"{one.tolerance:g} on {one.name}"
+            for one in self.intended.graph.models[name].schema
+            if one.tolerance is not None
+        ]
+        if not columns:
+            return ()
+        said = f"tolerance {', '.join(columns)}: smaller differences are published but reopen no reader"
+        return (said,)
 
     def _kept_rows(self, name: str, change: ModelChange) -> tuple[KeptRows | None, str | None]:
         """Decide what becomes of rows that only history has, and say where that will fail."""

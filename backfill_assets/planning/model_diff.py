@@ -146,6 +146,7 @@ def _column(column: Column) -> str:
     parts = [f"{column.name} {column.dtype}"]
     parts += [] if column.nullable else ["not null"]
     parts += ["unique"] if column.unique else []
+    parts += [] if column.tolerance is None else [f"tolerance {column.tolerance:g}"]
     parts += [predicate for _, predicate in column.checks]
     words = f" -- {column.description}" if column.description else ""
     return ", ".join(parts) + words

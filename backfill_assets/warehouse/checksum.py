@@ -1,6 +1,8 @@
 """Checksums: what a cell's content comes down to, whatever the order of its rows.
 
-They are exact: of all values that differ only NaNs count as one, and -0.0 as 0.0. Each row's 64-bit hash is added up exactly. A sum sees duplicates (an exclusive-or would not), and
+They are exact: of all values that differ only NaNs count as one, and -0.0 as 0.0. Beside it a column
+that declares a tolerance has a second one, of the places of its values on a grid (`hash_within`). Each
+row's 64-bit hash is added up exactly. A sum sees duplicates (an exclusive-or would not), and
 each value goes in with its key and with a flag for NULL, so that no swap of values between rows or
 columns cancels out. The sum of 64-bit hashes overflows a BIGINT, and DECIMAL(38) is slow to add, so
 the halves of each hash are summed as BIGINTs; `joined` puts the exact sum together again.
@@ -23,6 +25,7 @@ NO_SUM = "NaN"
 """What `exact_sum` gives where some value has no decimal."""
 
 _HALF = 32
+_GRID_BITS = 51
 
 
 def key_hash(key: Sequence[str], schema: StructType) -> str:
@@ -33,6 +36,24 @@ def key_hash(key: Sequence[str], schema: StructType) -> str:
 def value_hash(column: str, schema: StructType, key: str) -> str:
     """Write Spark SQL for the hash of one value with its row's key hash (a column name)."""
     return f"xxhash64({key}, {_flagged(quoted(column), schema[column].dataType)})"
+
+
+def hash_within(column: str, schema: StructType, key: str, tolerance: float) -> str:
+    """Write Spark SQL like `value_hash`, but for where a value lies on the grid of a tolerance.
+
+    Two values with one hash differ by no more than the tolerance; two that are nearer may have two
+    hashes, where a line of the grid lies between them. The grid is half the tolerance wide and its
+    lines lie between its multiples, so that round numbers lie off the lines: a quotient of up to
+    2^51 is rounded by at most a quarter, and rounding it to a whole number adds at most a half to
+    each side, so a place on the grid spans at most 1.5 halves. What is larger, or is not finite,
+    goes in exactly.
+    """
+    dtype, value = schema[column].dataType, quoted(column)
+    quotient = f"(CAST({value} AS DOUBLE) / CAST('{tolerance / 2!r}' AS DOUBLE))"
+    on_grid = f"abs({quotient}) <= {2**_GRID_BITS}D"
+    place = f"CASE WHEN {on_grid} THEN CAST(rint({quotient}) AS BIGINT) END"
+    beyond = f"CASE WHEN {on_grid} THEN NULL ELSE {canonical(value, dtype)} END"
+    return f"xxhash64({key}, isnull({value}), coalesce({on_grid}, FALSE), {place}, {beyond})"
 
 
 def sums(hash_: str) -> tuple[str, str]:

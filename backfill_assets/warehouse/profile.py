@@ -19,7 +19,13 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import ROWS, Reconciles, References, RowRule, Unique
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import quoted
-from backfill_assets.models.content import CellProfile, Content, checksum, once_rounded
+from backfill_assets.models.content import (
+    CellProfile,
+    Content,
+    checksum,
+    checksum_within,
+    once_rounded,
+)
 from backfill_assets.models.model import CELL_COLUMN, Model
 from backfill_assets.warehouse.cells import (
     cell_expression,
@@ -27,7 +33,14 @@ from backfill_assets.warehouse.cells import (
     number_expression,
     time_predicate,
 )
-from backfill_assets.warehouse.checksum import exact_sum, joined, key_hash, sums, value_hash
+from backfill_assets.warehouse.checksum import (
+    exact_sum,
+    hash_within,
+    joined,
+    key_hash,
+    sums,
+    value_hash,
+)
 from backfill_assets.warehouse.inputs import Input, read_whole
 from backfill_assets.warehouse.moves import rows_elsewhere
 from backfill_assets.warehouse.outside_rows import refuse_outside
@@ -110,6 +123,9 @@ def _main_wanted(rows: DataFrame, model: Model) -> dict[str, str]:
     for column in model.schema:
         high, low = sums(value_hash(column.name, rows.schema, "_key"))
         wanted[f"value_high.{column.name}"], wanted[f"value_low.{column.name}"] = high, low
+        if column.tolerance is not None:
+            high, low = sums(hash_within(column.name, rows.schema, "_key", column.tolerance))
+            wanted[f"within_high.{column.name}"], wanted[f"within_low.{column.name}"] = high, low
     for audit in audits_of(model):
         match audit:
             case RowRule():
@@ -230,9 +246,11 @@ def _cell_profile(
     main = dict(zip(wanted, answers.of(_MAIN, number), strict=False))
     rounded = once_rounded({column.name: column.dtype for column in model.schema}, model.key)
 
+    def number_of(high: str, low: str) -> int:
+        return joined(int(main.get(high, 0)), int(main.get(low, 0)))
+
     def total(high: str, low: str, *columns: str) -> Checksum:
-        found = joined(int(main.get(high, 0)), int(main.get(low, 0)))
-        return checksum(found, exact=not rounded.isdisjoint(columns))
+        return checksum(number_of(high, low), exact=not rounded.isdisjoint(columns))
 
     return CellProfile(
         cell=cell,
@@ -244,6 +262,14 @@ def _cell_profile(
                     f"value_high.{column.name}", f"value_low.{column.name}", column.name
                 )
                 for column in model.schema
+            },
+            within={
+                column.name: checksum_within(
+                    number_of(f"within_high.{column.name}", f"within_low.{column.name}"),
+                    column.tolerance,
+                )
+                for column in model.schema
+                if column.tolerance is not None
             },
         ),
         failing={

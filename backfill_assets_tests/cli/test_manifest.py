@@ -207,7 +207,7 @@ def test_installing_a_package_counts(tmp_path: Path):
     assert watched.state() != before
 
 
-@pytest.mark.parametrize("text", ["", "{", "{}", "null", '{"format": 0}', '{"format": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "{}", "null", '{"format": 0}', '{"format": 2}'])
 def test_a_damaged_manifest_is_written_anew(shop: Shop, text: str):
     first = shop.load()
     shop.manifest.write_text(text)

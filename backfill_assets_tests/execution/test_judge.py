@@ -157,6 +157,21 @@ def test_a_tolerance_is_a_fraction_of_the_upstreams_sum(own: str, passed: bool):
     assert judged(audit, a_profile(1, reconciles_cost=(own, "100"))).passed == passed
 
 
+@pytest.mark.parametrize("pair", [("NaN", "10"), ("10", "NaN"), ("NaN", "NaN")])
+def test_a_sum_over_values_that_have_none_does_not_reconcile_and_its_cell_is_named(
+    pair: tuple[str, str],
+):
+    result = judged(
+        SUM, a_profile(1, reconciles_cost=("10", "10")), a_profile(2, reconciles_cost=pair)
+    )
+
+    assert result.blocks
+    assert result.cells == ("2024-01-02",)
+    assert result.found == (
+        "cost, or web.events.price, holds NaN, infinite or huge values in 2024-01-02: they have no sum"
+    )
+
+
 @pytest.mark.parametrize("audit", [RULE, SUM, unique("id")])
 def test_what_was_not_measured_can_not_pass(audit: Audit):
     with pytest.raises(UnmeasuredAuditError, match="no measurement for cell 2024-01-01"):

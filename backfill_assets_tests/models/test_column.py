@@ -15,7 +15,15 @@ from backfill_assets.models.audit import (
     accepted_values,
     not_null,
 )
-from backfill_assets.models.column import Column, UnknownSchemaCheckError, columns_of, sql_literal
+from backfill_assets.models.column import (
+    Column,
+    InvalidToleranceError,
+    UnknownSchemaCheckError,
+    columns_of,
+    sql_literal,
+)
+from backfill_assets.models.model_rules import InvalidModelError
+from backfill_assets_tests.builders import a_model, a_source
 
 CHECKS = [
     ({"gt": 1}, "greater_than", "`c` > 1"),
@@ -135,3 +143,36 @@ def test_an_audit_without_anything_to_hold_rows_against_is_refused():
         accepted_range("c", None, None)
     with pytest.raises(EmptyAuditError, match="no value"):
         accepted_values("c", ())
+
+
+def test_a_tolerance_is_a_positive_number_of_a_float():
+    assert Column("c", "double", tolerance=1).tolerance == 1.0
+    assert Column("c", "float", tolerance=Decimal("0.01")).tolerance == 0.01  # type: ignore[arg-type]
+    assert declared(pa.Field()).tolerance is None
+
+
+@pytest.mark.parametrize("tolerance", [0, -1e-9, 1e-301, float("nan"), float("inf"), "1", True])
+def test_a_tolerance_that_is_no_positive_number_is_refused(tolerance: object):
+    with pytest.raises(InvalidToleranceError, match=r"column 'c'.*at least 1e-300"):
+        Column("c", "double", tolerance=tolerance)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["decimal(18,2)", "bigint", "array<double>", "string"])
+def test_a_tolerance_on_another_type_than_a_float_is_refused(dtype: str):
+    with pytest.raises(InvalidToleranceError, match="found a tolerance on the type"):
+        Column("c", dtype, tolerance=1e-9)
+
+
+def test_a_schema_declares_a_tolerance_as_metadata_of_a_field():
+    class Rates(pa.DataFrameModel):
+        rate: T.DoubleType = pa.Field(metadata={"tolerance": 1e-9})
+
+    assert columns_of(Rates)[0].tolerance == 1e-9
+
+
+def test_a_tolerance_on_a_column_of_a_source_or_of_a_key_is_refused():
+    columns = (Column("ds", "date"), Column("v", "double", tolerance=0.1))
+    with pytest.raises(InvalidToleranceError, match="every change of a source counts"):
+        a_source(columns=columns)
+    with pytest.raises(InvalidModelError, match="none on a column that identifies rows"):
+        a_model(columns=columns, unique_key=["ds", "v"])

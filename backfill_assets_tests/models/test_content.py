@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from backfill_assets.models.content import ChangedAt, Content, changed_at
+from backfill_assets.models.content import ChangedAt, Content, changed_at, checksum_within
 
 NOW = 9
 OLD = Content(3, 77, {"cost": 1, "id": 2})
@@ -54,3 +54,59 @@ def test_a_reader_of_all_columns_moves_exactly_when_the_content_differs(
     stamps = changed_at(None, before, 1)
 
     assert (changed_at((before, stamps), new, NOW).latest(None) == NOW) == (new != before)
+
+
+NEAR = {"cost": checksum_within(5, 0.1)}
+FOLLOWED = Content(3, 77, {"cost": 1, "id": 2}, NEAR)
+
+
+def test_a_column_that_differs_within_its_tolerance_keeps_its_stamp_and_is_another_content():
+    new = Content(3, 77, {"cost": 8, "id": 2}, NEAR)
+    assert changed_at((FOLLOWED, STAMPS), new, NOW) == STAMPS
+    assert new != FOLLOWED
+
+
+def test_a_column_that_differs_by_more_than_its_tolerance_is_stamped():
+    new = Content(3, 77, {"cost": 8, "id": 2}, {"cost": checksum_within(6, 0.1)})
+    assert changed_at((FOLLOWED, STAMPS), new, NOW) == ChangedAt(4, {"cost": NOW, "id": 6})
+
+
+def test_a_tolerance_counts_for_the_same_rows_alone():
+    new = Content(3, 78, {"cost": 8, "id": 2}, NEAR)
+    assert changed_at((FOLLOWED, STAMPS), new, NOW) == ChangedAt(NOW, {"cost": NOW, "id": NOW})
+
+
+def test_what_was_followed_within_a_tolerance_is_followed_within_no_other():
+    for other in ({"cost": checksum_within(5, 0.2)}, {}):
+        for checksum in (1, 8):
+            new = Content(3, 77, {"cost": checksum, "id": 2}, other)
+            assert changed_at((FOLLOWED, STAMPS), new, NOW).columns == {"cost": NOW, "id": 6}
+
+
+def test_a_tolerance_that_is_new_begins_with_equal_values():
+    assert changed_at((OLD, STAMPS), FOLLOWED, NOW) == STAMPS
+    new = Content(3, 77, {"cost": 8, "id": 2}, NEAR)
+    assert changed_at((OLD, STAMPS), new, NOW) == ChangedAt(4, {"cost": NOW, "id": 6})
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.sampled_from([None, 0.1, 0.4])), min_size=1, max_size=12)
+)
+def test_a_reader_that_nothing_reopened_holds_what_is_within_the_tolerance(
+    history: list[tuple[float, float | None]],
+):
+    """The oracle: the value that was read, against the one that is published now."""
+
+    def content(value: float, tolerance: float | None) -> Content:
+        held = (
+            {} if tolerance is None else {"v": checksum_within(int(value // tolerance), tolerance)}
+        )
+        return Content(1, 1, {"v": f"exact:{value!r}"}, held)
+
+    before, stamps, read = content(*history[0]), ChangedAt(0, {"v": 0}), history[0][0]
+    for now, (value, tolerance) in enumerate(history[1:], start=1):
+        new = content(value, tolerance)
+        stamps = changed_at((before, stamps), new, now)
+        read = value if stamps.columns["v"] == now else read
+        assert abs(value - read) <= (tolerance or 0)
+        before = new

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import struct
 from collections import defaultdict
+from fractions import Fraction
+from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -13,13 +15,15 @@ from pyspark.sql import types as T
 
 from backfill_assets.models.column import Column
 from backfill_assets.models.content import Content
-from backfill_assets.warehouse.checksum import NO_SUM, exact_sum, value_hash
+from backfill_assets.warehouse.checksum import NO_SUM, exact_sum, hash_within, value_hash
 from backfill_assets.warehouse.conform import contract, result_rows
 from backfill_assets.warehouse.profile import Subject, profile
 from backfill_assets.warehouse.tables import ABSENT, Table
 from backfill_assets_tests.warehouse.shop import STAMP, days, frame, sales
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
@@ -29,13 +33,20 @@ DAY = "DATE'2024-01-01'"
 
 
 def content_of(
-    spark: SparkSession, columns: dict[str, str], *rows: str, **model: object
+    spark: SparkSession,
+    columns: dict[str, str],
+    *rows: str,
+    tolerances: Mapping[str, float] | None = None,
+    **model: object,
 ) -> Content:
     """The content of one day whose rows have these columns beside ds and shop."""
     declared = (
         Column("ds", "date"),
         Column("shop", "string"),
-        *(Column(name, dtype) for name, dtype in columns.items()),
+        *(
+            Column(name, dtype, tolerance=(tolerances or {}).get(name))
+            for name, dtype in columns.items()
+        ),
     )
     subject = Subject(sales(columns=declared, **model), days(1), NOWHERE)
     given = frame(spark, declared, *(f"({DAY}, {row})" for row in rows))
@@ -131,6 +142,84 @@ def _neighbour(value: float, code: str) -> float:
     (number,) = struct.unpack(whole, struct.pack(code, value))
     (neighbour,) = struct.unpack(code, struct.pack(whole, number ^ 1))
     return neighbour
+
+
+TOLERANCES = (1e-9, 0.01, 3.0, 1e-300, 7e250)
+
+
+@pytest.mark.parametrize("dtype", ["double", "float"])
+@settings(max_examples=12, deadline=None, database=None)
+@given(data=st.data(), tolerance=st.sampled_from(TOLERANCES))
+def test_two_values_that_count_as_within_a_tolerance_are(
+    spark: SparkSession, dtype: str, tolerance: float, data: st.DataObject
+):
+    width, code = WIDTHS[dtype]
+    places = st.integers(-(2**53), 2**53) | st.integers(-50, 50)
+    drawn = [
+        *data.draw(st.lists(st.floats(width=width), min_size=5, max_size=20)),
+        *(
+            place * (tolerance / 4)
+            for place in data.draw(st.lists(places, min_size=5, max_size=20))
+        ),
+    ]
+    values = [_of_width(one, code) for one in drawn]
+    values += [_neighbour(one, code) for one in values]
+    values += [0.0, -0.0, math.nan, math.inf, -math.inf]
+    schema = T.StructType([T.StructField("v", {"d": T.DoubleType(), "f": T.FloatType()}[code])])
+    table = spark.createDataFrame([(one,) for one in [*values, None]], schema)
+    near = hash_within("v", schema, "1L", tolerance)
+    places_of: dict[int, list[float | None]] = defaultdict(list)
+    for row in table.selectExpr("v", f"{near} AS h").collect():
+        places_of[row["h"]].append(row["v"])
+    for together in places_of.values():
+        assert all(_is_within(*pair, tolerance) for pair in combinations(together, 2))
+    assert len({_bits(one, code) for one in values} | {None}) >= len(places_of)
+
+
+def _is_within(one: float | None, other: float | None, tolerance: float) -> bool:
+    """The oracle, in exact numbers."""
+    if one is None or other is None:
+        return one is other
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return one == other or (math.isnan(one) and math.isnan(other))
+    return abs(Fraction(one) - Fraction(other)) <= Fraction(tolerance)
+
+
+def _of_width(value: float, code: str) -> float:
+    """The number of that width beside a number."""
+    try:
+        return struct.unpack(code, struct.pack(code, value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def test_the_last_digits_of_round_numbers_lie_in_one_place_of_the_grid(spark: SparkSession):
+    schema = T.StructType([T.StructField("v", T.DoubleType())])
+    near = hash_within("v", schema, "1L", 1e-9)
+    sums = [0.0, 1e-17, -1e-17, 0.3, 0.1 + 0.2, 10.5, 10.5 + 4e-15, 1e5 + 0.1, 100000.10000000002]
+    hashed = [
+        row["h"]
+        for row in spark.createDataFrame([(one,) for one in sums], schema)
+        .selectExpr(f"{near} AS h")
+        .collect()
+    ]
+    assert [len(set(hashed[n : n + m])) for n, m in ((0, 3), (3, 2), (5, 2), (7, 2))] == [1] * 4
+    assert len(set(hashed)) == 4
+
+
+def test_a_content_has_a_checksum_within_the_tolerance_beside_the_exact_one(spark: SparkSession):
+    types = {"v": "double", "w": "double"}
+
+    def held(*values: str) -> Content:
+        return content_of(spark, types, *(f"{one}, 1D" for one in values), tolerances={"v": 0.01})
+
+    one, near, far = (held(f"'a', {v}", "'b', NULL") for v in ("5D", "5.001D", "5.1D"))
+    assert one != near
+    assert one.columns["v"] != near.columns["v"]
+    assert one.within == near.within
+    assert one.within.keys() == {"v"}
+    assert one.within != far.within
+    assert one.within != held("'a', NULL", "'b', 5D").within
 
 
 def test_floats_inside_of_structs_arrays_and_maps_are_exact(spark: SparkSession):
