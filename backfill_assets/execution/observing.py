@@ -279,6 +279,18 @@ class _Look:
             for cell in before.keys() | now.keys()
             if before.get(cell) != now.get(cell)
         }
+        alike = IntervalSet.of(
+            cell
+            for cell, one in changed.items()
+            if cell in before and before[cell].rows == one.rows
+        )
+        if alike:
+            columns = _spark_side().columns_by_cell(
+                session, self.path, self.source, (since, until), alike
+            )
+            changed |= {
+                cell: replace(changed[cell], changed=named) for cell, named in columns.items()
+            }
         return changed, tuple(one for cell, one in now.items() if cell not in changed)
 
     def _compared_by_files(
@@ -295,8 +307,8 @@ class _Look:
         except NeedsSparkError as error:
             raise _UnjudgedError(str(error)) from error
         return {
-            cell: SourceCell(cell, max(_rows(stored, cell) + more, 0))
-            for cell, more in found.items()
+            cell: SourceCell(cell, max(_rows(stored, cell) + one.more, 0), changed=one.columns)
+            for cell, one in found.items()
         }
 
     def _session(self) -> Any:  # noqa: ANN401 - a Spark session

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audit import Reconciles, References
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.snapshots.failure import FailureKind
 
@@ -138,7 +139,7 @@ def _moved(
 ) -> bool:
     """Whether something that a failed batch read has really changed since.
 
-    A source whose table failed it may be mended without any row being another one.
+    An audit may have failed over columns that the query does not read. A source whose table failed it may be mended without any row being another one.
     """
     if any(
         (known := view.sources.get(name)) is not None and known.pointer.delta_version != at
@@ -146,11 +147,13 @@ def _moved(
     ):
         return True
     own = IntervalSet.of([failed.interval])
+    audited = {one.upstream for one in model.audits if isinstance(one, (References, Reconciles))}
+    columns = {name: read for name, read in reads.items() if name not in audited}
     return any(
         bool(cells_reading(model.cadence, upstream, theirs, changed) & own)
         for upstream in model.reads
         if (theirs := graph.node(upstream.name).cadence)
-        and (changed := _changed(view, upstream, failed, reads.get(upstream.name)))
+        and (changed := _changed(view, upstream, failed, columns.get(upstream.name)))
     )
 
 

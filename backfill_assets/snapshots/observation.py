@@ -27,11 +27,14 @@ class SourceCell:
         rows: how many it holds; 0 for one that lost all of them.
         content: what tells the same rows from others, where they were read; None where the log's
             own statistics had the answer.
+        changed: of one that changed: the columns whose values did, where all other columns together
+            are shown to hold the same rows. None: rows came or went, or that is not known.
     """
 
     cell: Interval
     rows: int
     content: str | None = None
+    changed: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

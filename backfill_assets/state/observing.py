@@ -124,15 +124,23 @@ def states(connection: sa.Connection) -> dict[str, SourceState]:
 @lru_cache(maxsize=1024)
 def _state(source: str, head: int, runs: str, changes: str | None) -> SourceState:
     drawn = [
-        (Interval(instant_of(starts), instant_of(ends)), at, holds)
-        for starts, ends, at, holds in json.loads(runs)
+        (Interval(instant_of(starts), instant_of(ends)), _stamps(at, columns), holds)
+        for starts, ends, at, holds, *columns in json.loads(runs)
     ]
     return SourceState(
         Pointer("", source, "", "", head),
-        tuple(ReadyRun(cells, at, ChangedAt(at, {}), "", own=False) for cells, at, _ in drawn),
+        tuple(
+            ReadyRun(cells, stamps.latest(None), stamps, "", own=False)
+            for cells, stamps, _ in drawn
+        ),
         IntervalSet.of(cells for cells, _, holds in drawn if not holds),
         None if changes is None else _read_changes(changes),
     )
+
+
+def _stamps(at: int, columns: list[str | None]) -> ChangedAt:
+    """Read when a cell changed; the release before knew of no single columns."""
+    return ChangedAt(at, {} if not columns or columns[0] is None else json.loads(columns[0]))
 
 
 def _changes(connection: sa.Connection, source: str) -> tuple[UpstreamChange, ...]:
@@ -226,18 +234,44 @@ def _at_head(pin: InputPin, known: ObservedSource | None) -> InputPin:
 def _put(
     connection: sa.Connection, source: str, cells: Iterable[SourceCell], changed_at: int
 ) -> None:
+    given = tuple(cells)
+    known = _known_stamps(connection, source, [one for one in given if one.changed is not None])
     rows = [
         {
             **bounds(one.cell),
             "source": source,
             "row_count": one.rows,
             "content": one.content,
-            "changed_at": changed_at,
+            **_stamped(known.get(one.cell), one.changed, changed_at),
         }
-        for one in cells
+        for one in given
     ]
     _forget(connection, source, [row["starts"] for row in rows])
     connection.execute(sa.insert(SOURCE_CELLS), rows)
+
+
+def _known_stamps(
+    connection: sa.Connection, source: str, cells: Iterable[SourceCell]
+) -> dict[Interval, ChangedAt]:
+    within = IntervalSet.of(one.cell for one in cells)
+    if not within:
+        return {}
+    wanted = sa.select(SOURCE_CELLS).where(_CELLS.source == source, reached(SOURCE_CELLS, within))
+    return {
+        cell_of(row): _stamps(row.changed_at, [row.columns_changed_at])
+        for row in connection.execute(wanted)
+    }
+
+
+def _stamped(
+    known: ChangedAt | None, changed: frozenset[str] | None, now: int
+) -> dict[str, int | str | None]:
+    """Stamp a cell: its row set, or only the columns that changed."""
+    if known is None or changed is None:
+        return {"changed_at": now, "columns_changed_at": None}
+    columns = {**known.columns, **dict.fromkeys(changed, now)}
+    text = json.dumps(columns, sort_keys=True) if columns else None
+    return {"changed_at": known.row_set, "columns_changed_at": text}
 
 
 def _forget(connection: sa.Connection, source: str, starts: Iterable[object]) -> None:
@@ -264,7 +298,8 @@ def _remember(connection: sa.Connection, source: str, cells: Iterable[SourceCell
 def _drawn(connection: sa.Connection, source: str) -> str:
     """Write a source's cells as runs."""
     rows = connection.execute(_runs(source))
-    return json.dumps([[row.starts, row.ends, row.changed_at, row.holds] for row in rows])
+    drawn = ([row.starts, row.ends, row.changed_at, row.holds, row.columns] for row in rows)
+    return json.dumps([one if one[-1] is not None else one[:-1] for one in drawn])
 
 
 def _runs(source: str) -> sa.Select[*tuple[Any, ...]]:
@@ -274,17 +309,22 @@ def _runs(source: str) -> sa.Select[*tuple[Any, ...]]:
     def before(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         return sa.func.lag(column).over(order_by=_CELLS.starts)
 
+    single = sa.func.coalesce(_CELLS.columns_changed_at, "")
     goes_on = sa.and_(
         before(_CELLS.ends) == _CELLS.starts,
         before(_CELLS.changed_at) == _CELLS.changed_at,
         before(holds) == holds,
+        before(single) == single,
     )
-    columns = (_CELLS.starts, _CELLS.ends, _CELLS.changed_at, holds.label("holds"))
+    columns = (
+        _CELLS.starts, _CELLS.ends, _CELLS.changed_at, holds.label("holds"),
+        _CELLS.columns_changed_at.label("columns"),
+    )  # fmt: skip
     begins = sa.case((goes_on, 0), else_=1).label("begins")
     cells = sa.select(*columns, begins).where(_CELLS.source == source).subquery()
     number = sa.func.sum(cells.c.begins).over(order_by=cells.c.starts)
     one = sa.select(cells, number.label("run")).subquery().c
     joined = {"starts": sa.func.min(one.starts), "ends": sa.func.max(one.ends)}
-    joined |= {name: sa.func.min(one[name]) for name in ("changed_at", "holds")}
+    joined |= {name: sa.func.min(one[name]) for name in ("changed_at", "holds", "columns")}
     shown = (column.label(name) for name, column in joined.items())
     return sa.select(*shown).group_by(one.run).order_by(one.run)

@@ -277,9 +277,11 @@ OBSERVED_SOURCES = sa.Table(
 
 # What each cell of a source held when it was looked at last; `changed_at` is 0 for what was there
 # at the first look. `content` tells the same rows from others where they were read, else NULL.
+# `columns_changed_at` has the columns (JSON) that changed after `changed_at`, while the rest did not.
 SOURCE_CELLS = sa.Table(
     "source_cells", METADATA, _text("source", key=True), _number("starts", key=True),
     _number("ends"), _number("row_count"), sa.Column("content", sa.Text), _number("changed_at"),
+    sa.Column("columns_changed_at", sa.Text),
 )  # fmt: skip
 
 # How many batches may be in flight at once: `all`, `model:<name>` or `plan:<id>`.

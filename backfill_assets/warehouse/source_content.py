@@ -20,10 +20,13 @@ from backfill_assets.warehouse.cells import (
 )
 from backfill_assets.warehouse.checksum import joined, key_hash, sums
 from backfill_assets.warehouse.source_changes import is_cut
+from backfill_assets.warehouse.source_columns import changed_columns
 from backfill_assets.warehouse.spark_errors import explaining
 from backfill_assets.warehouse.tables import snapshot_df
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill_assets.intervals.interval import Interval
@@ -96,6 +99,64 @@ def _rows(
     number = number_expression(cadence, cell_expression(time, dtype, cadence))
     inside = frame.where(time_predicate(time, dtype, cadence, cells))
     return inside.select(*declared, F.expr(number).alias("_cell"))
+
+
+def columns_by_cell(
+    spark: SparkSession, path: str, source: Source, versions: tuple[int, int], cells: IntervalSet
+) -> dict[Interval, frozenset[str]]:
+    """Name the columns that changed in cells that hold as many other rows at a later delta_version.
+
+    What is left out counts as changed in every column: `source_columns` says when.
+
+    Raises:
+        PinGoneError: one of them can't be read any more.
+        CorruptTableError: files, or the log, are damaged or gone.
+    """
+
+    def same(
+        asked: IntervalSet, groups: Sequence[frozenset[str]]
+    ) -> dict[Interval, tuple[bool, ...]]:
+        frames = [_rows(spark, path, source, at, asked) for at in versions]
+        return _same(frames, source, path, groups)
+
+    return changed_columns(source, cells, same)
+
+
+def _same(
+    frames: list[DataFrame], source: Source, path: str, groups: Sequence[frozenset[str]]
+) -> dict[Interval, tuple[bool, ...]]:
+    """Tell, by cell, of each group of columns whether two frames hold the same rows of them."""
+    parts = [
+        _sums(frame, source, groups).withColumn("at", F.lit(number))
+        for number, frame in enumerate(frames)
+    ]
+    with explaining(path):
+        collected = reduce(lambda one, other: one.unionByName(other), parts).collect()
+    found: dict[Interval, dict[int, tuple[int, ...]]] = {}
+    for row in collected:
+        totals = (joined(int(row[f"high{at}"]), int(row[f"low{at}"])) for at in range(len(groups)))
+        found.setdefault(_cell(source, row["_cell"]), {})[row["at"]] = (row["rows"], *totals)
+    return {
+        cell: tuple(one == other for one, other in zip(both[0][1:], both[1][1:], strict=True))
+        for cell, both in found.items()
+        if len(both) == len(frames) and both[0][0] == both[1][0]
+    }
+
+
+def _sums(frame: DataFrame, source: Source, groups: Sequence[frozenset[str]]) -> DataFrame:
+    """Add up the hashes of each group of columns, by cell."""
+    names = [column.name for column in source.schema]
+    hashes = [
+        F.expr(key_hash([name for name in names if name in group], frame.schema)).alias(f"_{at}")
+        for at, group in enumerate(groups)
+    ]
+    totals = [
+        F.expr(part).alias(f"{name}{at}")
+        for at in range(len(groups))
+        for name, part in zip(("high", "low"), sums(f"_{at}"), strict=True)
+    ]
+    hashed = frame.select("_cell", *hashes)
+    return hashed.groupBy("_cell").agg(F.count(F.lit(1)).alias("rows"), *totals)
 
 
 def _contents(rows: DataFrame, source: Source, number: int) -> DataFrame:

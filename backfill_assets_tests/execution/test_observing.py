@@ -16,6 +16,7 @@ from backfill_assets.execution.state_rebuild import rebuild_state
 from backfill_assets.intervals import Monthly, Whole
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.column import Column
+from backfill_assets.models.lineage import lineage_of
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.request import Restatement
 from backfill_assets.state.store import Store
@@ -237,14 +238,48 @@ def test_another_grid_is_looked_at_anew_and_what_was_read_of_before_stays_late(w
     assert held(world, monthly) == "2024-01-01"
 
 
+@pytest.mark.parametrize("by_spark", [True, False])
+def test_a_changed_column_reopens_only_what_reads_it(world: World, by_spark: bool):  # noqa: FBT001
+    """Values of `cost` change, then change places with those of another row: ids alone stay."""
+    source = a_source()
+    columns = {column.name: column.dtype for column in source.schema}
+    sql = "SELECT ds, id, CAST(1 AS DECIMAL(18,2)) AS cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"
+    graph = a_graph(a_model("web.ids", sql=sql), a_model("web.costs"))
+    world.land(source, row(1, 1, 1.0), row(1, 2, 2.0), row(2))
+    look(world, source)
+    world.fill(graph)
+    for costs in ((3.0, 2.0), (2.0, 3.0)):
+        rows = [row(1, 1, costs[0]), row(1, 2, costs[1]), row(2)]
+        write_deltalake(str(world.root / source.path), arrow(columns, rows), mode="overwrite")
+        assert changed(world, source, spark=by_spark) == "2024-01-01"
+    assert stale_by_column(world, graph) == {"web.ids": "none", "web.costs": "2024-01-01"}
+    rows = [row(1, 1, 2.0), row(1, 3, 3.0), row(2)]
+    write_deltalake(str(world.root / source.path), arrow(columns, rows), mode="overwrite")
+    changed(world, source, spark=by_spark)
+    assert stale_by_column(world, graph)["web.ids"] == "2024-01-01"
+
+
+def stale_by_column(world: World, graph: Graph) -> dict[str, str]:
+    reads = {name: lineage_of(graph, model).reads for name, model in graph.models.items()}
+    view, now = world.store.view("prod"), world.clock()
+    return {
+        name: ranges_text(
+            model.cadence,
+            needs_work(graph, view, model, now=now, reads=reads[name]).late_cells,
+        )
+        for name, model in graph.models.items()
+    }
+
+
 def test_rows_without_statistics_are_read(world: World):
     source = a_source()
     none = {"delta.dataSkippingNumIndexedCols": "0"}
     append(world, source, row(1), configuration=none)
     look(world, source)
     append(world, source, row(4))
-    assert changed(world, source, spark=False) == "none"
-    assert changed(world, source) == "2024-01-04"
+    assert changed(world, source, spark=False) == "2024-01-04"
+    append(world, source, row(5))
+    assert changed(world, source) == "2024-01-05"
 
 
 def test_a_column_that_is_new_in_the_table_changes_no_cell_that_holds_null_there(world: World):
@@ -266,6 +301,9 @@ def test_a_source_that_lost_a_declared_column_keeps_its_cells_stale_until_it_is_
     path = str(world.root / source.path)
     kept = table(world, source).to_pyarrow_table().drop_columns(["cost"])
     write_deltalake(path, kept, mode="overwrite", schema_mode="overwrite")
+    found = look(world, source, spark=False)
+    assert found is not None
+    assert not found.judged
     assert changed(world, source) == "2024-01-01"
     assert stale(world, graph) == "2024-01-01"
 

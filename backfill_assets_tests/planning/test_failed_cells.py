@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.intervals import IntervalSet
+from backfill_assets.models.audit import reconciles
+from backfill_assets.models.content import ChangedAt
 from backfill_assets.planning.failed_cells import TRIES, FailedCells, Rest, failed_cells, wait_after
 from backfill_assets.snapshots.failed_batch import FailedBatch
 from backfill_assets.snapshots.failure import FailureKind
@@ -76,6 +79,18 @@ def test_a_change_of_what_a_failed_batch_read_opens_all_of_its_cells_and_no_othe
     found = held(a_failure(day(2, 2)), a_failure(day(5)), up=changed)
 
     assert found == FailedCells(days(5), NONE)
+
+
+def test_a_changed_column_opens_a_failed_cell_that_reads_or_audits_it():
+    changed = (replace(a_run(day(2), 5), changed_at=ChangedAt(5, {"cost": 12})),)
+    view = a_view({"web.visits": changed, "web.sums": ()})
+    reads = {"web.visits": frozenset({"id"})}
+    audited = replace(DOWN, audits=(reconciles("cost", "web.visits"),))
+
+    for model, cells in ((DOWN, days(2)), (audited, NONE)):
+        graph = a_graph(UP, model)
+        found = failed_cells(graph, view, model, [a_failure(day(2))], now=NOW, reads=reads)
+        assert found.cells == cells
 
 
 def test_a_passing_failure_rests_for_a_while_and_comes_again():

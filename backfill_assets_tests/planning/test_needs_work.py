@@ -14,6 +14,7 @@ from backfill_assets.intervals import (
     Monthly,
     Unit,
 )
+from backfill_assets.models.content import ChangedAt
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.reopening import last_cells
@@ -366,3 +367,15 @@ def test_a_model_that_is_rebuilt_as_a_whole_is_stale_when_what_it_reads_as_a_who
     view = a_view({"web.below": [a_run(WHOLE_CELL, 9)], "web.above": [a_run(WHOLE_CELL, 5)]})
 
     assert needs_work(graph, view, above, now=NOW).stale_cells == IntervalSet.of([WHOLE_CELL])
+
+
+def test_a_changed_column_of_a_source_reopens_only_what_reads_it():
+    model = a_model(upstreams=[EVENTS])
+    runs = (replace(a_run(day(1, 2), 5), changed_at=ChangedAt(0, {"cost": 5}), own=False),)
+    source = SourceState(Pointer("", EVENTS, "", "", 3), runs)
+    view = replace(a_view({model.name: [a_run(day(1, 5), 1)]}), sources={EVENTS: source})
+
+    for read, stale in (({"id", "ds"}, NOTHING), ({"cost"}, days(1, 2)), (None, days(1, 2))):
+        reads = {} if read is None else {EVENTS: frozenset(read)}
+        work = needs_work(a_graph(model), view, model, now=NOW, reads=reads)
+        assert work.late_cells == stale

@@ -206,3 +206,32 @@ def test_what_the_release_before_has_seen_change_is_told_by_its_stamps(store: St
     store.observe(_next(store, *_cells(1), head=5))
     found = store.view("prod").sources["raw"].changes(None)
     assert [[*one.cells] for one in found] == [[days(0, 1), days(2, 3)], [days(1, 2)]]
+
+
+def test_single_columns_have_stamps_of_their_own_until_the_row_set_changes(store: Store):
+    store.observe(_first(0, 1))
+    priced = SourceCell(days(1, 2), 5, changed=frozenset({"price"}))
+    store.observe(_next(store, priced))
+
+    runs = store.view("prod").sources["raw"].runs
+    stamps = {run.interval: run.changed_at for run in runs}
+    assert stamps[days(0, 1)].latest(None) == stamps[days(1, 2)].latest(frozenset({"name"})) == 0
+    known = stamps[days(1, 2)].latest(frozenset({"price", "name"}))
+    assert known == stamps[days(1, 2)].latest(None) > 0
+    store.observe(_next(store, replace(priced, changed=frozenset({"name"})), head=5))
+    (_, both) = store.view("prod").sources["raw"].runs
+    assert both.changed_at.latest(frozenset({"name"})) > known
+    assert both.changed_at.latest(frozenset({"price"})) == known
+    store.observe(_next(store, *_cells(1), head=6))
+    (_, rows) = store.view("prod").sources["raw"].runs
+    assert rows.changed_at.latest(frozenset()) == rows.changed_at.latest(None) > known
+
+
+def test_cells_that_the_release_before_has_looked_at_count_in_every_column(store: Store):
+    store.observe(_first(0, 1))
+    store.observe(_next(store, *_cells(1)))
+    with_four = "update observed_sources set runs = '[[0, 86400, 4, 1]]'"
+    store._database.write(lambda found: found.execute(sa.text(with_four)))
+
+    (run,) = store.view("prod").sources["raw"].runs
+    assert run.changed_at.latest(frozenset({"any"})) == 4

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from backfill_assets.warehouse.source_changes import life_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from random import Random
 
 COLUMNS = (
     ("at", "date", pa.date32()),
@@ -68,7 +70,7 @@ def said(path: Path, source: Source = SOURCE) -> dict[str, int]:
     until = DeltaTable(str(path)).version()
     found = changed_rows(str(path), source, 0, until, life_of(source))
     return {
-        ranges_text(source.cadence, IntervalSet.of([cell])): rows for cell, rows in found.items()
+        ranges_text(source.cadence, IntervalSet.of([cell])): one.more for cell, one in found.items()
     }
 
 
@@ -91,6 +93,40 @@ def test_exactly_the_cells_whose_rows_differ_have_changed(
         for day in days
     }
     assert said(path) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(before=ROWS, seed=st.randoms(use_true_random=False))
+def test_the_columns_that_did_not_change_hold_the_same_rows_together(
+    tmp_path_factory: pytest.TempPathFactory, before: list[Row], seed: Random
+):
+    path = tmp_path_factory.mktemp("rows")
+    after = [*before]
+    for at in [number for number in (1, 2, 3, 4) if seed.random() < 0.5]:
+        _shuffled(after, at, seed)  # values of a column change places between the rows of a day
+    if before:
+        after[0] = (after[0][0], seed.choice([7, after[0][1]]), *after[0][2:])
+    write_deltalake(str(path), arrow(before))
+    write_deltalake(str(path), arrow(after), mode="overwrite")
+
+    for cell, one in changed_rows(str(path), SOURCE, 0, 1, life_of(SOURCE)).items():
+        if one.columns is not None:
+            kept = [at for at, (name, _, _) in enumerate(COLUMNS) if name not in one.columns]
+            day = cell.start.date()
+            assert _projected(before, kept, day) == _projected(after, kept, day)
+
+
+def _shuffled(rows: list[Row], at: int, seed: Random) -> None:
+    for day in sorted({row[0] for row in rows}):
+        places = [number for number, row in enumerate(rows) if row[0] == day]
+        values = [rows[number][at] for number in places]
+        seed.shuffle(values)
+        for number, value in zip(places, values, strict=True):
+            rows[number] = (*rows[number][:at], value, *rows[number][at + 1 :])
+
+
+def _projected(rows: list[Row], kept: list[int], day: date) -> Counter[Row]:
+    return Counter(tuple(canonical(row)[at] for at in kept) for row in rows if row[0] == day)
 
 
 @pytest.mark.parametrize(
@@ -141,3 +177,54 @@ def test_what_only_spark_reads_is_left_to_it(tmp_path: Path):
 
     with pytest.raises(NeedsSparkError, match="without Spark"):
         said(tmp_path)
+
+
+def test_a_change_of_one_column_is_told_by_that_column(tmp_path: Path):
+    rows = [(date(2024, 1, 1), n, 1.0, Decimal("1.00"), "a") for n in (1, 2)]
+    write_deltalake(str(tmp_path), arrow(rows))
+    write_deltalake(
+        str(tmp_path), arrow([(*rows[0][:2], 2.0, *rows[0][3:]), rows[1]]), mode="overwrite"
+    )
+
+    (found,) = changed_rows(str(tmp_path), SOURCE, 0, 1, life_of(SOURCE)).values()
+    assert (found.more, found.columns) == (0, {"cost"})
+
+
+def test_a_column_that_is_gone_or_has_another_type_is_left_to_spark(tmp_path: Path):
+    table = arrow([(date(2024, 1, 1), 1, 1.0, Decimal("1.00"), "a")])
+    casts = table.set_column(1, "n", table.column("n").cast(pa.string()))
+    for name, other in (("gone", table.drop_columns(["cost"])), ("cast", casts)):
+        path = tmp_path / name
+        write_deltalake(str(path), table)
+        write_deltalake(str(path), other, mode="overwrite", schema_mode="overwrite")
+        with pytest.raises(NeedsSparkError, match=r"is gone|has another type than before"):
+            said(path)
+
+
+def test_rows_are_counted_where_every_declared_column_is_a_partition(tmp_path: Path):
+    source = replace(SOURCE, columns=[Column("at", "date")])
+    rows = [(date(2024, 1, at), at, 1.0, Decimal("1.00"), "a") for at in (1, 1, 2)]
+    write_deltalake(str(tmp_path), arrow(rows), partition_by=["at"])
+    write_deltalake(str(tmp_path), arrow(rows[1:]), mode="overwrite")
+
+    assert said(tmp_path, source) == {"2024-01-01": -1}
+
+
+def test_bytes_and_long_texts_are_compared_by_value(tmp_path: Path):
+    source = replace(SOURCE, columns=[*SOURCE.schema, Column("raw", "binary")])
+    rows = arrow([(date(2024, 1, at), at, 1.0, Decimal("1.00"), "a\0" * at) for at in (1, 2)])
+    for found in ([b"\xff\0", None], [b"\xff\0", b""]):
+        raw = pa.array(found, pa.binary())
+        write_deltalake(str(tmp_path), rows.append_column("raw", raw), mode="overwrite")
+
+    assert said(tmp_path, source) == {"2024-01-02": 0}
+
+
+def test_values_that_change_places_within_a_column_count_for_that_column(tmp_path: Path):
+    rows = [(date(2024, 1, 1), n, cost, Decimal("1.00"), "a") for n, cost in ((1, 1.0), (2, 2.0))]
+    swapped = [(*one[:2], other[2], *one[3:]) for one, other in zip(rows, rows[::-1], strict=True)]
+    write_deltalake(str(tmp_path), arrow(rows))
+    write_deltalake(str(tmp_path), arrow(swapped), mode="overwrite")
+
+    (found,) = changed_rows(str(tmp_path), SOURCE, 0, 1, life_of(SOURCE)).values()
+    assert found.columns == {"cost"}
