@@ -37,7 +37,7 @@ audit: env ## Audit the published data; ends with 1 when a blocking audit fails
 test: env ## Run the tests, but not the long ones, three at a time
 	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-stories: env ## Run the long stories of plans: about a quarter of an hour
+stories: env ## Run the long stories of plans and of the queue: about half an hour
 	@$(BIN)/pytest -m "story and not slow"
 
 examples: env ## Run every example that Spark documents of its functions through the binding: minutes
