@@ -17,6 +17,7 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.queueing import OffPeakWithoutQueueError, into_queue
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
+from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
 from backfill_assets.evidence.actual import MEASURED, Actual, actual_of, actual_text
 from backfill_assets.evidence.audit_words import audit_lines, blocks
 from backfill_assets.evidence.plan_life import Progress, next_commands, progress
@@ -26,8 +27,12 @@ from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.evidence.plan_words import Naming
     from backfill_assets.execution.apply import Applied
     from backfill_assets.execution.events import Event
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.queued_plan import Control
 
@@ -99,6 +104,8 @@ class _Ended:
     done: tuple[Progress, ...]
     actual: Actual
     control: Control
+    naming: Naming
+    cells: Mapping[str, Mapping[str, IntervalSet]]
 
     @property
     def next(self) -> tuple[str, ...]:
@@ -107,11 +114,14 @@ class _Ended:
 
     def plain(self) -> dict[str, Any]:
         """Give it as JSON has it."""
+        promoted = self.applied.promoted
         return {
             "plan_id": self.plan.plan_id,
             "environment": self.plan.environment,
             "status": self.applied.status.value,
             "progress": [asdict(one) for one in self.done],
+            **cells_json(self.naming, self.cells),
+            "appended": self.naming.listed(promoted.appended) if promoted else {},
             "left": {name: str(cells) for name, cells in self.applied.left.items()},
             "errors": [one.error for one in self.applied.failed],
             "audited": {
@@ -174,7 +184,8 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
     if applied.status is PlanStatus.PROMOTED:
         tell_quietly(at, plan.environment)
     control = at.store.control_of(plan.plan_id)
-    return _Ended(plan, applied, _progress(at, plan), actual, control)
+    cells = cells_told(at, plan, applied.promoted.number if applied.promoted else None)
+    return _Ended(plan, applied, _progress(at, plan), actual, control, at.naming, cells)
 
 
 def _progress(at: Operating, plan: Plan) -> tuple[Progress, ...]:
@@ -195,8 +206,9 @@ def _report(ended: _Ended) -> None:
     numbers = [(one.done, one.planned, one.batches, one.failed, one.rows) for one in ended.done]
     rows = zip((one.model for one in ended.done), numbers, strict=True)
     print_table(_HEADINGS, [(name, *(f"{one:,}" for one in row)) for name, row in rows])
+    say_cells(ended.naming, ended.cells)
     for name, cells in (ended.applied.promoted.appended if ended.applied.promoted else {}).items():
-        say(f"appended {name}: {cells}", indent=2)
+        say(f"appended {name}: {ended.naming.ranges(name, cells)}", indent=2)
     for line in audit_lines(ended.applied.audited):
         say(line, indent=2)
     say(actual_text(ended.plan, ended.actual), indent=2)

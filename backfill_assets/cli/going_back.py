@@ -9,6 +9,7 @@ from backfill_assets.cli.asking import confirm
 from backfill_assets.cli.output import counted, err, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.telling import tell_quietly
+from backfill_assets.cli.told_cells import cells_json, cells_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,18 +38,26 @@ def taken_back(
         means = at.means(listener, why)
         back = operation(at.store, at.loaded.graph, plan, promise=promise, **means)
     tell_quietly(at, plan.environment)
-    carried = {name: at.naming.ranges(name, cells) for name, cells in back.carried.items()}
+    told = cells_json(at.naming, cells_told(at, plan, back.number))
+    carried = {
+        name: at.naming.ranges(name, cells, limit=len(cells))
+        for name, cells in back.carried.items()
+    }
     return {
         "plan_id": plan.plan_id,
         "environment": plan.environment,
         "number": back.number,
         "models": [one.model for one in plan.models],
         "carried": carried,
+        "published": told["published"],
+        "changed": told["changed"],
     }
 
 
 def report_back(told: dict[str, Any], word: str) -> None:
     """Say what a way back has published."""
+    for name, ranges in told["published"].items():
+        say(f"published {name}: {', '.join(ranges)}", indent=2)
     for name, cells in told["carried"].items():
         say(f"computed with the old logic: {name} {cells}", indent=2)
     environment, models = told["environment"], counted(len(told["models"]), "model")

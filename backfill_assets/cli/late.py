@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import counted, say
+from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.progress import shown
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.late_plan import Refreshed, refresh_late
@@ -46,6 +47,7 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
         after,
         plan_id=after.plan_id or before.plan_id,
         cells=_joined(before.cells, after.cells),
+        built=_joined(before.built, after.built),
         promoted=before.promoted and after.promoted,
         spared=dict(Counter(before.spared) + Counter(after.spared)),
         notes=(*before.notes, *after.notes),
@@ -67,7 +69,7 @@ def late_lines(graph: Graph, done: Refreshed) -> list[str]:
     found = [
         f"late     {name}: {ranges} built again"
         + (f" by plan {done.plan_id}" if done.plan_id else "")
-        for name, ranges in _ranges(graph, done.cells).items()
+        for name, ranges in _ranges(graph, done.built).items()
     ]
     if spared := sum(done.spared.values()):
         found.append(f"spared   {counted(spared, 'cell')}: what they read came out as it was")
@@ -104,7 +106,7 @@ def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
     return done and {
         "plan_id": done.plan_id,
         "promoted": done.promoted,
-        "built": _ranges(graph, done.cells),
+        "built": naming_of(graph).listed(done.built),
         "spared": dict(done.spared),
         "needs_plan": _ranges(graph, done.waiting),
         "held": _ranges(graph, done.held),
@@ -114,4 +116,8 @@ def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
 
 
 def _ranges(graph: Graph, cells: Mapping[str, IntervalSet]) -> dict[str, str]:
-    return {name: ranges_text(graph.model(name).cadence, found) for name, found in cells.items()}
+    """Name cells of models as ranges, none left out."""
+    return {
+        name: ranges_text(graph.model(name).cadence, found, limit=len(found))
+        for name, found in cells.items()
+    }

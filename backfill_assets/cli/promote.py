@@ -13,6 +13,7 @@ from backfill_assets.cli.output import counted, err, print_json, say
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
+from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
 from backfill_assets.evidence.plan_life import next_commands
 from backfill_assets.evidence.plan_words import instant_text
 from backfill_assets.execution.promotion import promote_plan
@@ -45,8 +46,8 @@ def promote(
     """
     with operating() as at:
         found = kept_plan(at.store, plan).plan
-        if (was := at.store.plan(found.plan_id)).status is PlanStatus.PROMOTED:
-            _already(at, was.plan_id, as_json=as_json)
+        if at.store.plan(found.plan_id).status is PlanStatus.PROMOTED:
+            _already(at, found, as_json=as_json)
             return
         at.may_change(found.environment)
         changed = len(found.models) + len(found.removed)
@@ -56,6 +57,7 @@ def promote(
             means = at.means(listener, reason or found.request.reason)
             promoted = promote_plan(at.store, at.loaded.graph, found, **means)
         appended = _named(at, promoted)
+        told = cells_told(at, found, promoted.number)
         tell_quietly(at, found.environment)
     if as_json:
         print_json(
@@ -65,9 +67,11 @@ def promote(
                 "number": promoted.number,
                 "appended": appended,
                 "removed": list(promoted.removed),
+                **cells_json(at.naming, told),
             }
         )
         return
+    say_cells(at.naming, told)
     for name, cells in appended.items():
         say(f"appended after approval: {name} {cells}", indent=2)
     for name in promoted.removed:
@@ -77,17 +81,20 @@ def promote(
     say(f"{found.environment}: reads {counted(changed, 'model')} as {found.plan_id} built them.")
 
 
-def _already(at: Operating, plan_id: str, *, as_json: bool) -> None:
+def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
     """Say when and by whom a plan was promoted: there is nothing left to do."""
+    plan_id = plan.plan_id
     events = [one for one in at.store.plan_events(plan_id) if one.event == _PROMOTED]
     done = events[-1] if events else None
     if as_json:
+        number = done.detail.get("number") if done else None
         print_json(
             {
                 "plan_id": plan_id,
                 "promoted_at": done.at if done else None,
                 "promoted_by": done.who if done else None,
-                "number": done.detail.get("number") if done else None,
+                "number": number,
+                **cells_json(at.naming, cells_told(at, plan, number)),
             }
         )
         return
@@ -105,4 +112,7 @@ def _confirm(plan: Plan, changed: int, *, yes: bool) -> None:
 
 
 def _named(at: Operating, promoted: Promoted) -> dict[str, str]:
-    return {name: at.naming.ranges(name, cells) for name, cells in promoted.appended.items()}
+    return {
+        name: at.naming.ranges(name, cells, limit=len(cells))
+        for name, cells in promoted.appended.items()
+    }

@@ -12,13 +12,16 @@ from backfill_assets.cli.late import healed, healed_again, late_json, say_late
 from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
+from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import clock_at, opened_run
 from backfill_assets.cli.selecting import selected
+from backfill_assets.cli.told_cells import cells_json, say_cells
 from backfill_assets.execution.events import Committed, Failed, NeedsPlan, Waiting
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.observing import observe
 from backfill_assets.execution.outstanding import outstanding
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
 from backfill_assets.intervals.required import required
 from backfill_assets.planning.needs_work import needs_work
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval import Interval
-    from backfill_assets.intervals.interval_set import IntervalSet
 
 
 def run(
@@ -84,9 +86,17 @@ def run(
     if as_json:
         missing = sum(lacking.values())
         said = {"environment": env, "run_id": run_id, "missing": missing, "models": rows}
-        print_json({**said, "late": late_json(graph, late), "left": left_json(left)})
+        print_json(
+            {
+                **said,
+                **cells_json(naming_of(graph), _built(told)),
+                "late": late_json(graph, late),
+                "left": left_json(left),
+            }
+        )
     else:
         say_late(graph, late)
+        say_cells(naming_of(graph), _built(told))
         _report(env, len(targets), rows, left, healed=bool(late and late.cells))
     failed = any(row["failed"] for row in rows.values()) or bool(late and late.failed)
     if code := FAILED if failed or any(lacking.values()) else WAITS if left.is_open else DONE:
@@ -206,6 +216,18 @@ def _report(
 
 
 _COUNTS = ("cells", "batches", "rows", "failed", "missing")
+
+
+def _built(told: Mapping[str, tuple[Event, ...]]) -> dict[str, dict[str, IntervalSet]]:
+    """Every cell that was built by model, those that rows moved out of included."""
+    return {
+        "built": {
+            name: IntervalSet.of(
+                cell for one in events if isinstance(one, Committed) for cell in one.contents
+            )
+            for name, events in told.items()
+        }
+    }
 
 
 def _summary(events: tuple[Event, ...], missing: int) -> dict[str, Any]:

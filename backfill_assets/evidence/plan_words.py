@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import ranges_list, ranges_text
 from backfill_assets.planning.plan import Build, Change
 
 if TYPE_CHECKING:
@@ -50,6 +50,14 @@ class Naming:
         """Name them as ranges of partition keys."""
         cadence = self.cadences.get(model)
         return ranges_text(cadence, cells, limit) if cadence else str(cells)
+
+    def listed(self, cells: Mapping[str, IntervalSet]) -> dict[str, list[str]]:
+        """Name every range of partition keys by model, none left out; a model without cells has no key."""
+        return {name: self._all(name, found) for name, found in cells.items() if found}
+
+    def _all(self, model: str, cells: IntervalSet) -> list[str]:
+        cadence = self.cadences.get(model)
+        return ranges_list(cadence, cells) if cadence else [str(one) for one in cells]
 
 
 def symbol(planned: ModelPlan) -> str:

@@ -20,6 +20,7 @@ from backfill_assets.execution.promotion import promote
 from backfill_assets.execution.refusals import refuse
 from backfill_assets.execution.stopwatch import Stopwatch
 from backfill_assets.execution.workspace import open_workspace, restated, scope
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan import Build
 from backfill_assets.snapshots.batch import EMPTY, GAP
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from backfill_assets.execution.events import Event
     from backfill_assets.execution.promotion import Promoted
     from backfill_assets.execution.run_context import RunContext
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
@@ -139,6 +139,19 @@ def spared_in(op: Operation) -> dict[str, int]:
         if one.build in BUILT_APART
     }
     return {name: count for name, count in spared.items() if count}
+
+
+def built_in(store: Store, plan: Plan) -> dict[str, IntervalSet]:
+    """Give every cell that a plan's batches committed, by model: those carried over into it as well."""
+    found = {
+        one.model: IntervalSet.of(
+            row.interval
+            for row in store.batches(model=one.model)
+            if (row.plan_id, row.status) == (plan.plan_id, "committed")
+        )
+        for one in plan.models
+    }
+    return {name: cells for name, cells in found.items() if cells}
 
 
 def publishes_nothing(plan: Plan) -> bool:

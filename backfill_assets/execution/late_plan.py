@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Unpack, cast
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.execution.apply import applied, spared_in
+from backfill_assets.execution.apply import applied, built_in, spared_in
 from backfill_assets.execution.events import Failed
 from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.graph_run import run_graph
@@ -54,7 +54,8 @@ class Refreshed:
 
     Attributes:
         plan_id: the last plan that was made or finished; None where none was needed.
-        cells: what was built again and is published, by model.
+        cells: what was late, was built again and is published, by model.
+        built: all that was built again and is published, by model; beside what was late, what read it.
         promoted: whether everything that could be published by itself is; what fails for good is not
             counted, nor what somebody has paused or stopped.
         spared: cells that were not built, since what they read was built again with equal content.
@@ -68,6 +69,7 @@ class Refreshed:
 
     plan_id: str | None = None
     cells: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    built: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
     promoted: bool = True
     spared: Mapping[str, int] = field(default_factory=dict[str, int])
     waiting: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
@@ -180,9 +182,8 @@ class _Refresh:
         told = run_graph(self.run, work.in_place, listener, batches_at_once=at_once)
         failed = tuple(one for events in told.values() for one in events if isinstance(one, Failed))
         self._failed(failed)
-        self._built(
-            {name: cells - self._lost(failed, name) for name, cells in work.in_place.items()}
-        )
+        built = {name: cells - self._lost(failed, name) for name, cells in work.in_place.items()}
+        self._built(built, built)
 
     def _carry(self, plan: Plan) -> bool:
         """Build a plan and publish it; whether it is worth while to go on."""
@@ -204,7 +205,7 @@ class _Refresh:
             self.gave_up = True
             self._note(f"plan {plan.plan_id} was given up: {error}")
             return True
-        self._built({one.model: one.certain for one in plan.models})
+        self._built({one.model: one.certain for one in plan.models}, built_in(op.store, plan))
         self.so_far = replace(self.so_far, spared={**self.so_far.spared, **spared})
         return True
 
@@ -242,18 +243,22 @@ class _Refresh:
     def _give_up(self, plan: Plan) -> None:
         abandon_plan(self.run.store, self.run.graph, plan, **self.means)
 
-    def _built(self, cells: Mapping[str, IntervalSet]) -> None:
-        known = dict(self.so_far.cells)
-        for name, found in cells.items():
-            if found:
-                known[name] = known.get(name, IntervalSet.empty()) | found
-        self.so_far = replace(self.so_far, cells=known)
+    def _built(self, late: Mapping[str, IntervalSet], built: Mapping[str, IntervalSet]) -> None:
+        cells, all_ = _joined(self.so_far.cells, late), _joined(self.so_far.built, built)
+        self.so_far = replace(self.so_far, cells=cells, built=all_)
 
     def _failed(self, failed: tuple[Failed, ...]) -> None:
         self.so_far = replace(self.so_far, failed=(*self.so_far.failed, *failed))
 
     def _note(self, *notes: str) -> None:
         self.so_far = replace(self.so_far, notes=(*self.so_far.notes, *notes))
+
+
+def _joined(
+    known: Mapping[str, IntervalSet], more: Mapping[str, IntervalSet]
+) -> dict[str, IntervalSet]:
+    found = {name: known.get(name, IntervalSet.empty()) | cells for name, cells in more.items()}
+    return {name: cells for name, cells in {**known, **found}.items() if cells}
 
 
 def _told(work: LateWork, done: Refreshed) -> Refreshed:

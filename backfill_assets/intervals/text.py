@@ -37,10 +37,28 @@ def ranges_text(cadence: Cadence, span: IntervalSet, limit: int = 5) -> str:
     return ", ".join(runs)
 
 
+def ranges_list(cadence: Cadence, span: IntervalSet) -> list[str]:
+    """Every run of cells that overlap the span, for programs: `["2024-01-01..2024-01-31", "2024-02-05"]`.
+
+    Args:
+        cadence: Whose cells.
+        span: Which of them.
+    """
+    return [_ends(cadence, start, end) for start, end in cadence.snap_out(span).pairs()]
+
+
 def _run(cadence: Cadence, start: int, end: int) -> str:
+    ends, count = (
+        _ends(cadence, start, end),
+        cadence.grid.index(end - 1) - cadence.grid.index(start),
+    )
+    return f"{ends} ({count + 1})" if count else ends
+
+
+def _ends(cadence: Cadence, start: int, end: int) -> str:
     grid = cadence.grid
     first, last = grid.index(start), grid.index(end - 1)
     name = key_at(start, cadence.unit, cadence.tz)
     if first == last:
         return name
-    return f"{name}..{key_at(grid.boundary(last), cadence.unit, cadence.tz)} ({last - first + 1})"
+    return f"{name}..{key_at(grid.boundary(last), cadence.unit, cadence.tz)}"

@@ -49,7 +49,15 @@ def test_json_has_the_same_shape_when_there_is_nothing_to_do(shop: Prepared, bac
 
     done = backfill("run", "--select", "toy.sales", "--json").json
 
-    assert done.keys() == {"environment", "run_id", "missing", "models", "late", "left"}
+    assert done.keys() == {
+        "environment",
+        "run_id",
+        "missing",
+        "models",
+        "built",
+        "late",
+        "left",
+    }
 
 
 def test_stale_cells_that_wait_are_counted_in_the_last_line_and_a_run_does_not_end_with_0(

@@ -10,7 +10,7 @@ from backfill_assets.intervals import (
     IntervalSet,
     Whole,
 )
-from backfill_assets.intervals.text import ranges_text
+from backfill_assets.intervals.text import ranges_list, ranges_text
 
 DAY = timedelta(days=1)
 
@@ -33,6 +33,16 @@ def test_more_runs_than_the_limit_are_counted():
         "2024-01-01, 2024-01-03..2024-01-04 (2), and 2 more ranges (4)"
     )
     assert ranges_text(Daily(), runs, limit=3).endswith("and 1 more range (1)")
+
+
+def test_a_program_is_given_every_run_however_many_there_are():
+    runs = days(*((2 * at, 2 * at + 1) for at in range(40)), (90, 93))
+
+    listed = ranges_list(Daily(), runs)
+
+    assert (len(listed), listed[1], listed[-1]) == (41, "2024-01-03", "2024-03-31..2024-04-02")
+    assert ranges_list(Daily(), IntervalSet.empty()) == []
+    assert ranges_list(Whole(), IntervalSet.of([WHOLE_CELL])) == ["whole"]
 
 
 def test_nothing_and_everything_have_words():
