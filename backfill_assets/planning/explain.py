@@ -133,8 +133,7 @@ def _branches(
             continue
         text = f"built before {stale.upstream} changed; published history changes by a plan only"
         yield cells & stale.cells, "upstream changed", text
-    text = "declared wrong by a restatement, and not rebuilt or published yet"
-    yield (cells & work.owed) - work.stale_cells, "restated", text
+    yield from _owed(view, model, (cells & work.owed) - work.stale_cells)
     fresh = (cells & work.ready) - work.stale_cells - work.owed
     state = view.models.get(model.name)
     for run in state.runs if state else ():
@@ -144,6 +143,19 @@ def _branches(
             "ready",
             f"built by batch {run.batch_id}; nothing that it read has changed since",
         )
+
+
+def _owed(
+    view: StateView, model: Model, cells: IntervalSet
+) -> Iterator[tuple[IntervalSet, str, str]]:
+    """Tell by whom cells were declared wrong and why; of two marks on a cell, both."""
+    marks = view.owing.get(model.name, ())
+    for one in marks:
+        text = f"declared wrong, and not rebuilt or published yet: {one.words}"
+        yield cells & one.cells, "restated", text
+    told = IntervalSet.union_all(one.cells for one in marks)
+    text = "declared wrong by a restatement, and not rebuilt or published yet"
+    yield cells - told, "restated", text
 
 
 def _outside(model: Model) -> str:

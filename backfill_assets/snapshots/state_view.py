@@ -122,6 +122,27 @@ class SourceState(ModelState):
         return IntervalSet.of(run.interval for run in self.runs) - self.emptied
 
 
+@dataclass(frozen=True, slots=True)
+class Owing:
+    """Ready cells that were declared wrong together, and why.
+
+    Attributes:
+        cells: which, by the model's grid.
+        reason: in words.
+        plan_id: the plan that declared them wrong; None where no plan did.
+    """
+
+    cells: IntervalSet
+    reason: str
+    plan_id: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Name the plan and its reason."""
+        named = self.plan_id is None or self.plan_id in self.reason
+        return self.reason if named else f"plan {self.plan_id}: {self.reason}"
+
+
 @dataclass(frozen=True)
 class StateView:
     """The state of one environment at one instant, as plain values.
@@ -131,6 +152,7 @@ class StateView:
         models: what is ready, by model.
         claimed: cells that live batches hold, by model.
         owed: ready cells that were declared wrong and not rebuilt yet, by model.
+        owing: the same cells by who declared them wrong and why, by model; may lack what is not known.
         counter: the number that was drawn last: nothing in here is later.
         sources: the observed sources, which all environments share, by name.
         cutoffs: the cutoffs in force, by model.
@@ -140,6 +162,7 @@ class StateView:
     models: Mapping[str, ModelState] = field(default_factory=dict[str, ModelState])
     claimed: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
     owed: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    owing: Mapping[str, tuple[Owing, ...]] = field(default_factory=dict[str, "tuple[Owing, ...]"])
     counter: int = 0
     sources: Mapping[str, SourceState] = field(default_factory=dict[str, SourceState])
     cutoffs: Mapping[str, Cutoff] = field(default_factory=dict[str, "Cutoff"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
+from backfill_assets.snapshots.state_view import ModelState, Owing, ReadyRun, StateView
 from backfill_assets.state import elsewhere, layered_view, layers, observing, owed
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.claims import live_claims
@@ -63,11 +63,15 @@ def view(
         own = pointed[model].environment == name
         runs[model] = layered_view.runs_of(each, own=own)
     held = live_claims(connection, heard_after)
+    owing = _owed(connection, name, pointed, cells)
     return StateView(
         environment=drawn,
         models={model: ModelState(at, runs.get(model, ())) for model, at in pointed.items()},
         claimed={model: held[at.version] for model, at in pointed.items() if at.version in held},
-        owed=_owed(connection, name, pointed, cells),
+        owed={
+            model: IntervalSet.union_all(one.cells for one in each) for model, each in owing.items()
+        },
+        owing=owing,
         counter=last_number(connection),
         sources=observing.states(connection),
         cutoffs=cutoffs(connection, name),
@@ -100,7 +104,7 @@ def _owed(
     name: str,
     pointed: Mapping[str, Pointer],
     cells: Mapping[str, list[Cell]],
-) -> dict[str, IntervalSet]:
+) -> dict[str, tuple[Owing, ...]]:
     """Read what is owed where the environment reads it: in a table under another, where it shows."""
     tables = {
         layer.version: (model, number)
@@ -108,18 +112,19 @@ def _owed(
         for number, layer in enumerate(layers.layers_of(at))
     }
     marks = owed.marks(connection, tables, followed(connection, name))
-    found: dict[str, IntervalSet] = {}
-    for version, rows in groupby(sorted(marks, key=_version), key=_version):
+    found: dict[str, list[Owing]] = {}
+    for (version, plan_id, reason), rows in groupby(sorted(marks, key=_mark), key=_mark):
         model, number = tables[version]
         marked = IntervalSet.of_pairs((row.starts, row.ends) for row in rows)
         if number > 0:
             marked &= layered_view.answered(cells[model], number)
-        found[model] = found.get(model, IntervalSet.empty()) | marked
-    return {model: each for model, each in found.items() if each}
+        if marked:
+            found.setdefault(model, []).append(Owing(marked, reason, plan_id or None))
+    return {model: tuple(each) for model, each in found.items()}
 
 
-def _version(row: sa.Row[Any]) -> str:
-    return row.version
+def _mark(row: sa.Row[Any]) -> tuple[str, str, str]:
+    return row.version, row.plan_id or "", row.reason
 
 
 def _plain_runs(

@@ -5,11 +5,32 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.cli.project import opened_run
 from backfill_assets.evidence.origins import _reason
+from backfill_assets.intervals import IntervalSet
 from backfill_assets.snapshots.batch import EMPTY
 
 if TYPE_CHECKING:
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
+
+
+def test_an_owed_cell_names_the_plan_that_owes_it_and_its_reason(
+    shop: Prepared, backfill: Backfill
+):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-31")
+    with opened_run("prod") as run:
+        model = run.graph.model("toy.sales")
+        first, second = (
+            IntervalSet.of([model.cadence.cell(key)]) for key in ("2024-01-29", "2024-01-30")
+        )
+        version = run.store.pointers("prod")["toy.sales"].version
+        run.store.mark_owed(version, first, "sent twice", plan_id="p1a2b3")
+        run.store.mark_owed(version, second, "rollback of plan p7")
+
+    said = backfill("why", "toy.sales", "2024-01-28..2024-01-30").lines
+
+    text = "restated: declared wrong, and not rebuilt or published yet: "
+    assert f"toy.sales 2024-01-29: {text}plan p1a2b3: sent twice" in said
+    assert f"toy.sales 2024-01-30: {text}rollback of plan p7" in said
 
 
 def test_a_gap_is_followed_upstream_to_the_model_that_can_be_filled(backfill: Backfill):
