@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 def healed(run: RunContext) -> Refreshed:
     """Bring late data in, and show how."""
-    with shown(run.graph, {}) as listener:  # how much follows is found out on the way
+    # How much follows is found out on the way.
+    with shown(run.graph, {}, "looking at the sources") as listener:
         return refresh_late(
             run,
             spark=run.spark,

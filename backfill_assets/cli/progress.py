@@ -40,16 +40,17 @@ HEARTBEAT = 30.0
 
 @contextmanager
 def shown(
-    graph: Graph, todo: Mapping[str, int], *, heartbeat: float = HEARTBEAT
+    graph: Graph, todo: Mapping[str, int], step: str = "", *, heartbeat: float = HEARTBEAT
 ) -> Iterator[Listener]:
     """Show progress on stderr.
 
     Args:
         graph: for the names of cells.
         todo: per model, how many cells are missing.
+        step: what the verb does until a batch tells of itself, in words.
         heartbeat: seconds between two lines where there is no terminal.
     """
-    tally = Tally(todo)
+    tally = Tally(todo, step)
     with _interrupts_announced(), _bars(tally) if err.is_terminal else _beats(tally, heartbeat):
 
         def listen(event: Event) -> None:
@@ -67,11 +68,13 @@ class Tally:
 
     Attributes:
         todo: per model, how many cells are missing.
+        step: what is done until a batch tells of itself, in words.
         done: per model, how many of them are filled.
         at: the model at work.
     """
 
     todo: Mapping[str, int]
+    step: str = ""
     done: dict[str, int] = field(default_factory=dict[str, int])
     at: str = ""
 
@@ -86,9 +89,10 @@ class Tally:
         done, all_ = sum(self.done.values()), sum(self.todo.values())
         said = f"at work for {_clock(seconds)}"
         if not all_:
-            return f"{said}: {self.at}" if self.at else said
+            at = self.at or self.step
+            return f"{said}: {at}" if at else said
         own = f"{self.done.get(self.at, 0):,} of {self.todo.get(self.at, 0):,}"
-        at = f"{self.at} {own} cells; " if self.at else ""
+        at = f"{self.at} {own} cells; " if self.at else f"{self.step}; " if self.step else ""
         left = f", about {_clock(seconds * (all_ - done) / done)} left" if 0 < done < all_ else ""
         return f"{said}: {at}{done:,} of {all_:,} cells in all{left}"
 

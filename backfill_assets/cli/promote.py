@@ -53,7 +53,7 @@ def promote(
         changed = len(found.models) + len(found.removed)
         _confirm(found, changed, yes=yes)
         say(f"promoting {found.plan_id}, run {at.run_id}", to=err)
-        with shown(at.loaded.graph, {}) as listener:
+        with shown(at.loaded.graph, {}, "checking what was built, publishing") as listener:
             means = at.means(listener, reason or found.request.reason)
             promoted = promote_plan(at.store, at.loaded.graph, found, **means)
         appended = _named(at, promoted)

@@ -145,6 +145,20 @@ def test_a_heartbeat_says_what_is_at_work_and_how_far_all_is():
     )
 
 
+def test_a_heartbeat_names_the_step_until_a_batch_tells_of_itself():
+    cell = Daily(start="2024-01-01", end="2024-01-03").cell("2024-01-01")
+    tally = Tally({"toy.sales": 7}, "starting Spark, first batches")
+
+    assert tally.line(30.0) == (
+        "at work for 0:30: starting Spark, first batches; 0 of 7 cells in all"
+    )
+    assert Tally({}, "looking at the sources").line(65.0) == (
+        "at work for 1:05: looking at the sources"
+    )
+    tally.count(Started("toy.sales", "b1", cell, 1))
+    assert tally.line(60.0) == "at work for 1:00: toy.sales 0 of 7 cells; 0 of 7 cells in all"
+
+
 def test_a_heartbeat_does_not_guess_before_anything_is_done_nor_where_nothing_is_counted():
     assert Tally({"toy.sales": 7}).line(30.0) == "at work for 0:30: 0 of 7 cells in all"
     assert Tally({}).line(65.0) == "at work for 1:05"
