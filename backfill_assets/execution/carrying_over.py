@@ -38,9 +38,10 @@ class CarryOverError(BackfillAssetsError):
 
 
 def carried_over(op: Operation) -> dict[str, IntervalSet]:
-    """Compute in the plan's workspace what was published meanwhile, and say what that was.
+    """Compute in the plan's workspace what was published meanwhile, and say what was computed.
 
-    Planned cells that read these are built again as well, where the rule says so.
+    Planned cells that read these are built again as well, where the rule says so; no other cell that
+    is built is touched, so late rows of its source do not come in unseen.
 
     Raises:
         CarryOverError: some of it can't be computed, or fails its audits.
@@ -49,16 +50,25 @@ def carried_over(op: Operation) -> dict[str, IntervalSet]:
     if not cells:
         return {}
     run = op.workspace()
-    left = left_in(run, op.plan)  # what was never built is not carried over
-    targets = {
-        one.model: (one.cells - left.get(one.model, _NONE)) | cells.get(one.model, _NONE)
-        for one in op.plan.models
-        if one.build in BUILT_APART
-    }
-    events = run_graph(run, targets, op.listener, batches_at_once=op.batches_at_once)
+    unbuilt = left_in(run, op.plan)  # what was never built is not carried over
+    carried: dict[str, IntervalSet] = {}
+    while cells:
+        events = run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
+        carried = {
+            name: carried.get(name, _NONE) | cells.get(name, _NONE) for name in {*carried, *cells}
+        }
+        reached = left_in(run, op.plan)
+        cells = _without(_without(reached, unbuilt), carried)
     if left := lacking(op):
         raise CarryOverError(op.plan_id, as_text(run.graph, left), what_lacked(events))
-    return cells
+    return carried
+
+
+def _without(
+    cells: Mapping[str, IntervalSet], others: Mapping[str, IntervalSet]
+) -> dict[str, IntervalSet]:
+    rest = {name: found - others.get(name, _NONE) for name, found in cells.items()}
+    return {name: found for name, found in rest.items() if found}
 
 
 def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:

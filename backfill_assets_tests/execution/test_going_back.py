@@ -190,6 +190,8 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     given_up = plans.make(MORE, restate=(Restatement(COSTS),))
     plans.apply(MORE, given_up)
     abandon_plan(world.store, MORE, given_up, **plans.means())
+    assert what_to_collect(world.open(MORE), promise).tables == ()  # readers have a day of grace
+    world.clock.now += timedelta(days=2)
     run = world.open(MORE)
     found = what_to_collect(run, promise)
     # Of the plan that was promoted, an empty table over the costs is left.

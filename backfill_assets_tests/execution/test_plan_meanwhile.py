@@ -76,6 +76,21 @@ def test_days_that_are_filled_while_a_plan_is_reviewed_are_carried_over(world: W
     assert plans.make(MORE).is_empty
 
 
+def test_a_carried_over_day_brings_no_late_row_into_a_day_that_was_reviewed(
+    world: World, plans: Plans
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    plan = plans.make(MORE)
+    plans.apply(MORE, plan)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *changed(row(8, 1, 80.0)), row(11, 1, 11.0))
+    world.fill(MORE)
+    promoted = plans.promote(MORE, plan)
+    assert text(MORE, VISITS, promoted.appended[VISITS]) == "2024-01-11"
+    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
+
+
 def test_a_plan_whose_upstream_has_moved_is_refused_before_anything_is_written(
     world: World, plans: Plans
 ):
