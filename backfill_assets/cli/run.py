@@ -81,7 +81,7 @@ def run(
                 told = run_graph(opened, targets, listener, batches_at_once=at_once)
         late = healed_again(opened, late) if late else None
         lacking, graph = _missing(opened, targets), opened.graph
-        left = outstanding(opened, names, looks, targets)
+        left = outstanding(opened, names, late.looks if late else looks, targets)
     rows = {name: _summary(events, lacking[name]) for name, events in told.items()}
     if as_json:
         missing = sum(lacking.values())

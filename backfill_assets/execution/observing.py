@@ -154,7 +154,9 @@ class _Look:
         for _ in range(_TRIES):
             known = self.store.observed().get(self.source.name)
             found = self._found()
-            if found is None or (known is not None and replace(known, observed_at=None) == found):
+            if found is None:
+                return self._gone() if known is not None else None
+            if known is not None and replace(known, observed_at=None) == found:
                 return None
             seen, note = self._seen(known, found)
             if self.store.observe(seen):
@@ -182,6 +184,13 @@ class _Look:
             error = RecreatedSourceError(self.source.name, self.path, because)
             return self._anew(known, found), str(error)
         return self._moved(known, found), ""
+
+    def _gone(self) -> Looked:
+        note = (
+            f"the table of source '{self.source.name}' was at {self.path} and is gone; put it back, "
+            "or correct the path that its declaration names"
+        )
+        return Looked(self.source.name, note=note, judged=False)
 
     def _unjudged(self) -> Looked | None:
         known = self.store.observed().get(self.source.name)

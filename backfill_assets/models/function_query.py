@@ -38,6 +38,18 @@ class NotAModuleFunctionError(BackfillAssetsError):
         )
 
 
+class ComputedSqlFileError(BackfillAssetsError):
+    """A module beside a model function names a SQL file in a way that can't be read from its text."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+        super().__init__(
+            f"module '{module}' is stored with a model function, and calls `sql_file` with something "
+            "else than a text, or under another name, so the file can't be stored with it; write "
+            '`sql_file("NAME.sql")`, or put the function into a module of its own'
+        )
+
+
 class MissingFileError(BackfillAssetsError):
     """A file that a model function is declared to read can't be stored."""
 
@@ -210,17 +222,25 @@ def _sql_files(modules: tuple[StoredModule, ...]) -> Iterator[StoredFile]:
         file = getattr(sys.modules.get(one.name), "__file__", None)
         if not file or "sql_file" not in one.source:
             continue
+        literal = 0
         for node in ast.walk(ast.parse(one.source)):
             match node:
                 case ast.Call(
                     func=ast.Name(id="sql_file") | ast.Attribute(attr="sql_file"),
                     args=[ast.Constant(value=str(path))],
                 ):
+                    literal += 1
                     folder = Path(file).absolute().parent
                     found = _file(folder / path, folder, one.package, declared=False)
                     yield from [found] if found else []
+                case ast.Name(id="sql_file") | ast.Attribute(attr="sql_file"):
+                    literal -= 1
+                case ast.alias(name="sql_file", asname=str()):
+                    literal -= 1
                 case _:
                     continue
+        if literal < 0:
+            raise ComputedSqlFileError(one.name)
 
 
 @lru_cache(maxsize=256)

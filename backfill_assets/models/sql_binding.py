@@ -41,16 +41,21 @@ def edits_of_names(sql: str, tokens: Sequence[Token], views: Mapping[str, str]) 
             is called as the upstream's first part.
     """
     names = names_of(tokens)
-    read = {one.text for one in names if one.role in ("table", "argument")} & {*views}
+    tables = (one.text for one in names if one.role in ("table", "argument"))
+    read = frozenset(tables) & frozenset(views)
     for name in names:
-        upstream = ".".join(part.name for part in name.parts[:2])
-        if upstream not in read:
+        if _upstream(name) not in read:
             continue
         if name.role in ("table", "argument"):
             yield from _as_table(tokens, name, views) if len(name.parts) == 2 else ()  # noqa: PLR2004
         elif name.role == "hint" or name.opened or len(name.parts) > 2:  # noqa: PLR2004
-            _require_unambiguous(sql, tokens, names, name)
+            _require_unambiguous(sql, tokens, names, name, read)
             yield from _dropped(tokens, name.parts[0], name.parts[1])
+
+
+def _upstream(name: Name) -> str:
+    """Name the upstream that the first two parts of a name may mean."""
+    return ".".join(part.name for part in name.parts[:2])
 
 
 def _as_table(tokens: Sequence[Token], name: Name, views: Mapping[str, str]) -> Iterator[Edit]:
@@ -69,9 +74,12 @@ def _dropped(tokens: Sequence[Token], first: Token, second: Token) -> Iterator[E
 
 
 def _require_unambiguous(
-    sql: str, tokens: Sequence[Token], names: Sequence[Name], name: Name
+    sql: str, tokens: Sequence[Token], names: Sequence[Name], name: Name, read: frozenset[str]
 ) -> None:
-    """Refuse a qualifier of two parts where either part is the name of something else as well."""
+    """Refuse a qualifier of two parts where either part is the name of something else as well.
+
+    The first part of another upstream's name is none: that part is left out there, too.
+    """
     subject, table = name.parts[:2]
     tables = {one.parts[0].start for one in names if one.role in ("table", "argument")}
     ours = {
@@ -79,7 +87,7 @@ def _require_unambiguous(
         for one in names
         if [part.name for part in one.parts[:2]] == [subject.name, table.name]
         for part in one.parts[:2]
-    }
+    } | {one.parts[0].start for one in names if _upstream(one) in read}
     for token, following in pairwise((*tokens, None)):
         if token is None or token.start in ours:
             continue

@@ -199,7 +199,9 @@ def _settle_names(tree: exp.Query) -> None:
     for identifier in list(tree.find_all(exp.Identifier)):
         if _names_a_table(identifier):
             identifier.set("this", identifier.name.lower())
-        identifier.set("quoted", _PLAIN.fullmatch(identifier.name.lower()) is None)
+        # `NULL` in quotes is a column; written without them it would be the literal.
+        name = identifier.name if identifier.quoted else identifier.name.lower()
+        identifier.set("quoted", _PLAIN.fullmatch(name) is None)
     for column in list(tree.find_all(exp.Column)):
         _settle_qualifiers(column, aliases)
     for table in tree.find_all(exp.Table):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.observing import observe_sources
@@ -27,3 +28,14 @@ def test_a_source_whose_folder_cannot_be_read_keeps_nobody_from_looking_at_the_o
     assert "web.broken" in found[0].note
     assert "IsADirectoryError" in found[0].note
     assert list(world.store.observed()) == [EVENTS]
+
+
+def test_a_source_whose_table_is_gone_was_not_looked_at(tmp_path: Path):
+    world = QueueWorld(tmp_path, a_graph(VISITS, sources=[a_source()]))
+    land(world, 1)
+    shutil.rmtree(tmp_path / a_source().path)
+
+    (found,) = observe_sources(world.store, [a_source()], str(tmp_path), None)
+
+    assert not found.judged
+    assert "is gone; put it back" in found.note

@@ -85,7 +85,7 @@ def test_a_late_row_that_prod_has_published_while_a_plan_waits_is_not_taken_away
     assert plans.make(new).is_empty
 
 
-def test_a_refresh_that_the_old_logic_did_not_see_is_seen_by_the_new_one(
+def test_a_late_value_that_the_old_logic_does_not_read_comes_in_after_the_promotion(
     world: World, plans: Plans
 ):
     more = Column("more", "bigint")
@@ -97,8 +97,11 @@ def test_a_refresh_that_the_old_logic_did_not_see_is_seen_by_the_new_one(
     world.fill(old)
     plan = plans.make(new)
     plans.apply(new, plan)
-    refreshed(world, old, *((*one, 1 + (one[0] == on(10))) for one in ROWS))
+    world.land(source, *((*one, 1 + (one[0] == on(10))) for one in ROWS))
+    assert told(world.fill(old)[VISITS]) == ["skipped"]
     plans.promote(new, plan)
+    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [1, 1, 1, 1]
+    assert ended(world.fill(new)[VISITS], Committed)
     assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [1, 1, 1, 2]
     assert plans.make(new).is_empty
 

@@ -12,6 +12,7 @@ from pyspark import cloudpickle
 
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.function_query import (
+    ComputedSqlFileError,
     FunctionQuery,
     MissingFileError,
     ModuleQuery,
@@ -256,6 +257,25 @@ def test_a_module_that_declares_models_too_can_be_stored(tmp_path: Path):
 
     assert ran(query) == 3
     assert query.load().__globals__["MODELS"][0].query.modules == query.modules
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        ('sql_file("b.sql")', 'sql_file("".join(["b.sql"]))'),
+        ('sql_file("b.sql")', 'sql_file(name="b.sql")'),
+        ("sql_file\n", "sql_file as load, sql_file\n"),
+    ],
+)
+def test_a_sql_file_whose_name_the_text_does_not_say_is_refused(
+    tmp_path: Path, written: str, instead: str
+):
+    sql = "SELECT ds FROM shop.raw WHERE ds >= :start_ds AND ds < :end_ds"
+    text = CATALOG.replace(written, instead, 1)
+    files = {"shop/__init__.py": "", "shop/visits.py": text, "shop/b.sql": sql}
+
+    with pytest.raises(ComputedSqlFileError, match=r"shop\.visits"):
+        query_of(tmp_path / "code", files)
 
 
 def test_an_own_module_without_source_is_refused(tmp_path: Path):

@@ -275,3 +275,24 @@ def test_a_last_semicolon_or_comment_is_no_second_statement(sql: str):
 def test_an_unknown_parameter_is_named_with_the_known_ones():
     with pytest.raises(UnknownParameterError, match=r":until; known are :start_ds, :end_ds"):
         SqlQuery("SELECT id FROM web.events WHERE ds < :until")
+
+
+def test_columns_of_two_upstreams_of_one_subject_may_be_qualified_in_full():
+    query = SqlQuery(
+        "select shop.orders.id, shop.customers.name from shop.orders "
+        "join shop.customers on shop.orders.customer = shop.customers.id"
+    )
+
+    bound = query.bind({}, {"shop.orders": "o", "shop.customers": "c"})
+
+    assert bound == (
+        "select orders.id, customers.name from (`o` AS `orders`) "
+        "join (`c` AS `customers`) on orders.customer = customers.id"
+    )
+
+
+def test_tables_of_one_name_in_two_subjects_are_refused_where_a_column_names_one_in_full():
+    query = SqlQuery("select a.orders.id from a.orders join b.orders using (id)")
+
+    with pytest.raises(UnplaceableTokenError, match=r"a\.orders\.id"):
+        query.bind({}, {"a.orders": "o", "b.orders": "p"})

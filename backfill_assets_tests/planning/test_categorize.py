@@ -432,3 +432,11 @@ def test_the_columns_that_a_story_adds_are_added_and_nothing_else():
     ):
         edit = sql_change(*(SqlQuery(texts.texts[file]) for texts in (before, after)))
         assert (edit.added, edit.is_breaking) == (added, False)
+
+
+def test_a_column_that_is_named_as_a_literal_keeps_its_quotes():
+    edit = sql_change(
+        SqlQuery("SELECT `NULL` AS a FROM s.e"), SqlQuery("SELECT NULL AS a FROM s.e")
+    )
+
+    assert edit.changed == {"a"}
