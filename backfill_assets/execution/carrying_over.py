@@ -52,8 +52,10 @@ def carried_over(op: Operation) -> dict[str, IntervalSet]:
     run = op.workspace()
     unbuilt = left_in(run, op.plan)  # what was never built is not carried over
     carried: dict[str, IntervalSet] = {}
+    events: dict[str, tuple[Event, ...]] = {}
     while cells:
-        events = run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
+        told = run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
+        events = {name: (*events.get(name, ()), *told.get(name, ())) for name in {*events, *told}}
         carried = {
             name: carried.get(name, _NONE) | cells.get(name, _NONE) for name in {*carried, *cells}
         }
