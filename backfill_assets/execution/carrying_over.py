@@ -55,9 +55,9 @@ def carried_over(op: Operation) -> dict[str, IntervalSet]:
     events: dict[str, tuple[Event, ...]] = {}
     while cells:
         told = run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
-        events = {name: (*events.get(name, ()), *told.get(name, ())) for name in {*events, *told}}
+        events = {name: (*events.get(name, ()), *told.get(name, ())) for name in events | told}
         carried = {
-            name: carried.get(name, _NONE) | cells.get(name, _NONE) for name in {*carried, *cells}
+            name: carried.get(name, _NONE) | cells.get(name, _NONE) for name in carried | cells
         }
         reached = left_in(run, op.plan)
         cells = _without(_without(reached, unbuilt), carried)
