@@ -147,6 +147,19 @@ def test_the_four_files_that_tell_the_story_are_read_in_minutes():
     assert sum(len((PACKAGE / one).read_text().splitlines()) for one in story) < 450
 
 
+def test_a_migration_carries_its_rules_itself():
+    importing = {
+        one.name
+        for one in (PACKAGE / "state" / "migrations" / "versions").glob("*.py")
+        for node in ast.walk(_tree(one))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in [getattr(node, "module", None), *(alias.name for alias in node.names)]
+        if getattr(node, "level", 0) or (name or "").partition(".")[0] == PACKAGE.name
+    }
+
+    assert importing == set()
+
+
 def test_only_the_edges_read_clock_and_environment():
     edges = {"cli", "orchestration"}
     reading = re.compile(r"datetime\.now|os\.environ|getenv|uuid4|time\.time\(")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import typer
 
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
@@ -31,11 +33,13 @@ def rebuild(as_json: AsJson = False) -> None:
     with open_store(settings) as store:
         found = rebuild_state(store, graph, data_root=settings.data_root)
     if as_json:
-        print_json(found)
+        print_json(asdict(found))
         return
-    rows = [(version, f"{batches:,}") for version, batches in found.items()]
+    rows = [(version, f"{batches:,}") for version, batches in found.batches.items()]
     if rows:
         print_table((Heading("version"), Heading("batches", number=True)), rows)
-    batches, tables = sum(found.values()), counted(len(found), "table")
+    for one in found.left_out:
+        say(str(one))
+    batches, tables = sum(found.batches.values()), counted(len(found.batches), "table")
     say("Next: backfill status")
     say(f"{counted(batches, 'batch', 'batches')} of {tables} rebuilt.")

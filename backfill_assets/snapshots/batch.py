@@ -10,13 +10,15 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.codec import dumps, loads
-from backfill_assets.models.content import Content
+from backfill_assets.models.content import Content, once_rounded
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.snapshots.slots import Slots
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+    from backfill_assets.models.model import Model
 
 
 GAP = "gap"
@@ -127,26 +129,23 @@ class BatchCommit:
         commit: BatchCommit = loads(text, _STORED)
         return commit if _EXACT in text else replace(commit, exact=False)
 
-    def with_trusted(self, rounded: frozenset[str] | None, *, key: bool) -> BatchCommit:
+    def built_by(self, model: Model | None) -> BatchCommit:
         """Let no checksum that was made of rounded values pass for one of today.
 
         Args:
-            rounded: the columns whose checksums that concerns; None where it is not known.
-            key: whether it concerns the key's as well.
+            model: tells the types of the columns; None where it is not known: all were rounded.
         """
         if self.exact:
             return self
-        cells = tuple(
-            replace(
-                one,
-                content=one.content.as_rounded(
-                    frozenset(one.content.columns) if rounded is None else rounded,
-                    self.batch_id,
-                    key=key or rounded is None,
-                ),
-            )
-            for one in self.cells
-        )
+        types = None if model is None else {one.name: one.dtype for one in model.schema}
+        key = () if model is None else model.key
+
+        def trusted(content: Content) -> Content:
+            rounded = frozenset(content.columns) if types is None else once_rounded(types, key)
+            is_key = types is None or not rounded.isdisjoint(key)
+            return content.as_rounded(rounded, self.batch_id, key=is_key)
+
+        cells = tuple(replace(one, content=trusted(one.content)) for one in self.cells)
         return replace(self, cells=cells, exact=True)
 
 

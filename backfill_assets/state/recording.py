@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.content import once_rounded
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state import (
     audits,
@@ -90,10 +89,8 @@ def _trusted(connection: sa.Connection, commit: BatchCommit) -> BatchCommit:
     try:
         stored = snapshots.snapshot(connection, commit.fingerprint)
     except snapshots.UnknownSnapshotError:
-        return commit.with_trusted(None, key=True)
-    model = stored_model(stored.definition)
-    rounded = once_rounded({one.name: one.dtype for one in model.schema}, model.key)
-    return commit.with_trusted(rounded, key=not rounded.isdisjoint(model.key))
+        return commit.built_by(None)
+    return commit.built_by(stored_model(stored.definition))
 
 
 def _read_before(connection: sa.Connection, commit: BatchCommit) -> dict[Interval, ReadyRecord]:

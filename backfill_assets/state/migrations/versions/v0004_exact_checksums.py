@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
-
-from backfill_assets.models.content import once_rounded
 
 revision = "0004"
 down_revision = "0003"
@@ -26,6 +25,7 @@ _SNAPSHOTS = sa.table(
     "snapshots", sa.column("fingerprint", sa.Text()), sa.column("definition", sa.Text())
 )
 _KEY = ("version", "starts", "valid_from")
+_ONCE_ROUNDED = re.compile(r"\b(float|real|double|variant)\b", re.IGNORECASE)
 
 
 def upgrade() -> None:
@@ -69,8 +69,9 @@ def _rounded(definition: str) -> tuple[frozenset[str] | None, bool]:
         key = tuple(model["unique_key"])
     except (KeyError, TypeError, ValueError):
         return None, True
-    found = once_rounded(types, key)
-    return found, not found.isdisjoint(key)
+    found = frozenset(name for name, dtype in types.items() if _ONCE_ROUNDED.search(dtype))
+    # A value was hashed with its row's key, so a rounded key spoiled all of them.
+    return (frozenset(types), True) if found & frozenset(key) else (found, False)
 
 
 def _marked(text: str, batch_id: str, columns: frozenset[str] | None, *, key: bool) -> str:
