@@ -13,12 +13,13 @@ from collections import defaultdict
 from types import CodeType
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.settled import inert, words
+from backfill_assets.models.inert import inert
+from backfill_assets.models.syntax import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from backfill_assets.models.settled import Kept
+    from backfill_assets.models.reflection import Kept
 
 _SEES_WORDS = frozenset(
     {
@@ -88,7 +89,7 @@ def _binds(node: ast.stmt) -> Iterator[str]:
 
 def _acts(node: ast.stmt) -> bool:
     """Whether a statement may do more than bind names when its module is imported."""
-    return not isinstance(node, (ast.Import, ast.ImportFrom)) and inert(node, [node]) is None
+    return not isinstance(node, (ast.Import, ast.ImportFrom)) and inert([node])[0] is None
 
 
 def _reaches(node: ast.stmt, left: list[ast.stmt], names: set[str]) -> bool:

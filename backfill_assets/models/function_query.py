@@ -21,7 +21,9 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.bundling import compiled, could_be_cut_from
 from backfill_assets.models.isolated import Isolated, isolated, isolated_origin
 from backfill_assets.models.own_modules import StoredModule, own_modules
-from backfill_assets.models.settled import Kept, identity, kept, words
+from backfill_assets.models.reflection import Kept
+from backfill_assets.models.settled import identity, kept
+from backfill_assets.models.syntax import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -20,16 +20,16 @@ from sqlglot.errors import SqlglotError
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.function_query import ModuleQuery
 from backfill_assets.models.own_modules import imported_base
-from backfill_assets.models.settled import words
 from backfill_assets.models.spark_tokens import UnreadableSqlError, tokens_of
 from backfill_assets.models.sql_volatility import VOLATILE, volatile_in
+from backfill_assets.models.syntax import words
 from backfill_assets.models.volatile import VolatileQueryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from backfill_assets.models.model import Model
-    from backfill_assets.models.settled import Kept
+    from backfill_assets.models.reflection import Kept
 
 
 class Outside(Enum):
