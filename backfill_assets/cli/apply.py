@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
-from backfill_assets.cli.making import made, prepare
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
@@ -23,6 +22,7 @@ from backfill_assets.evidence.audit_words import audit_lines, blocks
 from backfill_assets.evidence.plan_life import Progress, next_commands, progress
 from backfill_assets.execution.apply import apply_plan
 from backfill_assets.execution.events import Committed
+from backfill_assets.execution.making import make_plan
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
@@ -146,7 +146,8 @@ def _seconds(told: tuple[Event, ...]) -> dict[str, float]:
 
 def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:
     """Make a plan, show it, and ask once; None when there is nothing to do."""
-    found = made(at, PlanRequest(environment=env, asked_by=str(at.who), reason=reason))
+    request = PlanRequest(environment=env, asked_by=str(at.who), reason=reason)
+    found = make_plan(at.maker, request).plan
     if found.is_empty:
         return None
     show_plan(found, at.naming, after=("Nothing has been written yet.",), aside=True)
@@ -167,7 +168,7 @@ def _nothing(env: str, *, as_json: bool) -> None:
 
 
 def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
-    prepare(at, plan)
+    at.prepare(plan)
     say(
         f"plan {plan.plan_id} for {plan.environment}, run {at.run_id}; stop it at any time, "
         f"`backfill apply {plan.plan_id}` goes on from there",

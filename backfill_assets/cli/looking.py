@@ -17,7 +17,12 @@ def say_looked(looks: Iterable[Looked]) -> None:
     """Tell what somebody should know of the sources."""
     for one in looks:
         if one.note:
-            say(one.note, to=err, indent=2)
+            say_note(one.note)
+
+
+def say_note(note: str) -> None:
+    """Tell one thing that people must know of a source."""
+    say(note, to=err, indent=2)
 
 
 def left_json(left: Outstanding) -> dict[str, Any]:

@@ -9,12 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.manifest import load
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import LazySpark, loaded_fingerprints, now, open_store
+from backfill_assets.execution.making import PlanMaker
 from backfill_assets.execution.opening import look
 from backfill_assets.execution.operators import refuse_strangers
 from backfill_assets.execution.patience import patience_of
+from backfill_assets.execution.plan_terms import terms_of
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.person import Person, known
 
@@ -55,6 +58,27 @@ class Operating:
     def naming(self) -> Naming:
         """How cells are named."""
         return naming_of(self.loaded.graph)
+
+    @property
+    def maker(self) -> PlanMaker:
+        """Makes the plans."""
+        return PlanMaker(
+            store=self.store,
+            loaded=self.loaded,
+            data_root=self.settings.data_root,
+            clock=now,
+            spark=self.spark,
+            told=say_note,
+            terms=terms_of(self.settings),
+        )
+
+    def prepare(self, plan: Plan) -> None:
+        """Refuse a plan whose reach this person may not change; make the environment that it begins.
+
+        Raises:
+            NotAnOperatorError: it restates what others read, too, and the settings name who may.
+        """
+        self.maker.prepare(plan, self.who, self.settings.operators)
 
     def may_change(self, environment: str) -> None:
         """Refuse those who may not change a protected environment.

@@ -10,27 +10,22 @@ import typer
 
 from backfill_assets.cli import plan_options as ask  # noqa: TC001 - typer reads them
 from backfill_assets.cli.exits import CHANGES, DONE, WAITS
-from backfill_assets.cli.making import looked, new_environment, planned
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, AsOf, Markdown, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, say
 from backfill_assets.cli.plan_view import show_plan
-from backfill_assets.cli.project import clock_at
 from backfill_assets.cli.stored_plans import write_plan
 from backfill_assets.evidence.plan_life import next_commands
 from backfill_assets.evidence.plan_markdown import plan_markdown
-from backfill_assets.execution.outstanding import outstanding
+from backfill_assets.execution.making import left_before, make_plan
 from backfill_assets.planning import written_options as written
 from backfill_assets.planning.plan_json import plan_json
 from backfill_assets.planning.request import PlanRequest
-from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
-    from backfill_assets.execution.observing import Looked
     from backfill_assets.execution.outstanding import Outstanding
     from backfill_assets.planning.plan import Plan
 
@@ -96,35 +91,26 @@ def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
         kept_rows=written.kept_rows(kept_rows),
         spark=written.spark(spark),
     )  # fmt: skip
-    _plan(request, out, clock_at(now), whole=verbose, as_json=as_json, markdown=markdown)
+    _plan(request, out, written.instant(now), whole=verbose, as_json=as_json, markdown=markdown)
 
 
 def _plan(
     request: PlanRequest,
     out: str | None,
-    clock: Callable[[], datetime],
+    as_of: datetime | None,
     *,
     whole: bool,
     as_json: bool,
     markdown: bool,
 ) -> None:
     with operating() as at:
-        looks = looked(at)
-        found = planned(at, replace(request, asked_by=str(at.who)), clock=clock)
-        left = _left(at, found.environment, looks, clock)
+        made = make_plan(at.maker, replace(request, asked_by=str(at.who)), as_of)
+        found, left = made.plan, left_before(at.maker, made, as_of)
         if out:
             write_plan(found, out)
         _tell(at, found, left, whole=whole, as_json=as_json, markdown=markdown)
     if code := CHANGES if not found.is_empty else WAITS if left.is_open else DONE:
         raise typer.Exit(code)
-
-
-def _left(
-    at: Operating, environment: str, looks: tuple[Looked, ...], clock: Callable[[], datetime]
-) -> Outstanding:
-    """Count what is left in the environment before the plan; a new one reads all that prod reads."""
-    run = replace(at.run(PROD if new_environment(at, environment) else environment), clock=clock)
-    return outstanding(run, run.graph.order, looks)
 
 
 def _tell(
@@ -149,7 +135,7 @@ def _tell(
 
 def _after(at: Operating, found: Plan) -> tuple[str, ...]:
     commands = next_commands(found.plan_id, PlanStatus.PROPOSED.value)
-    new = new_environment(at, found.environment)
+    new = at.maker.new_environment(found.environment)
     made_by = f"{found.environment} does not exist yet: applying makes it, and it follows prod."
     return (
         *((made_by,) if new else ()),

@@ -12,7 +12,8 @@ from backfill_assets.cli.manifest import load
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.patience import patience_of
-from backfill_assets.intervals.instants import InstantFormatError, read
+from backfill_assets.execution.plan_terms import terms_of
+from backfill_assets.planning import written_options
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import spark_settings
@@ -66,13 +67,11 @@ def clock_at(asked: str | None) -> Callable[[], datetime]:
     Batches are recorded by it, too; leases and heartbeats go by the machine's, whatever was asked.
 
     Raises:
-        InstantFormatError: it is no instant with its offset.
+        PlanOptionError: it is no instant with its offset.
     """
-    if asked is None:
+    instant = written_options.instant(asked)
+    if instant is None:
         return now
-    instant = read(asked)
-    if not isinstance(instant, datetime):
-        raise InstantFormatError(asked)
     began = now()
     return lambda: instant + (now() - began)
 
@@ -127,6 +126,7 @@ def opened_run(
             clock=clock,
             run_id=run_id or _run_id(),
             patience=patience_of(settings),
+            terms=terms_of(settings),
         )
 
 

@@ -6,7 +6,6 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.making import prepare
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.operation import Operation
@@ -33,7 +32,7 @@ def into_queue(at: Operating, plan: Plan, off_peak: str | None, why: str, *, as_
     Raises:
         BackfillAssetsError: it can't be applied; each cause has its own class.
     """
-    prepare(at, plan)
+    at.prepare(plan)
     op = Operation(store=at.store, loaded=at.loaded.graph, plan=plan, **at.means(why=why))
     queued = queue_plan(op, off_peak)
     lacking = _lacking()

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from backfill_assets.cli.making import made
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import counted, print_json, say
@@ -50,7 +49,8 @@ def why_not(
         cells = IntervalSet.of([cells_asked(declared.cadence, interval)])
         if plan == CURRENT:
             request = PlanRequest(environment=env, asked_by=str(at.who))
-            found, name = made(at, request, kept=False), "a plan made now"
+            at.maker.look()
+            found, name = at.maker.plan(request), "a plan made now"
         else:
             found = kept_plan(at.store, plan).plan
             name = f"plan {found.plan_id}"

@@ -16,8 +16,8 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 
 from backfill_assets.execution.apply import applied
 from backfill_assets.execution.heartbeat import beating
+from backfill_assets.execution.making import make_plan, maker_of
 from backfill_assets.execution.operation import Means, Operation
-from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote
 from backfill_assets.execution.refusals import PlanConflictError
 from backfill_assets.execution.table_turn import LONGEST_WAIT
@@ -132,7 +132,7 @@ def _made(run: RunContext, targets: Mapping[str, IntervalSet], means: Means) -> 
         select=tuple(f"{name}+" for name in targets),
         skip_upstream=True,
     )
-    return make_plan(run.store, run.graph, request, clock=run.clock, data_root=run.data_root)
+    return make_plan(maker_of(run), request).plan
 
 
 def _of_launch(store: Store, launch: str) -> Plan | None:

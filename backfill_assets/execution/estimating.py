@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.execution.run_context import source_path
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.estimate import BatchFact, Known, Prices, TableSize, estimate
+from backfill_assets.planning.estimate import BatchFact, Known, TableSize, estimate
 from backfill_assets.warehouse.table_size import source_bytes
 from backfill_assets.warehouse.tables import CorruptTableError
 
 if TYPE_CHECKING:
+    from backfill_assets.execution.plan_terms import PlanTerms
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
-    from backfill_assets.settings import Settings
     from backfill_assets.state.batches import BatchRow
     from backfill_assets.state.store import Store
 
@@ -29,12 +29,14 @@ class Estimator:
     Attributes:
         store: the state, with the batches of before.
         graph: the loaded models and sources.
-        settings: where tables lie, the prices, and how many batches are in flight.
+        data_root: folder or URI under which tables lie.
+        terms: the prices, and how many batches are in flight.
     """
 
     store: Store
     graph: Graph
-    settings: Settings
+    data_root: str
+    terms: PlanTerms
 
     def estimated(self, plan: Plan) -> Plan:
         """Fill in what a plan will take; nothing is looked up for a plan that builds nothing."""
@@ -46,8 +48,8 @@ class Estimator:
         known = Known(
             history=history,
             sizes={name: size for name in read if (size := self._size(plan, name))},
-            prices=Prices(self.settings.price_per_hour, self.settings.price_per_gb),
-            batches_at_once=self.settings.max_batches,
+            prices=self.terms.prices,
+            batches_at_once=self.terms.batches_at_once,
         )
         return estimate(plan, known)
 
@@ -75,7 +77,7 @@ class Estimator:
         reads = (one.cells for model in plan.models for one in model.reads if one.upstream == name)
         cells = IntervalSet.union_all(reads)
         column = declared.times.event if declared.times else None
-        path = source_path(self.settings.data_root, declared.path)
+        path = source_path(self.data_root, declared.path)
         try:
             found = source_bytes(path, column=column, cadence=declared.cadence, cells=cells)
         except CorruptTableError:

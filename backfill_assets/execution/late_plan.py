@@ -22,9 +22,9 @@ from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.late_cells import late_work_of, lease_name
+from backfill_assets.execution.making import maker_of
 from backfill_assets.execution.observing import observe
 from backfill_assets.execution.operation import Means, Operation
-from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -171,7 +171,10 @@ class _Refresh:
             skip_upstream=True,
             late=tuple(work.automatic.items()),
         )
-        return make_plan(run.store, run.graph, request, clock=run.clock, data_root=run.data_root)
+        maker = maker_of(run)  # the sources were looked at before the work was split
+        plan = maker.plan(request)
+        maker.keep(plan)
+        return plan
 
     def _in_place(self, work: LateWork) -> None:
         """Refresh models that nobody reads in their own tables."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.execution.environment_graph import environment_graph
 from backfill_assets.execution.patience import PATIENT, Patience
+from backfill_assets.execution.plan_terms import USUAL, PlanTerms
 from backfill_assets.execution.run_context import Published, RunContext, table_path
 from backfill_assets.models.source_reading import readings_text
 from backfill_assets.snapshots.environment import Pointer
@@ -38,6 +39,7 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
     plan_id: str | None = None,
     worked_out: Loaded | None = None,
     patience: Patience = PATIENT,
+    terms: PlanTerms = USUAL,
 ) -> RunContext:
     """Bring the store, an environment and the loaded models together for one run.
 
@@ -57,6 +59,7 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
         plan_id: the plan that is served; None for a gap fill.
         worked_out: what is known of the loaded models already: their fingerprints and reads.
         patience: how often a batch is tried, and how long it may take.
+        terms: of plans that the run makes by itself.
 
     Raises:
         UnknownEnvironmentError: there is no environment of that name.
@@ -83,6 +86,7 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
         changed=own.changed,
         published=published,
         patience=patience,
+        terms=terms,
     )
 
 
@@ -96,6 +100,7 @@ def look(  # noqa: PLR0913 - as many as a run
     clock: Callable[[], datetime],
     run_id: str,
     snapshots: Mapping[str, Snapshot] | None = None,
+    terms: PlanTerms = USUAL,
 ) -> RunContext:
     """Do the same for those who only look: nothing is written, not even a first pointer.
 
@@ -117,6 +122,7 @@ def look(  # noqa: PLR0913 - as many as a run
         run_id=run_id,
         root_id=run_id,
         changed=own.changed,
+        terms=terms,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.execution.cancelling import Flights
 from backfill_assets.execution.patience import Patience
+from backfill_assets.execution.plan_terms import PlanTerms
 from backfill_assets.models.spark_tuning import tuned
 from backfill_assets.snapshots.batch import GAP
 
@@ -61,6 +62,7 @@ class RunContext:
             are carried over.
         rows_from: where a batch's rows come from; None: from the model's own query.
         patience: how often a batch is tried, and how long it may take.
+        terms: how long plans last that the run makes by itself, and what their work costs.
         interrupted: set when the run is to end: what waits for a slot, or for its next attempt, gives
             up.
         flights: its batches in flight, so that they can be given up before their commit.
@@ -87,6 +89,7 @@ class RunContext:
     kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
     rows_from: RowsFrom | None = None
     patience: Patience = field(default_factory=Patience)
+    terms: PlanTerms = field(default_factory=PlanTerms)
     interrupted: threading.Event = field(default_factory=threading.Event)
     flights: Flights = field(default_factory=Flights)
 

@@ -98,6 +98,7 @@ def fill(
         root_id=launch_of(context.instance, context.run),
         published=Published.REBUILT,  # heeded in an environment that is not protected
         patience=state.patience,
+        terms=state.terms,
     )
     model = run.graph.model(name)
     if name in run.changed:

@@ -7,12 +7,9 @@ import dagster as dg
 
 from backfill_assets.evidence.audit_words import audit_lines, blocks
 from backfill_assets.execution.apply import Applied, applied
-from backfill_assets.execution.estimating import Estimator
 from backfill_assets.execution.going_back import abandon_plan, rollback_plan
 from backfill_assets.execution.late_plan import refresh_late
-from backfill_assets.execution.observing import observe_sources
-from backfill_assets.execution.operators import refuse_reach
-from backfill_assets.execution.plan_state import make_plan
+from backfill_assets.execution.making import left_before, make_plan
 from backfill_assets.execution.promotion import promote_plan
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.intervals.text import ranges_text
@@ -27,11 +24,11 @@ from backfill_assets.orchestration.job_configs import (
 from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.plan_work import Known, PlanWork
 from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
-from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.steps import plainly
 from backfill_assets.planning import written_options as written
 from backfill_assets.planning.plan import Plan
-from backfill_assets.planning.request import PlanRequest, Restatement
+from backfill_assets.planning.request import PlanRequest
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -110,9 +107,7 @@ def _plan(work: PlanWork, asked: PlanConfig) -> None:
         environment=asked.environment,
         asked_by=str(work.who),
         reason=asked.reason,
-        restate=tuple(
-            Restatement(one.name, one.first or None, one.last or None) for one in asked.restate
-        ),
+        restate=tuple(written.restatement(one.name, one.first, one.last) for one in asked.restate),
         select=written.chosen(asked.select),
         start=asked.first or None,
         end=asked.last or None,
@@ -132,30 +127,21 @@ def _plan(work: PlanWork, asked: PlanConfig) -> None:
         kept_rows=written.kept_rows(asked.kept_rows or None),
         spark=written.spark(asked.spark),
     )
-    settings, sources = read_settings(), work.graph.sources.values()
-    for one in observe_sources(work.store, sources, settings.data_root, None):
-        if one.note:
-            work.context.log.warning(one.note)
-    found = make_plan(
-        work.store,
-        work.graph,
-        request,
-        clock=now,
-        data_root=settings.data_root,
-        known=work.known,
-        plan_days=settings.plan_days,
-        estimated=Estimator(work.store, work.graph, settings).estimated,
-    )
+    as_of = written.instant(asked.now)
+    made = make_plan(work.maker, request, as_of)
+    found, left = made.plan, left_before(work.maker, made, as_of)
     if found.is_empty:
-        work.context.add_output_metadata({"plan": "nothing to do", "notes": "; ".join(found.notes)})
+        said = f"nothing to plan; {left.words}" if left.is_open else "nothing to do"
+        notes = "; ".join(filter(None, (left.warning, *found.notes)))
+        work.context.add_output_metadata({"plan": said, "notes": notes})
         return
     work.tag(found)
-    work.show(found)
+    work.show(found, left=left.words)
 
 
 def _apply(work: PlanWork, asked: ApplyConfig) -> None:
     plan = work.plan(asked.plan)
-    refuse_reach(work.store, plan, work.who, read_settings().operators)
+    work.maker.prepare(plan, work.who, read_settings().operators)
     op = work.operation(plan, asked.reason)
     if asked.queue:
         queue_plan(op, asked.off_peak or None)

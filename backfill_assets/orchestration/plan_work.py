@@ -18,6 +18,7 @@ from backfill_assets.execution.events import (
     Skipped,
     Waiting,
 )
+from backfill_assets.execution.making import PlanMaker
 from backfill_assets.execution.opening import look
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.operators import refuse_strangers
@@ -65,6 +66,19 @@ class PlanWork:
     def graph(self) -> Graph:
         """The loaded models."""
         return self.known.graph
+
+    @property
+    def maker(self) -> PlanMaker:
+        """Makes the plans, as the command does."""
+        return PlanMaker(
+            store=self.store,
+            loaded=self.known,
+            data_root=self.state.data_root,
+            clock=now,
+            spark=lambda: self.spark.spark_session,
+            told=self.context.log.warning,
+            terms=self.state.terms,
+        )
 
     def plan(self, plan_id: str) -> Plan:
         """Read a plan back, and let the run carry its name.
@@ -138,6 +152,7 @@ class PlanWork:
             clock=now,
             run_id=self.context.run.run_id,
             snapshots=self.known.snapshots,
+            terms=self.state.terms,
         )
 
 

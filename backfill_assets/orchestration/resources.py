@@ -12,6 +12,7 @@ from pydantic import PrivateAttr
 
 from backfill_assets.execution.operation import Means
 from backfill_assets.execution.patience import Patience, patience_of
+from backfill_assets.execution.plan_terms import PlanTerms, terms_of
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import spark_settings
@@ -75,6 +76,11 @@ class StateResource(dg.ConfigurableResource):
     def data_root(self) -> str:
         """The folder or URI under which tables lie."""
         return Settings().data_root
+
+    @property
+    def terms(self) -> PlanTerms:
+        """How long plans last, and what their work costs."""
+        return terms_of(read_settings())
 
     @property
     def batches_at_once(self) -> int:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.instants import InstantFormatError, read
 from backfill_assets.models.spark_tuning import spark_tuning
 from backfill_assets.planning.request import Category, KeptRows, Restatement, Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_RESTATED = "MODEL, MODEL:DATE or MODEL:FIRST..LAST"
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -36,8 +39,19 @@ def _restatement(asked: str) -> Restatement:
     name, colon, span = asked.partition(":")
     start, dots, end = (part.strip() for part in span.partition(".."))
     if not name.strip() or (colon and not start and not end):
-        raise PlanOptionError("--restate", asked, "MODEL, MODEL:DATE or MODEL:FIRST..LAST")
-    return Restatement(name.strip(), start or None, (end if dots else start) or None)
+        raise PlanOptionError("--restate", asked, _RESTATED)
+    return restatement(name, start, end if dots else start)
+
+
+def restatement(name: str, first: str = "", last: str = "") -> Restatement:
+    """Read what was wrong, field by field; an empty field means everything before, or after.
+
+    Raises:
+        PlanOptionError: nothing is named.
+    """
+    if not name.strip():
+        raise PlanOptionError("--restate", f"{name}:{first}..{last}", _RESTATED)
+    return Restatement(name.strip(), first.strip() or None, last.strip() or None)
 
 
 def chosen(asked: Iterable[str] | None) -> tuple[str, ...]:
@@ -62,6 +76,24 @@ def strategies(asked: Iterable[str] | None) -> tuple[tuple[str, Strategy], ...]:
         PlanOptionError: it has no ``=``, or there is no such strategy.
     """
     return tuple(_decided("--strategy", one, Strategy) for one in asked or ())
+
+
+def instant(asked: str | None) -> datetime | None:
+    """Read the instant that a plan is to be made as of.
+
+    Raises:
+        PlanOptionError: it is no instant with its offset.
+    """
+    if not asked:
+        return None
+    try:
+        found = read(asked)
+    except InstantFormatError:
+        found = None
+    if not isinstance(found, datetime):
+        expected = "an instant with its offset, such as 2024-01-31T06:00:00Z"
+        raise PlanOptionError("--now", asked, expected)
+    return found
 
 
 def kept_rows(asked: str | None) -> KeptRows | None:

@@ -9,7 +9,6 @@ import pytest
 from backfill_assets.cli.watching import watch
 from backfill_assets.execution.apply import begin
 from backfill_assets.execution.looker import Looker
-from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
@@ -17,6 +16,7 @@ from backfill_assets.snapshots.loaded import loaded
 from backfill_assets_tests.builders import day
 from backfill_assets_tests.execution.queue_world import QueueWorld
 from backfill_assets_tests.execution.test_ready_work import SUMS, VISITS
+from backfill_assets_tests.making import plan_made
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +42,8 @@ def world(tmp_path: Path) -> QueueWorld:
 @pytest.fixture
 def plan(world: QueueWorld) -> Plan:
     request = PlanRequest(environment=PROD, asked_by="ann", reason="fill")
-    return make_plan(
-        world.store, world.graph, request, clock=lambda: world.now, data_root=str(world.root)
+    return plan_made(
+        world.store, world.graph, request, clock=lambda: world.now, data_root=world.root
     )
 
 

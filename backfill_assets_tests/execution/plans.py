@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.execution.apply import apply_plan
-from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.promotion import promote_plan
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
+from backfill_assets_tests.making import plan_made
 
 if TYPE_CHECKING:
     from backfill_assets.execution.apply import Applied
@@ -31,7 +31,7 @@ class Plans:
     def make(self, graph: Graph, environment: str = PROD, **asked: Any) -> Plan:  # noqa: ANN401
         world = self.world
         request = PlanRequest(environment=environment, **asked)
-        return make_plan(world.store, graph, request, clock=world.clock, data_root=str(world.root))
+        return plan_made(world.store, graph, request, clock=world.clock, data_root=world.root)
 
     def apply(self, graph: Graph, plan: Plan, **given: Any) -> Applied:  # noqa: ANN401
         means: Any = {**self.means(), **given}

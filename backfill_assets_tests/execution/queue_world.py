@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.operation import Operation
-from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.execution.ready_work import ReadyWork, ready_work
 from backfill_assets.execution.requests import batch_request
@@ -24,6 +23,7 @@ from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.loaded import loaded
 from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import FIRST, a_graph, day
+from backfill_assets_tests.making import plan_made
 from backfill_assets_tests.state.building import content, write
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class QueueWorld:
             Restatement(name, one.start.isoformat(), one.end.isoformat()) for one in cells
         )
         request = PlanRequest(environment=PROD, asked_by="ann", reason=reason, restate=wrong)
-        return make_plan(
+        return plan_made(
             self.store, self.graph, request, clock=lambda: self.now, data_root=str(self.root)
         )
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.execution.looker import Looker
-from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.execution.stuck_plans import is_stuck
 from backfill_assets.models.source import WhenEmpty
@@ -19,6 +18,7 @@ from backfill_assets_tests.builders import a_graph, a_source, day, days
 from backfill_assets_tests.execution.queue_world import QueueWorld
 from backfill_assets_tests.execution.test_looked_again import land
 from backfill_assets_tests.execution.test_ready_work import SUMS, VISITS
+from backfill_assets_tests.making import plan_made
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +87,7 @@ def test_cells_that_wait_for_rows_keep_a_plan_from_being_stuck(tmp_path: Path):
     for name in graph.order:
         world.fill(name, day(1, 8))
     fills = PlanRequest(environment=PROD, asked_by="ann", reason="fill")
-    plan = make_plan(world.store, graph, fills, clock=lambda: world.now, data_root=str(world.root))
+    plan = plan_made(world.store, graph, fills, clock=lambda: world.now, data_root=world.root)
     assert {one.model: one.cells for one in plan.models}["web.visits"] == days(9, 10)
     queue_plan(world.operation(plan), None)
     world.fail("web.visits", day(9))

@@ -144,6 +144,14 @@ def checks(result: dg.ExecuteInProcessResult, model: str) -> dict[str, dg.AssetC
     return found
 
 
+def shown(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
+    """What a run has put on its page."""
+    for event in result.all_events:
+        if event.event_type_value == "STEP_OUTPUT":
+            return {key: one.value for key, one in event.step_output_data.metadata.items()}
+    return {}
+
+
 def failure(result: dg.ExecuteInProcessResult) -> str:
     """What the failed step says."""
     for event in result.all_events:

@@ -11,7 +11,6 @@ import pytest
 
 from backfill_assets import build_definitions
 from backfill_assets.cli.plan import plan
-from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.intervals import Daily
 from backfill_assets.orchestration.job_configs import PlanConfig
 from backfill_assets.orchestration.queue_health import lacking
@@ -22,7 +21,8 @@ from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_model, a_source, day
 from backfill_assets_tests.execution.queue_world import QueueWorld
-from backfill_assets_tests.orchestration.shop import NoSpark, failure
+from backfill_assets_tests.making import plan_made
+from backfill_assets_tests.orchestration.shop import NoSpark, failure, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,14 +57,6 @@ class Launchpad:
         return str(shown(self.launch("plan", restate=wrong, reason="wrong"))["plan_id"])
 
 
-def shown(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
-    """What a run has put on its page."""
-    for event in result.all_events:
-        if event.event_type_value == "STEP_OUTPUT":
-            return {key: one.value for key, one in event.step_output_data.metadata.items()}
-    return {}
-
-
 @pytest.fixture
 def launchpad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launchpad:
     monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path))
@@ -95,6 +87,19 @@ def test_a_plan_with_nothing_to_do_says_so(launchpad: Launchpad):
 
     assert result.success
     assert shown(result)["plan"] == "nothing to do"
+
+
+def test_a_plan_of_the_launchpad_may_begin_an_environment(launchpad: Launchpad):
+    wrong = [{"name": "web.visits", "first": "2024-01-03"}]
+    plan = str(shown(launchpad.launch("plan", environment="dev_ann", restate=wrong))["plan_id"])
+    store = launchpad.world.store
+    assert [one.name for one in store.environments()] == ["prod"]
+
+    assert launchpad.launch("apply", plan=plan, queue=True).success
+
+    made = store.environment("dev_ann")
+    assert (made.follows, made.protected) == ("prod", False)
+    assert made.expires_at is not None
 
 
 def test_what_cannot_be_asked_fails_the_run_with_the_reason(launchpad: Launchpad):
@@ -169,8 +174,8 @@ def test_only_operators_apply_a_plan_that_restates_what_other_environments_read(
         restate=(Restatement("web.visits", "2024-01-03", "2024-01-03"),),
         restate_all_snapshots=True,
     )
-    plan = make_plan(
-        world.store, world.graph, request, clock=lambda: world.now, data_root=str(world.root)
+    plan = plan_made(
+        world.store, world.graph, request, clock=lambda: world.now, data_root=world.root
     )
     monkeypatch.setenv("BACKFILL_OPERATORS", "ann,bob")
 
@@ -203,8 +208,8 @@ def test_a_queue_that_nobody_works_on_is_told_of(tmp_path: Path):
 
 
 def test_the_launchpad_asks_for_every_option_of_the_command():
-    own = {"out", "verbose", "markdown", "as_json", "now"}
+    own = {"out", "verbose", "markdown", "as_json"}
     other = {"env": "environment", "start": "first", "end": "last"}
     options = {other.get(name, name) for name in signature(plan).parameters.keys() - own}
 
-    assert options <= PlanConfig.model_fields.keys()
+    assert options == PlanConfig.model_fields.keys() - {"who"}

@@ -10,7 +10,6 @@ import pytest
 
 from backfill_assets import build_definitions
 from backfill_assets.execution.operation import Operation
-from backfill_assets.execution.plan_state import make_plan
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.released_runs import op_name
@@ -18,6 +17,7 @@ from backfill_assets.orchestration.resources import StateResource, now
 from backfill_assets.planning.request import PlanRequest, Restatement
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.making import plan_made
 from backfill_assets_tests.orchestration.shop import Shop, checks, failure, keys, observed, told
 from backfill_assets_tests.toy import DAYS, MODELS, SOURCES, returns
 
@@ -36,7 +36,7 @@ def queued(shop: Shop, model: str, day: str) -> Plan:
     request = PlanRequest(
         environment=PROD, asked_by="ann", reason="late", restate=(Restatement(model, day, day),)
     )
-    plan = make_plan(state.store, graph, request, clock=now, data_root=state.data_root)
+    plan = plan_made(state.store, graph, request, clock=now, data_root=state.data_root)
     op = Operation(
         store=state.store,
         loaded=graph,

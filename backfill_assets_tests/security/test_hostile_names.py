@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from backfill_assets.cli.making import EnvironmentNameError, new_environment
 from backfill_assets.execution.events import Failed
+from backfill_assets.execution.making import EnvironmentNameError, PlanMaker
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
@@ -18,7 +18,8 @@ from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.names import InvalidNameError
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.planning.asked import RequestError, is_condition
-from backfill_assets.planning.request import Restatement
+from backfill_assets.planning.request import PlanRequest, Restatement
+from backfill_assets.snapshots.loaded import loaded
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import batch_session
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
@@ -57,12 +58,18 @@ def test_a_model_and_a_source_can_not_be_called_so(name: str):
 
 @pytest.mark.parametrize("name", ["dev; drop", "../prod", "dev'x", "plan:p1", "a" * 41, "dev\n"])
 def test_an_environment_can_not_be_called_so(name: str, tmp_path: Path, clock: Clock):
-    class At:
-        store = Store.open(f"sqlite:///{tmp_path}/state.db", clock=clock)
+    store = Store.open(f"sqlite:///{tmp_path}/state.db", clock=clock)
+    maker = PlanMaker(
+        store=store,
+        loaded=loaded(a_graph()),
+        data_root=str(tmp_path),
+        clock=clock,
+        spark=lambda: None,
+    )
 
     with pytest.raises(EnvironmentNameError):
-        new_environment(At, name)  # pyright: ignore[reportArgumentType]
-    At.store.close()
+        maker.plan(PlanRequest(environment=name))
+    store.close()
 
 
 @pytest.mark.parametrize(
