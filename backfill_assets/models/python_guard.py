@@ -20,6 +20,7 @@ from sqlglot.errors import SqlglotError
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.function_query import ModuleQuery
 from backfill_assets.models.own_modules import imported_base
+from backfill_assets.models.python_texts import PERCENT, PUT_IN, Texts
 from backfill_assets.models.spark_tokens import UnreadableSqlError, tokens_of
 from backfill_assets.models.sql_volatility import VOLATILE, volatile_in
 from backfill_assets.models.syntax import words
@@ -116,8 +117,10 @@ def uses(kept: Iterable[Kept]) -> Iterator[Use]:
     """Find every use of something from outside, module by module."""
     kept = tuple(kept)
     imports = {one.module.name: _imported_names(one) for one in kept}
+    texts = Texts(kept, imports)
+    said = {text for one in kept for text in _said(one.body)}
     for one in kept:
-        reader = _Reader(one, imports)
+        reader = _Reader(one, imports, texts, said)
         for node, parent in _with_parents(one.body):
             for outside, name in reader.found(node, parent):
                 yield Use(outside, name, one.module.name, getattr(node, "lineno", 0))
@@ -199,6 +202,9 @@ _METHODS: Mapping[str, Outside] = {
 _TAKES_SQL = frozenset(
     {"expr", "selectExpr", "sql", "where", "filter", "call_function", "call_udf"}
 )
+_LEADS_TO_TABLES = frozenset({"read", "readStream", "sql"})
+_OR_A_COLUMN = frozenset({"where", "filter"})
+_OF_TEXT = frozenset({"sqlQuery", "condition", "str", "funcName", "udfName"})
 _SPECIAL_TIMES = re.compile(r"\s*(now|today|tomorrow|yesterday)\s*", re.IGNORECASE)
 _IN_SQL = re.compile(r"'\s*(now|today|tomorrow|yesterday)\s*'", re.IGNORECASE)
 _QUOTED = re.compile(
@@ -209,7 +215,9 @@ _WITHOUT_BRACKETS = frozenset(
     {"current_timestamp", "current_date", "current_time", "localtimestamp"}
 )
 _LIKELY_COLUMNS = frozenset({"user"})  # the columns of a frame are not known here
-_PUT_IN = "?put_in?"
+_PUT_BEFORE_BRACKET = re.compile(rf"{re.escape(PUT_IN)}\s*\(")
+_HOLDS_A_QUERY = re.compile(r"(?:^|\()\s*(?:select|with|from|table)\b", re.IGNORECASE)
+_MADE_WHEN_IT_RUNS = "SQL that is put together when it runs"
 _TABLES = re.compile(r"\b(?:from|join|table)\s+([^\s(),;]+)", re.IGNORECASE)
 _GIVEN = re.compile(r"\{(\w+)\}")
 _NAMED_HERE = re.compile(r"\b(\w+)\s+as\s*\(", re.IGNORECASE)
@@ -225,27 +233,28 @@ _ON_WORKERS = frozenset(
 class _Reader:
     """Reads one module's code; knows what its names stand for."""
 
-    def __init__(self, one: Kept, imports: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(
+        self, one: Kept, imports: Mapping[str, Mapping[str, str]], texts: Texts, said: set[str]
+    ) -> None:
+        self._module = one.module.name
         self._imports = imports
         self._names = imports[one.module.name]
+        self._all_texts = texts
+        self._said = said
         nodes = [node for node, _ in _with_parents(one.body)]
         self._bound = {name for node in nodes for name in _bindings(node)}
-        self._texts = {
-            target.id: node.value
-            for node in nodes
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        }
         self._views = {
-            text.value.lower()
+            text.lower()
             for node in nodes
             if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and node.func.attr in ("createOrReplaceTempView", "createTempView")
-            for text in node.args
-            if isinstance(text, ast.Constant) and isinstance(text.value, str)
+            for name in node.args
+            for text in self._texts(name)
         }
+
+    def _texts(self, node: ast.expr) -> tuple[str, ...]:
+        return self._all_texts.of(node, self._module)
 
     def found(self, node: ast.AST, parent: ast.AST | None) -> Iterator[tuple[Outside, str]]:
         match node:
@@ -257,12 +266,15 @@ class _Reader:
             case ast.Call():
                 yield from self._call(node)
             case ast.JoinedStr():
-                yield from ((Outside.CLOCK, one) for one in _volatile_sql(_text(node)))
+                yield from self._volatile(self._texts(node))
             case ast.Constant(value=str(text)) if not isinstance(parent, (ast.Expr, ast.JoinedStr)):
-                if " " in text.strip() or "(" in text:
-                    yield from ((Outside.CLOCK, one) for one in _volatile_sql(text))
+                yield from self._volatile([text] if " " in text.strip() or "(" in text else [])
             case _:
                 return
+
+    @staticmethod
+    def _volatile(texts: Iterable[str]) -> Iterator[tuple[Outside, str]]:
+        return ((Outside.CLOCK, name) for text in texts for name in _volatile_sql(text))
 
     def _reference(self, node: ast.expr) -> Iterator[tuple[Outside, str]]:
         name = self._qualified(node)
@@ -281,7 +293,7 @@ class _Reader:
         self, node: ast.Attribute, parent: ast.AST | None
     ) -> Iterator[tuple[Outside, str]]:
         is_called = isinstance(parent, ast.Call) and parent.func is node
-        if self._qualified(node) is None and not is_called and node.attr in ("read", "readStream"):
+        if self._qualified(node) is None and not is_called and node.attr in _LEADS_TO_TABLES:
             yield Outside.TABLE, f".{node.attr}"
 
     def _call(self, node: ast.Call) -> Iterator[tuple[Outside, str]]:
@@ -291,20 +303,46 @@ class _Reader:
         if name == "unix_timestamp" and not node.args and not node.keywords:
             yield Outside.CLOCK, name
         if name == "getattr" and len(node.args) > 1:
-            looked_up = _text(node.args[1])
-            if looked_up in _METHODS:
-                yield _METHODS[looked_up], looked_up
+            yield from self._looked_up(node.args[1])
         if (
             name in ("lit", "Timestamp", "to_datetime", "datetime64")
             and node.args
-            and _SPECIAL_TIMES.fullmatch(_text(node.args[0]))
+            and any(map(_SPECIAL_TIMES.fullmatch, self._texts(node.args[0])))
         ):
             yield Outside.CLOCK, f"{name}('now')"
         if name in _TAKES_SQL:
-            for one in node.args:
-                text = _text(self._texts.get(one.id, one) if isinstance(one, ast.Name) else one)
-                yield from ((Outside.CLOCK, word) for word in _volatile_sql(text, name))
-                yield from self._tables(text) if name == "sql" else ()
+            yield from self._sql(name, node, is_own=resolved and name in self._bound)
+
+    def _looked_up(self, name: ast.expr) -> Iterator[tuple[Outside, str]]:
+        for text in self._texts(name):
+            if text in _METHODS:
+                yield _METHODS[text], text
+            elif text in _LEADS_TO_TABLES:
+                yield Outside.TABLE, f".{text}"
+
+    def _sql(self, name: str, node: ast.Call, *, is_own: bool) -> Iterator[tuple[Outside, str]]:
+        """Look through the texts that a function takes as SQL; an own one of that name may take others."""
+        given = [text for one in _sql_arguments(node) for text in self._texts(one)]
+        for text in given:
+            yield from ((Outside.CLOCK, word) for word in _volatile_sql(text, name))
+            if name == "sql" or _HOLDS_A_QUERY.search(text):
+                yield from self._tables(text)
+            if text.strip() != PUT_IN or name not in _OR_A_COLUMN:
+                yield from self._put_in(text, name)
+        is_known = given and not any(text.strip() == PUT_IN for text in given)
+        if name == "sql" and not is_known and not is_own:
+            yield Outside.TABLE, _MADE_WHEN_IT_RUNS
+
+    def _put_in(self, text: str, taken_by: str) -> Iterator[tuple[Outside, str]]:
+        """What texts of the code may bring into a hole: each of them, as it can't be known which."""
+        if PUT_IN not in text:
+            return
+        is_called = taken_by.startswith("call_") or _PUT_BEFORE_BRACKET.search(text)
+        words = (_WITHOUT_BRACKETS | VOLATILE) if is_called else _WITHOUT_BRACKETS
+        yield from ((Outside.CLOCK, one) for one in sorted(words & self._said))
+        queries = [one for one in self._said if _HOLDS_A_QUERY.search(one) and PUT_IN not in one]
+        for one in sorted(queries):
+            yield from self._tables(one)
 
     def _called(self, func: ast.expr) -> tuple[str, bool]:
         """Name what is called, and whether it is known whose it is."""
@@ -323,7 +361,7 @@ class _Reader:
         for table in sorted(_tables_of(text)):
             if not table.startswith("{") and table.lower().strip("`") not in self._views:
                 odd = "a table whose name is put together when it runs"
-                yield Outside.TABLE, odd if _PUT_IN in table else f"the table {table}"
+                yield Outside.TABLE, odd if PUT_IN in table else f"the table {table}"
 
     def _qualified(self, node: ast.expr) -> str | None:
         """Give the dotted name by which the import of something is known; None for other values."""
@@ -399,19 +437,26 @@ def _hints(node: ast.AST) -> tuple[ast.AST | None, ...]:
     return getattr(node, "annotation", None), getattr(node, "returns", None)
 
 
-def _text(node: ast.expr) -> str:
-    """Give a text as far as it can be read; `{}` stands for what is put into it."""
-    match node:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.JoinedStr(values=values):
-            return "".join(_text(one) for one in values)
-        case ast.FormattedValue():
-            return f" {_PUT_IN} "
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _text(left) + _text(right)
-        case _:
-            return ""
+def _sql_arguments(node: ast.Call) -> Iterator[ast.expr]:
+    """The arguments of a call that may be SQL, those in a written list one by one."""
+    for one in (*node.args, *(one.value for one in node.keywords if one.arg in _OF_TEXT)):
+        match one:
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                yield from parts
+            case ast.Starred(value=ast.List(elts=parts) | ast.Tuple(elts=parts)):
+                yield from parts
+            case _:
+                yield one
+
+
+def _said(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """Every text in code but docstrings, in lower case; what is filled in later is a hole."""
+    for node, parent in _with_parents(body):
+        match node:
+            case ast.Constant(value=str(text)) if not isinstance(parent, (ast.Expr, type(None))):
+                yield PERCENT.sub(PUT_IN, text.strip().lower())
+            case _:
+                continue
 
 
 def _volatile_sql(text: str, taken_by: str = "") -> Iterator[str]:

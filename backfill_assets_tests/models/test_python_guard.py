@@ -31,6 +31,32 @@ VOLATILE = [
     ("F.call_function('rand')", FUNCTIONS, "rand"),
     ("F.lit('now').cast('timestamp')", FUNCTIONS, "lit('now')"),
     ("getattr(F, 'rand')()", FUNCTIONS, "rand"),
+    ("F.expr(NOW)", f"{FUNCTIONS}\nNOW: str = 'current_date'", "current_date"),
+    ("F.expr(str=NOW)", f"{FUNCTIONS}\nNOW = 'current_date'", "current_date"),
+    (
+        "F.expr(dedent(NOW))",
+        f"{FUNCTIONS}\nfrom textwrap import dedent\nNOW = 'current_date'",
+        "current_date",
+    ),
+    ("F.expr(NOW.strip())", f"{FUNCTIONS}\nNOW = 'current_date '", "current_date"),
+    ("F.expr('{}'.format(NOW))", f"{FUNCTIONS}\nNOW = 'current_date'", "current_date"),
+    ("F.expr('{n}_date'.format(n=NOW))", f"{FUNCTIONS}\nNOW = 'current'", "current_date"),
+    ("F.expr(f'{NOW}_date')", f"{FUNCTIONS}\nNOW = 'current'", "current_date"),
+    ("F.expr('ra' + END)", f"{FUNCTIONS}\nEND = 'nd()'", "rand"),
+    (
+        "F.expr(A if inputs else B)",
+        f"{FUNCTIONS}\nA, B = 'a', 'b'\nA = 'current_date'",
+        "current_date",
+    ),
+    (
+        "[F.expr(f'max({one})') for one in NOW]",
+        f"{FUNCTIONS}\nNOW = ['current_date']",
+        "current_date",
+    ),
+    ("[F.expr(f'{one}(a)') for one in DRAW]", f"{FUNCTIONS}\nDRAW = ['randn']", "randn"),
+    ("[F.call_function(one) for one in DRAW]", f"{FUNCTIONS}\nDRAW = ['randn']", "randn"),
+    ("frame.selectExpr(*['a', 'current_date'])", "", "current_date"),
+    ("frame.where(condition=NOW)", "NOW = 'current_date'", "current_date"),
     ("frame.where('a > `current_timestamp`')", "", "current_timestamp"),
     ("frame.selectExpr('_metadata.file_name')", "", "_metadata"),
     ("F.expr('REFLECT(a, b)')", FUNCTIONS, "reflect"),
@@ -87,6 +113,17 @@ def test_a_volatile_call_of_a_function_is_refused_by_name(body: str, head: str, 
         ("1", "import random\ndef unused():\n    return random.random()"),
         ("1", "import os\nclass Unused:\n    def now(self): return os.environ"),
         ("frame.sparkSession.sql('SELECT EXTRACT(YEAR FROM at) FROM {f} AS x', f=frame)", ""),
+        ("[F.expr(f'{one}(a)') for one in ('sum', 'max')]", FUNCTIONS),
+        ("[F.expr(f'max({one})') for one in ('user', 'version')]", FUNCTIONS),
+        ("frame.where(condition)", "condition = (bool, 'current_date')"),
+        ("frame.where('EXTRACT(YEAR FROM at) = 1')", ""),
+        ("spark.sql(Q, f=inputs)", "Q: str = 'SELECT * FROM {f}'"),
+        ("spark.sql(f\"SELECT * FROM {{f}} WHERE ds = '{interval.start}'\", f=inputs)", ""),
+        (
+            "[spark.sql('SELECT * FROM {f} WHERE %s' % one, f=1) for one in inputs]",
+            "HINT = 'select one'",
+        ),
+        ("sql(inputs)", "def sql(rows):\n    return rows"),
         ("spark.sql('WITH a AS (SELECT 1) SELECT * FROM a')", ""),
         ("(rows.createOrReplaceTempView('v'), spark.sql('SELECT * FROM v'))", ""),
         ("re.compile('a').sub('', 'open(')", "import re"),
@@ -116,10 +153,30 @@ READS = [
     ("spark.table('a')", "", Outside.TABLE, "table"),
     ("spark.sql('SELECT * FROM other')", "", Outside.TABLE, "the table other"),
     (
-        "spark.sql(f'SELECT * FROM {name}')",
-        "name = 'other'",
+        "spark.sql(f'SELECT * FROM {inputs}')",
+        "",
         Outside.TABLE,
         "a table whose name is put together when it runs",
+    ),
+    ("spark.sql(Q)", "Q: str = 'SELECT * FROM other'", Outside.TABLE, "the table other"),
+    ("spark.sql(sqlQuery='SELECT * FROM other')", "", Outside.TABLE, "the table other"),
+    ("spark.sql(dedent('SELECT * FROM other'))", "from textwrap import dedent", Outside.TABLE, "the table other"),
+    ("spark.sql('SELECT * FROM {}'.format(T))", "T = 'other'", Outside.TABLE, "the table other"),
+    ("spark.sql(f'SELECT * FROM {T}')", "T = 'other'", Outside.TABLE, "the table other"),
+    ("spark.sql(' '.join(['SELECT * FROM', T]))", "T = 'other'", Outside.TABLE, "the table other"),
+    ("spark.sql(A.replace('x', T))", "A, T = 1, 2\nA = 'SELECT * FROM x'\nT = 'other'", Outside.TABLE, "the table other"),
+    ("spark.sql('SELECT * FROM %s' % inputs)", "", Outside.TABLE, "a table whose name is put together when it runs"),
+    ("spark.sql(made(1))", "def made(n):\n    return 'x' * n", Outside.TABLE, "SQL that is put together when it runs"),
+    ("spark.sql(Q)", "Q = 'SELECT 1'\nQ += inputs", Outside.TABLE, "SQL that is put together when it runs"),
+    ("(lambda Q: spark.sql(Q))(inputs)", "from tools import Q", Outside.TABLE, "SQL that is put together when it runs"),
+    ("[spark.sql(one) for one in inputs]", "", Outside.TABLE, "SQL that is put together when it runs"),
+    ("spark.sql(**inputs)", "", Outside.TABLE, "SQL that is put together when it runs"),
+    ("map(spark.sql, ['SELECT 1'])", "", Outside.TABLE, ".sql"),
+    ("getattr(spark, 'sql')(inputs)", "", Outside.TABLE, ".sql"),
+    ("frame.where('a IN (SELECT b FROM other)')", "", Outside.TABLE, "the table other"),
+    (
+        "[spark.sql(f'SELECT * FROM {{f}} WHERE {one}', f=1) for one in PARTS]",
+        "PARTS = ['a IN (SELECT b FROM other)']", Outside.TABLE, "the table other",
     ),
     ("DeltaTable.forPath(s, 'a')", "from delta.tables import DeltaTable", Outside.TABLE, "delta.tables.DeltaTable.forPath"),
     ("import_module('a')", "from importlib import import_module", Outside.IMPORT, "importlib.import_module"),
@@ -159,6 +216,22 @@ def test_a_module_that_passes_a_name_on_hides_nothing():
 
     with pytest.raises(VolatileQueryError, match=r"random\.random"):
         check_python(a_model(query=query))
+
+
+@pytest.mark.parametrize(
+    ("body", "head", "tools"),
+    [
+        ("spark.sql(Q)", "from tools import Q", "Q = 'SELECT * FROM other'"),
+        ("spark.sql(tools.Q)", "import tools", "Q: str = 'SELECT * FROM other'"),
+        ("spark.sql(n.Q.format(T))", "import tools as n\nT = 'other'", "Q = 'SELECT * FROM {}'"),
+        ("spark.sql(Q)", "from tools import Q", "from more import TEXT as Q"),
+    ],
+)
+def test_sql_that_another_module_holds_is_read_where_it_is_run(body: str, head: str, tools: str):
+    more = "TEXT = 'SELECT * FROM other'"
+
+    with pytest.raises(OutsideReadError, match="the table other in line"):
+        check_python(a_model(query=function(body, head, tools=tools, more=more)))
 
 
 def test_a_declared_file_may_be_read_and_nothing_else():
