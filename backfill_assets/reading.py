@@ -262,7 +262,11 @@ def published(
 
 @contextmanager
 def _opened(settings: Settings) -> Iterator[Store]:
-    with Store.open(settings.state, clock=lambda: datetime.now(UTC)) as store:  # noqa: TID251 - for a lease that is never taken
+    with Store.open(
+        settings.state,
+        clock=lambda: datetime.now(UTC),  # noqa: TID251 - for a lease that is never taken
+        data_root=settings.data_root,
+    ) as store:
         yield store
 
 
@@ -279,7 +283,7 @@ def _environment(store: Store, env: str, plan: str | None) -> str:
 
 def _table_of(store: Store, pointer: Pointer) -> Table:
     """Find the tables that a pointer reads a model from."""
-    table = table_of(store.tables(pointer))
+    table = table_of(store.tables(pointer), store.located)
     return without(table, pointer.certain) if pointer.certain else table
 
 

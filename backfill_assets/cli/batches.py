@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -171,7 +171,7 @@ def _found(store: Store, graph: Graph, begins: str) -> dict[str, Any]:
     audits = store.audit_results(batch_id=found[0].batch_id)
     return {
         **_row(graph, found[0]),
-        "inputs": [asdict(pin) for pin in found[0].inputs],
+        "inputs": [asdict(replace(one, path=store.located(one.path))) for one in found[0].inputs],
         "audits": [_audit(row) for row in audits],
     }
 

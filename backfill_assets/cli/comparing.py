@@ -144,5 +144,5 @@ def compared(at: Operating, pair: Pair) -> Compared:
 def _table(at: Operating, pointer: Pointer | None) -> Table:
     if pointer is None:
         return Table("", ABSENT)
-    table = table_of(at.store.tables(pointer))
+    table = table_of(at.store.tables(pointer), at.store.located)
     return without(table, pointer.certain) if pointer.certain else table

@@ -107,7 +107,12 @@ def open_store(settings: Settings) -> Store:
             Path(settings.data_root).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DataFolderError(settings.data_root, error.strerror or str(error)) from error
-    return Store.open(settings.state, clock=now, lease_seconds=settings.lease_seconds)
+    return Store.open(
+        settings.state,
+        clock=now,
+        lease_seconds=settings.lease_seconds,
+        data_root=settings.data_root,
+    )
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def target_table(run: RunContext, model: Model, pointer: Pointer) -> Table:
     if not pointer.under:
         return Table(run.store.version_path(pointer.version), head)
     now = run.store.pointers(run.environment.name)[model.name]
-    return replace(table_of(run.store.tables(now)), delta_version=head)
+    return replace(table_of(run.store.tables(now), run.store.located), delta_version=head)
 
 
 def history_of(run: RunContext, name: str) -> History | None:
@@ -57,13 +57,15 @@ def history_of(run: RunContext, name: str) -> History | None:
     at = None if follows is None else run.store.pointers(follows).get(name)
     if decided is None or at is None:
         return None
-    return History(table_of(run.store.tables(at)), carried=decided is KeptRows.CARRY)
+    return History(
+        table_of(run.store.tables(at), run.store.located), carried=decided is KeptRows.CARRY
+    )
 
 
 def published_table(run: RunContext, name: str) -> Table:
     """Give what a run's environment reads of a model now, layers included."""
     pointer = run.store.pointers(run.environment.name)[name]
-    table = table_of(run.store.tables(pointer))
+    table = table_of(run.store.tables(pointer), run.store.located)
     return without(table, pointer.certain) if pointer.certain else table
 
 
@@ -73,7 +75,7 @@ def _pinned(run: RunContext, upstream: str, pins: list[InputPin]) -> Table:
     Pins of layers name only the cells that the batch reads. An audit that refers to the whole
     upstream finds the other cells as the environment reads them now.
     """
-    table = table_of(pins)
+    table = table_of(pins, run.store.located)
     if all(one.cells is None for one in pins):
         return table
     rest = published_table(run, upstream)

@@ -174,8 +174,9 @@ class _Look:
         if now < 0:
             return None
         return ObservedSource(
-            self.source.name, self.path, table_id(self.path), _declared(self.source), now
-        )
+            self.source.name, self.store.place(self.path), table_id(self.path),
+            _declared(self.source), now,
+        )  # fmt: skip
 
     def _seen(self, known: ObservedSource | None, found: ObservedSource) -> tuple[Observation, str]:
         if known is None or known.declared != found.declared:

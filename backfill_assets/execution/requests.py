@@ -79,7 +79,7 @@ def input_cells(run: RunContext, model: Model, interval: Interval) -> dict[str, 
 
 def _source_pin(run: RunContext, source: Source) -> InputPin:
     path = source_path(run.data_root, source.path)
-    return InputPin(source.name, "", path, head(path))
+    return InputPin(source.name, "", run.store.place(path), head(path))
 
 
 def _batch_id(run_id: str, version: str, interval: Interval, attempt: int) -> str:

@@ -12,6 +12,7 @@ from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.plan_terms import PlanTerms
 from backfill_assets.models.spark_tuning import tuned
 from backfill_assets.snapshots.batch import GAP
+from backfill_assets.snapshots.places import located
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -123,7 +124,7 @@ class RunContext:
 
 def source_path(data_root: str, path: str) -> str:
     """The path of a source's table: below the data folder, unless it is absolute or a URI."""
-    return path if "://" in path or path.startswith("/") else f"{data_root}/{path}"
+    return located(path, data_root)
 
 
 def table_path(data_root: str, model: str, version: str) -> str:

@@ -68,7 +68,10 @@ class StateResource(dg.ConfigurableResource):
             if "://" not in settings.data_root:
                 Path(settings.data_root).mkdir(parents=True, exist_ok=True)
             self._store = Store.open(
-                settings.state, clock=now, lease_seconds=settings.lease_seconds
+                settings.state,
+                clock=now,
+                lease_seconds=settings.lease_seconds,
+                data_root=settings.data_root,
             )
         return self._store
 

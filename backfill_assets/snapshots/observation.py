@@ -59,7 +59,7 @@ class ObservedSource:
 
     Attributes:
         source: its name.
-        path: where its table lies.
+        path: the place of its table (see `snapshots.places`).
         table_id: Delta's own id of the table: another one means that it was made anew.
         declared: the grid and the column that its cells are cut by, as text.
         head: the delta_version up to which every change is known: what batches read.

@@ -18,7 +18,7 @@ class InputPin:
     Attributes:
         upstream: model or source.
         version: the upstream's version; empty for a source.
-        path: of the Delta table.
+        path: the place of the Delta table (see `snapshots.places`).
         delta_version: Delta's own number; -1 for a table that has no commit yet.
         cells: what of the upstream was read here, where one table lies over another: then there is a
             pin per table that answers for some cells. None: all that the batch reads.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from backfill_assets.snapshots.places import is_same_place
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state import batches, counter, observing, pointers, recording
 from backfill_assets.state.tables import BATCHES, READY_RECORDS
@@ -93,7 +94,9 @@ def _is_recorded(connection: sa.Connection, pin: InputPin) -> bool:
 def _is_seen(connection: sa.Connection, pin: InputPin) -> bool:
     """Whether a source was read at least as late as it was looked at: what came since is found yet."""
     known = observing.find_observed(connection, pin.upstream)
-    return known is None or known.path != pin.path or known.head <= pin.delta_version
+    if known is None or not is_same_place(known.path, pin.path):
+        return True
+    return known.head <= pin.delta_version
 
 
 def _moved_since(connection: sa.Connection, pin: InputPin, latest: int) -> int:

@@ -51,7 +51,7 @@ def tables(connection: sa.Connection, pointer: Pointer) -> tuple[InputPin, ...]:
         InputPin(
             pointer.model,
             layer.version,
-            versions.version_path(connection, layer.version),
+            versions.place(connection, layer.version),
             layer.delta_version,
             cells,
         )

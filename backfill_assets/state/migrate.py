@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.state.database import Database
 
-HEAD = "0009"
+HEAD = "0010"
 """The newest migration: known here so that an up-to-date database opens without Alembic."""
 
 
@@ -28,17 +28,34 @@ class StateTooNewError(BackfillAssetsError):
         )
 
 
-def migrate(database: Database) -> None:
+class UnknownDataRootError(BackfillAssetsError):
+    """The state of an older release names tables below another data root than that of today."""
+
+    def __init__(self, where: str, roots: str, data_root: str) -> None:
+        self.roots, self.data_root = roots, data_root
+        super().__init__(
+            f"the state database {where} names tables below {roots}, the data folder is "
+            f"{data_root}: whether they were copied there can't be seen. Run `backfill status` once "
+            "with BACKFILL_DATA_DIR naming the former; then use either"
+        )
+
+
+def migrate(database: Database, data_root: str | None = None) -> None:
     """Apply every migration that the database lacks; safe when several processes open it at once.
+
+    Args:
+        database: of the state.
+        data_root: folder or URI under which tables lie; None leaves their paths as they are.
 
     Raises:
         StateTooNewError: a newer release has migrated it.
+        UnknownDataRootError: it names tables by absolute URIs that may be those of a copy.
     """
     if database.read(_revision) != HEAD:
-        database.change_schema(lambda connection: _upgrade(connection, database.where))
+        database.change_schema(lambda connection: _upgrade(connection, database.where, data_root))
 
 
-def config(connection: sa.Connection) -> Config:
+def config(connection: sa.Connection, data_root: str | None = None) -> Config:
     """Configure Alembic for the migrations of this package, on a connection of ours."""
     from alembic.config import Config  # noqa: PLC0415 - 0.2 s that an up-to-date state is spared
 
@@ -46,6 +63,7 @@ def config(connection: sa.Connection) -> Config:
     made.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     made.set_main_option("path_separator", "os")
     made.attributes["connection"] = connection
+    made.attributes["data_root"] = data_root
     return made
 
 
@@ -55,13 +73,18 @@ def _revision(connection: sa.Connection) -> str | None:
     return connection.execute(sa.text("select version_num from alembic_version")).scalar()
 
 
-def _upgrade(connection: sa.Connection, where: str) -> None:
+def _upgrade(connection: sa.Connection, where: str, data_root: str | None) -> None:
     from alembic import command  # noqa: PLC0415
     from alembic.script import ScriptDirectory  # noqa: PLC0415
 
-    alembic = config(connection)
+    alembic = config(connection, data_root)
     known = {each.revision for each in ScriptDirectory.from_config(alembic).walk_revisions()}
     found = _revision(connection)
     if found is not None and found not in known:
         raise StateTooNewError(where, found)
-    command.upgrade(alembic, "head")
+    try:
+        command.upgrade(alembic, "head")
+    except LookupError as error:
+        if type(error) is not LookupError:  # a key or an index: no word of a migration
+            raise
+        raise UnknownDataRootError(where, str(error), data_root or "") from error

@@ -26,6 +26,7 @@ from backfill_assets.snapshots.observation import (
     SourcePin,
     listed,
 )
+from backfill_assets.snapshots.places import is_same_place
 from backfill_assets.snapshots.state_view import ReadyRun, SourceState, UpstreamChange
 from backfill_assets.state.cells import bounds, cell_of, reached
 from backfill_assets.state.counter import next_number
@@ -179,11 +180,11 @@ def source_cells(
 
 
 def held(
-    connection: sa.Connection, source: str, path: str, within: IntervalSet
+    connection: sa.Connection, source: str, place: str, within: IntervalSet
 ) -> IntervalSet | None:
     """Read which of these cells hold rows at a source's observed head; None for one without."""
     known = find_observed(connection, source)
-    if known is None or known.path != path:
+    if known is None or known.path != place:
         return None
     if not within:
         return within
@@ -194,7 +195,7 @@ def held(
     return IntervalSet.of_pairs((row.starts, row.ends) for row in rows) & within
 
 
-def pins_of(connection: sa.Connection, source: str, path: str) -> tuple[SourcePin, ...]:
+def pins_of(connection: sa.Connection, source: str, place: str) -> tuple[SourcePin, ...]:
     """Read at which delta_versions what is ready now, or in flight, has read a source, in order."""
     records = READY_RECORDS.c
     ready = sa.select(records.batch_id).where(records.valid_to.is_(None))
@@ -206,7 +207,7 @@ def pins_of(connection: sa.Connection, source: str, path: str) -> tuple[SourcePi
         (pin.delta_version, row.built_at)
         for row in connection.execute(wanted)
         for pin in row.inputs
-        if pin.upstream == source and pin.path == path and pin.delta_version >= 0
+        if pin.upstream == source and is_same_place(place, pin.path) and pin.delta_version >= 0
     )
     return tuple(
         SourcePin(at, max(built for _, built in each))

@@ -135,6 +135,6 @@ def _pins(connection: sa.Connection, request: BatchRequest, upstream: str) -> It
         raise UpstreamNotReadyError(request.model, upstream, missing)
     answering = [(layer, cells) for layer, cells in parts if cells] or parts[:1]
     for layer, cells in answering:
-        path = versions.version_path(connection, layer.version)
+        place = versions.place(connection, layer.version)
         some = cells if len(answering) > 1 else None
-        yield InputPin(upstream, layer.version, path, layer.delta_version, some)
+        yield InputPin(upstream, layer.version, place, layer.delta_version, some)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -96,4 +97,5 @@ class PlanReader(OpenedState):
         """
         now = self._clock()
         needs = Needs(now - promise, now - self._lease, now - grace)
-        return self._database.read(lambda found: collecting.collectable_versions(found, needs))
+        found = self._database.read(lambda found: collecting.collectable_versions(found, needs))
+        return [replace(one, path=self.located(one.path)) for one in found]

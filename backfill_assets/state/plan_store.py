@@ -5,6 +5,7 @@ Each method is one transaction.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -112,11 +113,12 @@ class PlanStore(StateReader):
             UnknownEnvironmentError: the environment to follow is not there.
             VersionOwnedElsewhereError: a table that it would write belongs to somebody else.
             VersionCollectingError: one is being deleted.
-            PathMovedError: one lies elsewhere.
             PlanStatusError: the plan's life is over.
         """
         now = self._clock()
-        return self._database.write(lambda found: workspaces.open_workspace(found, request, now))
+        models = tuple(replace(one, path=self.place(one.path)) for one in request.models)
+        kept = replace(request, models=models)
+        return self._database.write(lambda found: workspaces.open_workspace(found, kept, now))
 
     def drop_workspace(self, plan_id: str) -> None:
         """Forget a plan's workspace, its pointers and what it owed; tables stay for collection.

@@ -46,18 +46,19 @@ def followed(connection: sa.Connection, environment: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def ensure_pointer(connection: sa.Connection, wanted: Pointer, path: str, now: datetime) -> Pointer:
+def ensure_pointer(
+    connection: sa.Connection, wanted: Pointer, place: str, now: datetime
+) -> Pointer:
     """Create a model's first pointer and its version; what is there already stays.
 
     Returns:
         The pointer as it is now: not always the one that was wanted.
 
     Raises:
-        PathMovedError: the version's table lies elsewhere.
         VersionCollectingError: it is being deleted.
     """
     found = pointer(connection, wanted.environment, wanted.model)
-    new = NewVersion(wanted.version, wanted.model, path, wanted.environment)
+    new = NewVersion(wanted.version, wanted.model, place, wanted.environment)
     if found is None:
         ensure_version(connection, new)
         put_pointer(connection, wanted, now)

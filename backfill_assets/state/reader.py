@@ -98,7 +98,7 @@ class StateReader(PlanReader):
 
     def version_path(self, version: str) -> str:
         """Read where a version's table lies; `UnknownVersionError` when there is none."""
-        return self._database.read(lambda found: versions.version_path(found, version))
+        return self.located(self._database.read(lambda found: versions.place(found, version)))
 
     def known_head(self, version: str) -> int:
         """Read the last delta_version that the state accounts for; -1 before the first commit."""
@@ -155,11 +155,13 @@ class StateReader(PlanReader):
 
     def source_rows(self, source: str, path: str, within: IntervalSet) -> IntervalSet | None:
         """Read which of these cells hold rows where batches read a source; None: never looked at."""
-        return self._database.read(lambda found: observing.held(found, source, path, within))
+        place = self.place(path)
+        return self._database.read(lambda found: observing.held(found, source, place, within))
 
     def source_pins(self, source: str, path: str) -> tuple[SourcePin, ...]:
         """Read at which delta_versions the cells that are ready now have read a source."""
-        return self._database.read(lambda found: observing.pins_of(found, source, path))
+        place = self.place(path)
+        return self._database.read(lambda found: observing.pins_of(found, source, place))
 
     def tables(self, pointer: Pointer) -> tuple[InputPin, ...]:
         """Name the tables that a resolved pointer reads, the upper first, with their cells.

@@ -5,6 +5,7 @@ Each method is one transaction over the modules beside this one, which hold one 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
@@ -30,7 +31,6 @@ from backfill_assets.state.claims import Claimant
 from backfill_assets.state.database import Database
 from backfill_assets.state.locks import LockRequest
 from backfill_assets.state.migrate import migrate
-from backfill_assets.state.moved_folder import follow_folder
 from backfill_assets.state.queue_store import QueueStore
 from backfill_assets.state.snapshots import StoredSnapshot
 
@@ -64,6 +64,7 @@ class Store(QueueStore):
         clock: Callable[[], datetime],
         lease_seconds: float = 60,
         busy_seconds: float = 30,
+        data_root: str | None = None,
     ) -> Self:
         """Open a state database, creating or upgrading its tables.
 
@@ -72,21 +73,23 @@ class Store(QueueStore):
             clock: tells the time, aware.
             lease_seconds: how long a claim or lock outlives its last heartbeat.
             busy_seconds: how long to wait for others that have the database locked.
+            data_root: folder or URI under which tables lie: where they lie beneath it is kept relative
+                to it. None: every path is kept as it is given.
 
         Raises:
             StateUrlError: the URL names neither.
             StateTooNewError: a newer release has opened it.
             StateUnavailableError: it can't be opened.
             StateBusyError: others kept it locked.
+            UnknownDataRootError: it names tables by absolute URIs that may be those of a copy.
         """
         database = Database.open(url, busy_seconds=busy_seconds)
         try:
-            migrate(database)
-            follow_folder(database)
+            migrate(database, data_root)
         except BaseException:
             database.close()
             raise
-        return cls(database, clock, timedelta(seconds=lease_seconds))
+        return cls(database, clock, timedelta(seconds=lease_seconds), data_root)
 
     @property
     def lease_seconds(self) -> float:
@@ -130,9 +133,9 @@ class Store(QueueStore):
         Returns:
             The pointer as it is now.
         """
-        now = self._clock()
+        now, place = self._clock(), self.place(path)
         return self._database.write(
-            lambda found: pointers.ensure_pointer(found, pointer, path, now)
+            lambda found: pointers.ensure_pointer(found, pointer, place, now)
         )
 
     def repoint_metadata(self, environment: str, model: str, fingerprint_id: str) -> None:
@@ -323,7 +326,8 @@ class Store(QueueStore):
         Raises:
             StateNotEmptyError: the state holds something.
         """
-        now, listed, wanted = self._clock(), list(commits), list(pointers)
+        now, wanted = self._clock(), list(pointers)
+        listed = [replace(one, path=self.place(one.path)) for one in commits]
 
         def work(found: Connection) -> None:
             rebuild.rebuild(found, listed, heads or {}, wanted, now)

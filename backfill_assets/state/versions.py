@@ -28,17 +28,6 @@ class UnknownVersionError(BackfillAssetsError):
         )
 
 
-class PathMovedError(BackfillAssetsError):
-    """A version's table is asked for at another path than the one where it lies."""
-
-    def __init__(self, version: str, known: str, asked: str) -> None:
-        self.version, self.known, self.asked = version, known, asked
-        super().__init__(
-            f"the table of version '{version}' lies at {known}, but the settings say {asked}. "
-            "Set the data folder back, or start with another state database"
-        )
-
-
 class VersionCollectingError(BackfillAssetsError):
     """A version's table is being deleted."""
 
@@ -68,7 +57,7 @@ class NewVersion:
     Attributes:
         version: its id.
         model: of which model.
-        path: where its table lies, or will.
+        path: the place where its table lies, or will (see `snapshots.places`).
         owner: who alone writes it.
         made_by: the plan that makes it; None for none.
     """
@@ -84,15 +73,12 @@ def ensure_version(connection: sa.Connection, wanted: NewVersion) -> None:
     """Create a version that has no commit yet, if it is not there; one that is stays as it is.
 
     Raises:
-        PathMovedError: its table lies elsewhere.
         VersionCollectingError: it is being deleted.
     """
     row = _version(connection, wanted.version)
     if row is None:
         values = {name: getattr(wanted, name) for name in NewVersion.__dataclass_fields__}
         connection.execute(sa.insert(VERSIONS).values(**values, known_head=NO_COMMIT))
-    elif row.path != wanted.path:
-        raise PathMovedError(wanted.version, row.path, wanted.path)
     elif row.collecting_at is not None:
         raise VersionCollectingError(wanted.version, row.collecting_at)
 
@@ -109,8 +95,8 @@ def check_kept(connection: sa.Connection, version: str) -> None:
         raise VersionCollectingError(version, row.collecting_at)
 
 
-def version_path(connection: sa.Connection, version: str) -> str:
-    """Read where a version's table lies.
+def place(connection: sa.Connection, version: str) -> str:
+    """Read the place where a version's table lies (see `snapshots.places`).
 
     Raises:
         UnknownVersionError: no such version.

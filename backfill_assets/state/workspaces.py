@@ -40,7 +40,6 @@ def open_workspace(
         UnknownEnvironmentError: the environment to follow is not there.
         VersionOwnedElsewhereError: a table that it would write belongs to somebody else.
         VersionCollectingError: one is being deleted.
-        PathMovedError: one lies elsewhere.
         PlanStatusError: the plan's life is over.
     """
     _check_alive(connection, request.plan_id)

@@ -19,7 +19,7 @@ from backfill_assets.warehouse.stored_columns import stored_columns
 from backfill_assets.warehouse.tables import ABSENT, Table, snapshot_df
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -43,9 +43,14 @@ class Part:
     where: str
 
 
-def table_of(pins: Sequence[InputPin]) -> Table:
-    """Read the pins of one model or source as one table, the first over the others."""
-    top, *under = (Table(one.path, one.delta_version, one.cells) for one in pins)
+def table_of(pins: Sequence[InputPin], located: Callable[[str], str]) -> Table:
+    """Read the pins of one model or source as one table, the first over the others.
+
+    Args:
+        pins: of the tables.
+        located: gives the path of a place, as the store knows it.
+    """
+    top, *under = (Table(located(one.path), one.delta_version, one.cells) for one in pins)
     return replace(top, under=tuple(under))
 
 

@@ -59,7 +59,9 @@ def served(queue_project: Project) -> Iterator[Client]:
 @pytest.fixture(scope="module")
 def store(queue_project: Project) -> Iterator[Store]:
     settings = Settings(data_dir=queue_project.data_root)
-    with Store.open(settings.state, clock=lambda: datetime.now(UTC)) as opened:
+    with Store.open(
+        settings.state, clock=lambda: datetime.now(UTC), data_root=settings.data_root
+    ) as opened:
         yield opened
 
 

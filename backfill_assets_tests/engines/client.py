@@ -28,7 +28,9 @@ def main(url: str, folder: str, first: str) -> None:
     shared = SharedSession(replace(small_settings(root), remote=url))
     state = f"sqlite:///{root / 'state.db'}"
     clock = Clock()
-    with Store.open(state, clock=clock, lease_seconds=LEASE.total_seconds()) as store:
+    with Store.open(
+        state, clock=clock, lease_seconds=LEASE.total_seconds(), data_root=str(root)
+    ) as store:
         world = World(shared(), root, store, clock, runs=1000 * int(first))
         for number in range(int(first), DAYS + 1, CLIENTS):
             world.fill(graph(), cells=days(number))

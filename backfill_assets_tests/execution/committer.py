@@ -39,7 +39,9 @@ def main(folder: str, what: str, last: str) -> None:
     root = Path(folder)
     spark = start_test_session(root / "spark")
     url = f"sqlite:///{root / 'state.db'}"
-    with Store.open(url, clock=clock, lease_seconds=LEASE.total_seconds()) as store:
+    with Store.open(
+        url, clock=clock, lease_seconds=LEASE.total_seconds(), data_root=str(root)
+    ) as store:
         world = World(spark, root, store, clock, runs=1000)
         if what == "killed":
             batch_run.record = lambda *_: os.kill(os.getpid(), signal.SIGKILL)

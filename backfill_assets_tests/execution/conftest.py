@@ -24,5 +24,7 @@ def clock() -> Clock:
 @pytest.fixture
 def world(spark: SparkSession, tmp_path: Path, clock: Clock) -> Iterator[World]:
     url = f"sqlite:///{tmp_path / 'state.db'}"
-    with Store.open(url, clock=clock, lease_seconds=LEASE.total_seconds()) as store:
+    with Store.open(
+        url, clock=clock, lease_seconds=LEASE.total_seconds(), data_root=str(tmp_path)
+    ) as store:
         yield World(spark, tmp_path, store, clock)

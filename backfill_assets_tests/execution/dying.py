@@ -54,6 +54,7 @@ def mortal(world: World) -> MortalStore:
         f"sqlite:///{world.root / 'state.db'}",
         clock=world.clock,
         lease_seconds=world.store.lease_seconds,
+        data_root=str(world.root),
     )
 
 

@@ -52,7 +52,10 @@ class QueueWorld:
 
     def __post_init__(self) -> None:
         self.store = Store.open(
-            f"sqlite:///{self.root}/state.db", clock=lambda: self.now, lease_seconds=LEASE
+            f"sqlite:///{self.root}/state.db",
+            clock=lambda: self.now,
+            lease_seconds=LEASE,
+            data_root=str(self.root),
         )
 
     @classmethod

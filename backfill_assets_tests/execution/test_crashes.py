@@ -212,7 +212,7 @@ def test_a_run_that_waited_in_vain_says_who_holds_the_cells(world: World, clock:
     holder = world.open(graph)
     url = f"sqlite:///{world.root / 'state.db'}"
     world.store.open_batch(batch_request(holder, graph.model(VISITS), day(8)))
-    with Store.open(url, clock=clock, lease_seconds=0.5) as impatient:
+    with Store.open(url, clock=clock, lease_seconds=0.5, data_root=str(world.root)) as impatient:
         other = World(world.spark, world.root, impatient, clock, runs=50)
         (failed,) = ended(other.fill(graph)[VISITS], Failed)
     assert f"being built by run {holder.run_id}" in failed.error
@@ -230,7 +230,7 @@ def test_a_computation_longer_than_the_lease_keeps_its_cells_by_its_heartbeat(
         beat.set()
 
     url = f"sqlite:///{world.root / 'state.db'}"
-    with Store.open(url, clock=world.clock, lease_seconds=1) as store:
+    with Store.open(url, clock=world.clock, lease_seconds=1, data_root=str(world.root)) as store:
         patient = World(world.spark, world.root, store, world.clock, runs=50)
 
         def compute_long() -> None:
@@ -320,7 +320,9 @@ def test_a_rebuilt_state_gives_the_same_answers_after_fences_and_strangers(
     ready = [world.ready(graph, name) for name in asked]
     rows = [world.rows(name) for name in asked]
     url = f"sqlite:///{world.root / 'again.db'}"
-    with Store.open(url, clock=world.clock, lease_seconds=600) as rebuilt:
+    with Store.open(
+        url, clock=world.clock, lease_seconds=600, data_root=str(world.root)
+    ) as rebuilt:
         rebuild_state(rebuilt, graph, data_root=str(world.root))
         again = World(world.spark, world.root, rebuilt, world.clock, runs=200)
         assert [again.ready(graph, name) for name in asked] == ready

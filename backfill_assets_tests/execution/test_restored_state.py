@@ -36,7 +36,7 @@ def copied(world: World, source: str, target: str) -> None:
 def restored(world: World) -> Iterator[World]:
     """The same folder under the state of the backup."""
     url = f"sqlite:///{world.root / 'backup.db'}"
-    with Store.open(url, clock=world.clock, lease_seconds=600) as store:
+    with Store.open(url, clock=world.clock, lease_seconds=600, data_root=str(world.root)) as store:
         yield World(world.spark, world.root, store, world.clock, runs=500)
 
 

@@ -58,7 +58,9 @@ def test_a_promotion_counts_in_all_of_its_tables_or_in_none(tmp_path: Path, copi
         copy = {"batch_id": f"p1:90:{model}", "plan_id": "p1", "reason": PROMOTED, "built_at": 90}
         if number < copied:
             logged(tmp_path, replace(first, **copy, together=together), 1)
-    with Store.open(f"sqlite:///{tmp_path / 'again.db'}", clock=clock) as store:
+    with Store.open(
+        f"sqlite:///{tmp_path / 'again.db'}", clock=clock, data_root=str(tmp_path)
+    ) as store:
         rebuilt = rebuild_state(store, a_graph(a_model()), data_root=str(tmp_path))
         heads = [store.known_head(one) for one in together]
         assert heads == ([1, 1] if copied == 2 else [0, 0])
@@ -81,7 +83,9 @@ def test_of_an_older_log_only_columns_that_were_rounded_are_marked_in_a_rebuild(
     types = {"ds": "date", "x": "bigint", "y": "double"}
     columns = tuple(Column(*one) for one in types.items())
     model = a_model(name=loaded, columns=columns, unique_key=["x"])
-    with Store.open(f"sqlite:///{tmp_path / 'again.db'}", clock=clock) as store:
+    with Store.open(
+        f"sqlite:///{tmp_path / 'again.db'}", clock=clock, data_root=str(tmp_path)
+    ) as store:
         rebuild_state(store, a_graph(model), data_root=str(tmp_path))
         found = store.ready_records(commit.version, None)[0].content
     sums = {"key": found.key, **found.columns}

@@ -75,7 +75,9 @@ def test_a_difference_is_published_and_reopens_its_readers_only_beyond_the_toler
     assert (held(world, SUMS), held(world, DOUBLED)) == (NEAR, SUM * 2)
     assert plans.make(GRAPH).is_empty
     assert [SAID in one.notes for one in plan.models] == [True, False]
-    with Store.open(f"sqlite:///{world.root / 'again.db'}", clock=world.clock) as store:
+    with Store.open(
+        f"sqlite:///{world.root / 'again.db'}", clock=world.clock, data_root=str(world.root)
+    ) as store:
         rebuild_state(store, GRAPH, data_root=str(world.root))
         again = World(world.spark, world.root, store, world.clock, runs=500)
         assert held(again, SUMS) == NEAR

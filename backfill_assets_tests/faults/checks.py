@@ -124,7 +124,12 @@ def collected(ledger: Ledger, spark: SparkSession) -> Iterator[str]:
     later = datetime.fromtimestamp(ledger.now(), UTC) + timedelta(days=30)
     for number in range(2):  # tables of what has just expired go with the second one
         now = later + timedelta(days=2 * number)
-        with Store.open(ledger.settings.state, clock=lambda: now, lease_seconds=LEASE) as store:  # noqa: B023
+        with Store.open(
+            ledger.settings.state,
+            clock=lambda: now,  # noqa: B023
+            lease_seconds=LEASE,
+            data_root=str(ledger.data),
+        ) as store:
             run = look(
                 store,
                 ledger.graph(),
@@ -173,7 +178,9 @@ def rebuilt(ledger: Ledger) -> Iterator[str]:
     again = ledger.folder / "again.db"
     again.unlink(missing_ok=True)
     url = f"sqlite:///{again}"
-    with Store.open(url, clock=lambda: datetime.now(UTC), lease_seconds=LEASE) as store:
+    with Store.open(
+        url, clock=lambda: datetime.now(UTC), lease_seconds=LEASE, data_root=str(ledger.data)
+    ) as store:
         rebuild_state(store, ledger.graph(), data_root=str(ledger.data))
     was, now = (_ready(of) for of in (ledger.settings.state, url))
     if was != now:

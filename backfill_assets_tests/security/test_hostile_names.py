@@ -104,7 +104,9 @@ def elsewhere(spark: SparkSession, tmp_path: Path, clock: Clock) -> Iterator[Wor
     root = tmp_path / "it's a `b`; DROP TABLE x -- $HOME ü"
     root.mkdir()
     url = f"sqlite:///{root / 'state.db'}"
-    with Store.open(url, clock=clock, lease_seconds=LEASE.total_seconds()) as store:
+    with Store.open(
+        url, clock=clock, lease_seconds=LEASE.total_seconds(), data_root=str(root)
+    ) as store:
         yield World(spark, root, store, clock)
 
 

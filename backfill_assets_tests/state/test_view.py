@@ -8,7 +8,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.environment import Environment, Pointer
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.snapshots import UnknownSnapshotError
-from backfill_assets.state.versions import PathMovedError, UnknownVersionError
+from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets_tests.state.building import Asked, add_model, content, days, each_day, fill
 
 if TYPE_CHECKING:
@@ -88,12 +88,6 @@ def test_a_change_of_metadata_moves_the_fingerprint_only(store: Store):
     after = store.pointers("prod")["orders"]
     assert after.fingerprint == "print-2"
     assert (after.version, after.delta_version) == (before.version, before.delta_version)
-
-
-def test_a_data_folder_that_moved_away_under_the_state_is_noticed(store: Store):
-    assert store.version_path("orders__v1") == "/data/orders__v1"
-    with pytest.raises(PathMovedError, match="/elsewhere"):
-        store.ensure_pointer(Pointer("prod", "orders", "p", "orders__v1", -1), "/elsewhere")
 
 
 def test_a_saved_snapshot_stays_as_it_was_saved(store: Store):

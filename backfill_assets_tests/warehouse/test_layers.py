@@ -219,4 +219,4 @@ def test_pins_of_one_upstream_are_one_table_the_first_over_the_others(three: tup
         InputPin("commerce.sales", "mine", a.path, a.delta_version, a_set(1)),
         InputPin("commerce.sales", "prod", b.path, b.delta_version),
     ]
-    assert table_of(pins) == over(a, a_set(1), b)
+    assert table_of(pins, located=str) == over(a, a_set(1), b)

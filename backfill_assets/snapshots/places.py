@@ -1,0 +1,54 @@
+"""Places: where tables lie, told in a way that stays true when the data folder is copied or moved.
+
+A place is what the state and the tables' logs keep: relative to the data root for whatever lies
+beneath it, an absolute path or a URI for whatever lies elsewhere. Only the store turns the one into
+the other.
+"""
+
+from __future__ import annotations
+
+from backfill_assets.errors import BackfillAssetsError
+
+
+class NoDataRootError(BackfillAssetsError):
+    """A place is relative to a data root, but the state was opened without one."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        super().__init__(
+            f"the state keeps a table at '{place}' below the data root, and was opened without one; "
+            "give `data_root` to `Store.open`"
+        )
+
+
+def place_of(path: str, data_root: str | None) -> str:
+    """Give what is kept of a path: a relative one for whatever lies beneath the data root."""
+    if data_root is None:
+        return path
+    rest = path.removeprefix(f"{data_root}/")
+    return path if rest == path or _is_absolute(rest) else rest
+
+
+def located(place: str, data_root: str | None) -> str:
+    """Give the path, or the URI, of a place.
+
+    Raises:
+        NoDataRootError: it is relative, and there is no data root.
+    """
+    if _is_absolute(place):
+        return place
+    if data_root is None:
+        raise NoDataRootError(place)
+    return f"{data_root}/{place}"
+
+
+def is_same_place(place: str, logged: str) -> bool:
+    """Whether a pin may be of the table at a place.
+
+    Logs of releases before this one name absolute paths, below whatever the data root was then.
+    """
+    return logged == place or (not _is_absolute(place) and logged.endswith(f"/{place}"))
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith("/") or "://" in path
