@@ -19,6 +19,7 @@ from rich.console import Console
 from benchmarks.backfill import ONE_SHOT, backfill_part, scenarios
 from benchmarks.commands import RESULTS
 from benchmarks.empty import empty_part
+from benchmarks.estimates import estimates_part
 from benchmarks.part import Part, rounded
 from benchmarks.planning import planning_part
 from benchmarks.queue import queue_part
@@ -76,6 +77,7 @@ def _parts(subject: Bench, days: int) -> Iterator[Part]:
     yield backfill_part(found, subject.events)
     yield startup_part(subject.start_up())
     yield stories_part(subject, found[ONE_SHOT])
+    yield estimates_part(subject)
     yield queue_part(subject, told=err.print)
     yield planning_part()
     yield tick_part(subject.folder)

@@ -155,7 +155,7 @@ class _Telling:
         )
 
     def _do(self, project: Project, *words: str) -> str:
-        run = measured([*BACKFILL, *words], _variables(project), ends=(0, _CHANGES))
+        run = measured([*BACKFILL, *words], variables(project), ends=(0, _CHANGES))
         self.commands[words[0]] = run.wall
         self.cpu += run.cpu
         self.peak_mb = max(self.peak_mb, run.peak_mb)
@@ -166,11 +166,11 @@ def _filled(bench: Bench, folder: Path) -> Project:
     project = new_project(folder)
     (project.data / EVENTS).parent.mkdir(parents=True)
     (project.data / EVENTS).symlink_to((bench.source / EVENTS).resolve())
-    measured([*BACKFILL, "run", "--json"], _variables(project))
+    measured([*BACKFILL, "run", "--json"], variables(project))
     return project
 
 
-def _variables(project: Project) -> dict[str, str]:
+def variables(project: Project) -> dict[str, str]:
     """Say where the project lies; Spark gets what the other scenarios give it."""
     kept = ("BACKFILL_CATALOG", "BACKFILL_DATA_DIR", "BACKFILL_JARS_DIR", "PYTHONPATH", "COLUMNS")
     return {name: value for name, value in project.variables.items() if name in kept}

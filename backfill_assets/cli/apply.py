@@ -175,7 +175,7 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
         to=err,
     )
     left = {one.model: one.planned - one.done for one in _progress(at, plan)}
-    with shown(at.loaded.graph, left, "checking the plan, starting Spark") as listener:
+    with shown(at.loaded.graph, left) as listener:
         applied = apply_plan(at.store, at.loaded.graph, plan, **at.means(listener, why))
     actual = actual_of(plan, at.store.plan_events(plan.plan_id), at.batches_of(plan))
     if applied.status is not PlanStatus.APPLYING:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
+from backfill_assets.cli.output import Heading, counted, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import selected
+from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.audit_run import audit_published
 
 if TYPE_CHECKING:
@@ -32,9 +33,11 @@ def audit(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> No
     """
     results: dict[str, tuple[AuditResult, ...]] = {}
     with looked_at(env) as run:
-        for name in selected(run.graph, select):
-            say(f"auditing {name}", to=err)
-            results[name] = audit_published(run, name)
+        names = selected(run.graph, select)
+        with run.at_work.at(Phase.CHECKING, of=len(names)) as step:
+            for name in names:
+                step.next(name)
+                results[name] = audit_published(run, name)
     blocking = sum(one.blocks for found in results.values() for one in found)
     if as_json:
         models = {name: [asdict(one) for one in found] for name, found in results.items()}

@@ -79,6 +79,7 @@ def _work(run: RunContext) -> dict[str, Work]:
 
 
 def _land(spark: LazySpark, settings: Settings, events: int) -> None:
+    session = spark()  # that it starts is shown by itself
     columns = (TextColumn("landing {task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, disable=not err.is_terminal) as progress:
         task = progress.add_task("sources", total=None)
@@ -88,7 +89,7 @@ def _land(spark: LazySpark, settings: Settings, events: int) -> None:
             if not err.is_terminal:
                 say(f"landed {name} ({done} of {total})", to=err)
 
-        land_all(spark(), settings.data_root, events=events, progress=landed)
+        land_all(session, settings.data_root, events=events, progress=landed)
 
 
 def _fill(run: RunContext, found: dict[str, Work], settings: Settings) -> None:

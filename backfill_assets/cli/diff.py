@@ -12,8 +12,10 @@ from backfill_assets.cli.exits import CHANGES
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
+from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.evidence import diff_text
+from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.kept_rows import kept_rows_in
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.model import CELL_COLUMN
@@ -128,9 +130,10 @@ class _Found:
 def _compared(
     at: Operating, both: Compared, asked: Question, rows: int, kept: KeptRowsFound | None
 ) -> _Found:
-    comparison = compare(at.spark(), both, asked)
-    some = rows and any(one.differs for one in comparison.groups)
-    sample = differences(at.spark(), both, asked, rows) if some else ()
+    with AT_WORK.at(Phase.COMPARING, both.model.name):
+        comparison = compare(at.spark(), both, asked)
+        some = rows and any(one.differs for one in comparison.groups)
+        sample = differences(at.spark(), both, asked, rows) if some else ()
     return _Found(both.model, comparison, sample, kept)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import counted, say
 from backfill_assets.cli.plan_view import naming_of
-from backfill_assets.cli.progress import shown
+from backfill_assets.cli.progress import AT_WORK, shown
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.late_plan import Refreshed, refresh_late
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 def healed(run: RunContext) -> Refreshed:
     """Bring late data in, and show how."""
-    # How much follows is found out on the way.
-    with shown(run.graph, {}, "looking at the sources") as listener:
+    with shown(run.graph, {}) as listener:  # how much follows is found out on the way
         return refresh_late(
             run,
             spark=run.spark,
@@ -35,6 +34,7 @@ def healed(run: RunContext) -> Refreshed:
             who="",
             listener=listener,
             batches_at_once=read_settings().max_batches,
+            at_work=AT_WORK,
         )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.manifest import load
 from backfill_assets.cli.plan_view import naming_of
+from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.cli.project import LazySpark, loaded_fingerprints, now, open_store
 from backfill_assets.execution.making import PlanMaker
 from backfill_assets.execution.opening import look
@@ -70,6 +71,7 @@ class Operating:
             spark=self.spark,
             told=say_note,
             terms=terms_of(self.settings),
+            at_work=AT_WORK,
         )
 
     def prepare(self, plan: Plan) -> None:
@@ -116,6 +118,7 @@ class Operating:
             "code": lambda: loaded_fingerprints(self.settings),
             "patience": patience_of(self.settings),
             "why": why,
+            "at_work": AT_WORK,
         }
         if listener is not None:
             given["listener"] = listener

@@ -1,4 +1,4 @@
-"""Show a run's events while they happen: bars on a terminal, lines and a heartbeat in a pipe."""
+"""Show which step is at work, and what happens to cells: bars on a terminal, else lines."""
 
 from __future__ import annotations
 
@@ -9,9 +9,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.console import Group
+from rich.live import Live
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.spinner import Spinner
+from rich.text import Text
 
 from backfill_assets.cli.output import err, say
+from backfill_assets.execution.at_work import AtWork, Phase
 from backfill_assets.execution.events import (
     Committed,
     Delayed,
@@ -29,37 +41,20 @@ from backfill_assets.intervals.text import ranges_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
     from types import FrameType
 
+    from rich.console import RenderableType
+
+    from backfill_assets.execution.at_work import Step
     from backfill_assets.execution.events import Event, Listener
     from backfill_assets.models.graph import Graph
 
 HEARTBEAT = 30.0
-"""Seconds between two lines that say what a run is at, where nobody sees its bars."""
-
-
-@contextmanager
-def shown(
-    graph: Graph, todo: Mapping[str, int], step: str = "", *, heartbeat: float = HEARTBEAT
-) -> Iterator[Listener]:
-    """Show progress on stderr.
-
-    Args:
-        graph: for the names of cells.
-        todo: per model, how many cells are missing.
-        step: what the verb does until a batch tells of itself, in words.
-        heartbeat: seconds between two lines where there is no terminal.
-    """
-    tally = Tally(todo, step)
-    with _interrupts_announced(), _bars(tally) if err.is_terminal else _beats(tally, heartbeat):
-
-        def listen(event: Event) -> None:
-            tally.count(event)
-            line = event_line(graph, event)
-            if line is not None:
-                say(line, to=err, style=_STYLES.get(type(event)), indent=2)
-
-        yield listen
+"""Seconds between two lines that say what a verb is at, where nobody sees its bars."""
+_LASTING = 1.0
+_INSTANT = (Phase.LOOKING, Phase.PLANNING)
+_REFRESHES = 4
 
 
 @dataclass
@@ -68,33 +63,27 @@ class Tally:
 
     Attributes:
         todo: per model, how many cells are missing.
-        step: what is done until a batch tells of itself, in words.
         done: per model, how many of them are filled.
-        at: the model at work.
+        began: seconds of a monotonic clock.
     """
 
     todo: Mapping[str, int]
-    step: str = ""
     done: dict[str, int] = field(default_factory=dict[str, int])
-    at: str = ""
+    began: float = field(default_factory=time.monotonic)
 
     def count(self, event: Event) -> None:
         """Take an event into account."""
-        self.at = event.model
         if isinstance(event, Committed):
             self.done[event.model] = self.done.get(event.model, 0) + len(event.contents)
 
-    def line(self, seconds: float) -> str:
-        """Say it in one line."""
+    def words(self, now: float) -> str:
+        """Say how much of all is done by now; nothing where nothing is counted."""
+        seconds = now - self.began
         done, all_ = sum(self.done.values()), sum(self.todo.values())
-        said = f"at work for {_clock(seconds)}"
         if not all_:
-            at = self.at or self.step
-            return f"{said}: {at}" if at else said
-        own = f"{self.done.get(self.at, 0):,} of {self.todo.get(self.at, 0):,}"
-        at = f"{self.at} {own} cells; " if self.at else f"{self.step}; " if self.step else ""
+            return ""
         left = f", about {_clock(seconds * (all_ - done) / done)} left" if 0 < done < all_ else ""
-        return f"{said}: {at}{done:,} of {all_:,} cells in all{left}"
+        return f"{done:,} of {all_:,} cells in all{left}"
 
 
 def _clock(seconds: float) -> str:
@@ -102,39 +91,186 @@ def _clock(seconds: float) -> str:
     return f"{minutes}:{rest:02d}"
 
 
-@contextmanager
-def _bars(tally: Tally) -> Iterator[None]:
-    """Draw one bar for each model, moved on twice a second by what is counted."""
-    columns = (
+class Lines:
+    """Where there is no terminal: a line for each step, and now and then one on the step at work.
+
+    Each new phase is told at once, but for those that usually take an instant; these, and other items
+    of the same phase, are told once they last.
+    """
+
+    def __init__(self, heartbeat: float = HEARTBEAT, lasting: float = _LASTING) -> None:
+        """Be silent until a step begins.
+
+        Args:
+            heartbeat: seconds between two lines on a step that goes on.
+            lasting: seconds after which a step is told that was not told at once.
+        """
+        self._heartbeat, self._lasting = heartbeat, lasting
+        self._at: Step | None = None
+        self._tally = Tally({})
+        self._said: set[str] = set()
+        self._phase: Phase | None = None
+        self._last = 0.0
+        self._beats: AbstractContextManager[None] | None = None
+
+    def tell(self, step: Step | None, tally: Tally) -> None:
+        """Say what is at work, unless that was said before."""
+        self._at, self._tally = step, tally
+        if step is None:
+            self.close()
+            return
+        if step.phase is not self._phase and step.phase not in _INSTANT:
+            self._say(step)
+        self._phase = step.phase
+        if self._beats is None:
+            self._beats = meanwhile(self._beat, every=self._lasting, name="progress")
+            self._beats.__enter__()
+
+    def _say(self, step: Step) -> None:
+        if step.words not in self._said:
+            self._said.add(step.words)
+            self._last = time.monotonic()
+            say(step.words, to=err)
+
+    def _beat(self) -> None:
+        step, now = self._at, time.monotonic()
+        if step is None:
+            return
+        if step.words not in self._said:
+            self._say(step)
+        elif now - self._last >= self._heartbeat:
+            self._last = now
+            say(beat_line(step, self._tally, now), to=err)
+
+    def close(self) -> None:
+        """Be silent again."""
+        beats, self._beats = self._beats, None
+        if beats is not None:
+            beats.__exit__(None, None, None)
+
+
+def beat_line(step: Step, tally: Tally, now: float) -> str:
+    """Say for how long a step has been at work, and how much of all is done.
+
+    Args:
+        step: at work.
+        tally: what is done so far.
+        now: seconds of the clock that told when they began.
+    """
+    said = (f"at work for {_clock(now - step.began)}: {step.words}", tally.words(now))
+    return "; ".join(one for one in said if one)
+
+
+class Bars:
+    """On a terminal: a line with the step at work, over a bar for each model that has cells to fill."""
+
+    def __init__(self) -> None:
+        self._at: Step | None = None
+        self._tally = Tally({})
+        self._live: Live | None = None
+        self._spinner = Spinner("line")
+        self._bars, self._tasks = _no_bars(), dict[str, TaskID]()
+
+    def tell(self, step: Step | None, tally: Tally) -> None:
+        """Show what is at work; nothing stays of it once nothing is."""
+        if tally is not self._tally:
+            self._bars = _no_bars()
+            counted = {name: count for name, count in tally.todo.items() if count}
+            self._tasks = {
+                name: self._bars.add_task(name, total=of) for name, of in counted.items()
+            }
+        self._at, self._tally = step, tally
+        if step is None:
+            self.close()
+        elif self._live is None:
+            self._live = Live(
+                console=err,
+                transient=True,
+                refresh_per_second=_REFRESHES,
+                get_renderable=self._drawn,
+                redirect_stdout=False,  # JSON goes there alone
+            )
+            self._live.start()
+
+    def _drawn(self) -> RenderableType:
+        step = self._at
+        if step is None:
+            return Text()
+        for name, task in self._tasks.items():
+            self._bars.update(task, completed=self._tally.done.get(name, 0))
+        lasted = _clock(time.monotonic() - step.began)
+        self._spinner.update(
+            text=Text(f"{step.words}  {lasted}", no_wrap=True, overflow="ellipsis")
+        )
+        return Group(self._spinner, self._bars.get_renderable())
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+
+
+def _no_bars() -> Progress:
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=14),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
+        console=err,
+        auto_refresh=False,
     )
-    with Progress(*columns, console=err, transient=True, auto_refresh=False) as bars:
-        tasks = {
-            name: bars.add_task(name, total=count) for name, count in tally.todo.items() if count
-        }
 
-        def draw() -> None:
-            for name, task in tasks.items():
-                bars.update(task, completed=tally.done.get(name, 0))
-            bars.refresh()
 
-        with meanwhile(draw, every=0.5, name="progress"):
+class Shown:
+    """What is shown on stderr of the step at work, whichever verb it belongs to."""
+
+    def __init__(self) -> None:
+        self._tally = Tally({})
+        self._face: Lines | Bars | None = None
+
+    def told(self, step: Step | None) -> None:
+        """Show it; chosen anew with each first step, for a terminal or for a pipe."""
+        if self._face is None:
+            drawn = err.is_terminal and not err.is_dumb_terminal
+            self._face = Bars() if drawn else Lines()
+        self._face.tell(step, self._tally)
+        if step is None:
+            self._face = None
+
+    @contextmanager
+    def counting(self, tally: Tally) -> Iterator[None]:
+        """Show beside the steps how many cells are done."""
+        self._tally = tally
+        try:
             yield
-        draw()
+        finally:
+            self._tally = Tally({})
+
+
+_SHOWN = Shown()
+AT_WORK = AtWork(_SHOWN.told)
+"""What the steps of every verb tell themselves to; shown on stderr."""
 
 
 @contextmanager
-def _beats(tally: Tally, seconds: float) -> Iterator[None]:
-    began = time.monotonic()
+def shown(graph: Graph, todo: Mapping[str, int]) -> Iterator[Listener]:
+    """Show on stderr what happens to cells, and count those that are done.
 
-    def beat() -> None:
-        say(tally.line(time.monotonic() - began), to=err)
+    Args:
+        graph: for the names of cells.
+        todo: per model, how many cells are missing.
+    """
+    tally = Tally(todo)
+    with _interrupts_announced(), _SHOWN.counting(tally):
 
-    with meanwhile(beat, every=seconds, name="progress"):
-        yield
+        def listen(event: Event) -> None:
+            tally.count(event)
+            line = event_line(graph, event)
+            if line is not None:
+                say(line, to=err, style=_STYLES.get(type(event)), indent=2)
+
+        yield listen
 
 
 @contextmanager

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import uuid
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.manifest import load
+from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.patience import patience_of
 from backfill_assets.execution.plan_terms import terms_of
@@ -45,6 +48,13 @@ class LazySpark(SharedSession):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(spark_settings(settings, _quiet()))
+
+    def __call__(self) -> Any:  # noqa: ANN401 - a Spark session
+        """Give the session; that it is being started is told."""
+        if self.started:
+            return super().__call__()
+        with AT_WORK.at(Phase.STARTING):
+            return super().__call__()
 
 
 def _quiet() -> dict[str, str]:
@@ -121,7 +131,7 @@ def opened_run(
 ) -> Iterator[RunContext]:
     """Open a run of one environment, and close state and Spark after it."""
     with _opened() as (settings, loaded, store, spark):
-        yield open_run(
+        opened = open_run(
             store,
             loaded.graph,
             worked_out=loaded,
@@ -133,13 +143,14 @@ def opened_run(
             patience=patience_of(settings),
             terms=terms_of(settings),
         )
+        yield replace(opened, at_work=AT_WORK)
 
 
 @contextmanager
 def looked_at(environment: str, *, clock: Callable[[], datetime] = now) -> Iterator[RunContext]:
     """Look at an environment: nothing is written, not even a first pointer."""
     with _opened() as (settings, loaded, store, spark):
-        yield look(
+        opened = look(
             store,
             loaded.graph,
             snapshots=loaded.snapshots,
@@ -149,6 +160,7 @@ def looked_at(environment: str, *, clock: Callable[[], datetime] = now) -> Itera
             clock=clock,
             run_id=_run_id(),
         )
+        yield replace(opened, at_work=AT_WORK)
 
 
 @contextmanager

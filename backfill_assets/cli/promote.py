@@ -14,6 +14,7 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
+from backfill_assets.evidence.actual import actual_of, actual_text
 from backfill_assets.evidence.plan_life import next_commands
 from backfill_assets.evidence.plan_words import instant_text
 from backfill_assets.execution.promotion import promote_plan
@@ -53,11 +54,12 @@ def promote(
         changed = len(found.models) + len(found.removed)
         _confirm(found, changed, yes=yes)
         say(f"promoting {found.plan_id}, run {at.run_id}", to=err)
-        with shown(at.loaded.graph, {}, "checking what was built, publishing") as listener:
+        with shown(at.loaded.graph, {}) as listener:
             means = at.means(listener, reason or found.request.reason)
             promoted = promote_plan(at.store, at.loaded.graph, found, **means)
         appended = _named(at, promoted)
         told = cells_told(at, found, promoted.number)
+        actual = actual_of(found, at.store.plan_events(found.plan_id), at.batches_of(found))
         tell_quietly(at, found.environment)
     if as_json:
         print_json(
@@ -76,6 +78,7 @@ def promote(
         say(f"appended after approval: {name} {cells}", indent=2)
     for name in promoted.removed:
         say(f"removed: {name}", indent=2)
+    say(actual_text(found, actual), indent=2)
     commands = next_commands(found.plan_id, PlanStatus.PROMOTED.value)
     say(f"Next: {', or '.join(commands)} to go back")
     say(f"{found.environment}: reads {counted(changed, 'model')} as {found.plan_id} built them.")

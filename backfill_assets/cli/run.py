@@ -77,7 +77,7 @@ def run(
         if any(todo.values()):
             _announce(opened, todo)
             at_once = read_settings().max_batches
-            with shown(opened.graph, todo, "starting Spark, first batches") as listener:
+            with shown(opened.graph, todo) as listener:
                 told = run_graph(opened, targets, listener, batches_at_once=at_once)
         late = healed_again(opened, late) if late else None
         lacking, graph = _missing(opened, targets), opened.graph

@@ -53,7 +53,8 @@ def status(
     """
     with looked_at(env, clock=clock_at(now)) as run:
         names = selected(run.graph, select)
-        looks = observe_sources(run.store, sources_of(run, names), run.data_root, None)
+        sources = sources_of(run, names)
+        looks = observe_sources(run.store, sources, run.data_root, None, run.at_work)
         say_looked(looks)
         view, at, late = run.view(), run.clock(), late_work_of(run)
         spared = run.store.spared(at - _LATELY)

@@ -6,6 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import counted, err, say
+from backfill_assets.cli.progress import AT_WORK
+from backfill_assets.execution.at_work import Phase
 from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ def tell_quietly(at: Operating, environment: str) -> None:
     try:
         from backfill_assets.cli.report import tell_dagster  # noqa: PLC0415 - Dagster is slow to start
 
-        told = tell_dagster(at.run(environment))
+        with AT_WORK.at(Phase.RECORDING, "in Dagster"):
+            told = tell_dagster(at.run(environment))
     except Exception as error:  # noqa: BLE001 - what was asked is done; its UI can be told later
         say(f"Dagster was not told: {error}; `backfill report` does it", to=err, style="yellow")
     else:

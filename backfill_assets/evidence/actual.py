@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.evidence.plan_words import bytes_text, counted, duration_text
+from backfill_assets.evidence.plan_words import bytes_text, counted, duration_text, parts_text
+from backfill_assets.snapshots.stored_plan import TIMED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.stored_plan import PlanEvent
@@ -20,10 +21,10 @@ MEASURED = "measured"
 
 @dataclass(frozen=True, slots=True)
 class Actual:
-    """What a plan took, over all its applies.
+    """What a plan took, over all its applies and its promotion.
 
     Attributes:
-        seconds: wall time; None where no apply said.
+        seconds: of all their steps, Spark's start among them; None where none said.
         batch_seconds: time of its committed batches, one after the other.
         batches: committed.
         failed: attempts that failed.
@@ -49,16 +50,24 @@ def actual_of(plan: Plan, events: Iterable[PlanEvent], batches: Iterable[BatchRo
     """
     own = [row for row in batches if row.plan_id == plan.plan_id]
     done = [row for row in own if row.finished_at is not None and row.delta_version is not None]
-    said = [one.detail.get("seconds") for one in events if one.event != MEASURED]
-    walls = [float(one) for one in said if isinstance(one, int | float)]
     return Actual(
-        seconds=sum(walls) if walls else None,
+        seconds=_taken(list(events)),
         batch_seconds=sum(_seconds(row) for row in done),
         batches=len(done),
         failed=sum(row.status == "failed" for row in own),
         rows=sum(row.rows or 0 for row in done),
         bytes_written=sum(row.bytes_written or 0 for row in done),
     )
+
+
+def _taken(events: Sequence[PlanEvent]) -> float | None:
+    """Sum up the steps; an earlier release told the seconds of building alone."""
+    steps = [one.detail["steps"] for one in events if one.event == TIMED]
+    if steps:
+        return sum(sum(one.values()) for one in steps)
+    said = [one.detail.get("seconds") for one in events if one.event != MEASURED]
+    walls = [float(one) for one in said if isinstance(one, int | float)]
+    return sum(walls) if walls else None
 
 
 def _seconds(row: BatchRow) -> float:
@@ -75,4 +84,5 @@ def actual_text(plan: Plan, actual: Actual) -> str:
     if plan.estimate is None:
         return took
     middle, most = plan.estimate.seconds
-    return f"{took}; estimated {duration_text(middle)} (P50), {duration_text(most)} (P90)"
+    estimated = f"{duration_text(middle)} (P50), {duration_text(most)} (P90)"
+    return f"{took}; estimated {estimated}{parts_text(plan.estimate)}"

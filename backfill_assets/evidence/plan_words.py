@@ -127,8 +127,18 @@ def estimate_text(estimate: Estimate) -> str:
     cheap, dear = estimate.cost
     cost = f"; cost {cheap:,.2f}, at most {dear:,.2f}" if dear else ""
     return (
-        f"{duration_text(middle)} (P50), {duration_text(most)} (P90){cost}; "
+        f"{duration_text(middle)} (P50), {duration_text(most)} (P90){parts_text(estimate)}{cost}; "
         f"reads {bytes_text(estimate.bytes_read)}; rests on {estimate.rests_on}"
+    )
+
+
+def parts_text(estimate: Estimate) -> str:
+    """Say of what an estimate is made; nothing of one that is batches alone."""
+    if not estimate.start and not estimate.promotion:
+        return ""
+    return (
+        f": start {duration_text(estimate.start)}, batches {duration_text(estimate.batches)}, "
+        f"promotion {duration_text(estimate.promotion)}"
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Unpack
 
+from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.kept_audits import audit_kept, refuse_failing
@@ -86,27 +87,32 @@ def apply_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) 
 
 def applied(op: Operation) -> Applied:
     """Apply a plan for somebody; see `apply_plan`."""
-    begin(op)
+    since = op.at_work.seconds()
+    with op.at_work.at(Phase.CHECKING, f"plan {op.plan_id}"):
+        begin(op)
     watch, plan = Stopwatch(), op.plan
     events = _fill_gaps(op)
     if publishes_nothing(plan):
-        return _filled(op, events)
+        return _filled(op, events, since)
     open_workspace(op, op.environment())
     run = replace(op.workspace(), until=plan.until, fills=_fills(plan))
     events |= _run(
         op, run, {one.model: one.cells for one in plan.models if one.build in BUILT_APART}
     )
     watch.lap("compute")
-    if run.frozen is not None:
-        run.frozen.check()
-    left = left_in(run, plan)
-    audited = {} if left else audit_kept(op)
+    with op.at_work.at(Phase.CHECKING, "what was built"):
+        if run.frozen is not None:
+            run.frozen.check()
+        left = left_in(run, plan)
+        audited = {} if left else audit_kept(op)
+        spared = {} if left else spared_in(op)
     op.tell(
         "built" if not left else "stopped",
         **_figures(events),
         seconds=watch.timing().compute,
-        spared={} if left else spared_in(op),
+        spared=spared,
     )
+    op.timed("apply", since)
     if left:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
     op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.BUILT)
@@ -189,12 +195,15 @@ def _run(
     return run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
 
 
-def _filled(op: Operation, events: dict[str, tuple[Event, ...]]) -> Applied:
+def _filled(
+    op: Operation, events: dict[str, tuple[Event, ...]], since: Mapping[str, float]
+) -> Applied:
     """End a plan that only fills gaps: they are published as soon as they are committed."""
     plan, view = op.plan, op.environment().view()
     unready = {one.model: one.cells - view.ready(one.model) for one in plan.models}
     left = {name: cells for name, cells in unready.items() if cells}
     op.tell("filled" if not left else "stopped", **_figures(events))
+    op.timed("apply", since)
     if left:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
     op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.PROMOTED)

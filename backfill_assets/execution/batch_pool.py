@@ -9,6 +9,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.batch_run import run_batch
 from backfill_assets.execution.cancelling import RunCancelledError
 from backfill_assets.execution.events import Delayed, Failed, Skipped, Started, Waiting
@@ -51,9 +52,13 @@ def run_pieces(
     waiting = list(reversed(pieces))
     events: SimpleQueue[Event | Future[None]] = SimpleQueue()
     running = 0
-    with _threads(run, model, at_once) as begin:
+    with (
+        run.at_work.at(Phase.BUILDING, model.name, of=len(pieces)) as step,
+        _threads(run, model, at_once) as begin,
+    ):
         while waiting or running:
             while waiting and running < at_once:
+                step.next()
                 begin(waiting.pop(), events.put)
                 running += 1
             event = events.get()

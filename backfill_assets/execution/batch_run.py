@@ -86,10 +86,10 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     request, model = opened.request, run.graph.model(opened.request.model)
     if run.frozen is not None:
         run.frozen.check()
-    watch, started_at = Stopwatch(), run.clock()
+    spark, watch, started_at = run.spark(), Stopwatch(), run.clock()  # Spark's start is no batch's
     inputs = batch_inputs(run, model, opened)
     target = target_table(run, model, run.pointer(model))
-    session = batch_session(run.spark(), request.resources)
+    session = batch_session(spark, request.resources)
     # Cells that are recorded without computing have no rows that an audit could be about.
     empty = request.reason == EMPTY
     rows_from = no_rows if empty else run.rows_from or compute

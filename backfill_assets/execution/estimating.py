@@ -1,25 +1,33 @@
-"""What an estimate rests on: recorded batches, else the size of what is read; and the prices."""
+"""What an estimate rests on: recorded batches and operations, else sizes; and the prices."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.run_context import source_path
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.estimate import BatchFact, Known, TableSize, estimate
+from backfill_assets.planning.overhead import OperationFact
+from backfill_assets.snapshots.stored_plan import TIMED
 from backfill_assets.warehouse.table_size import source_bytes
 from backfill_assets.warehouse.tables import CorruptTableError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
     from backfill_assets.execution.plan_terms import PlanTerms
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
+    from backfill_assets.snapshots.stored_plan import PlanEvent
     from backfill_assets.state.batches import BatchRow
     from backfill_assets.state.store import Store
 
 _COMMITTED = "committed"
-_RECENT = 200
+_RECENT, _RECENT_OF_ALL = 200, 1000
+_OPERATIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +51,35 @@ class Estimator:
         building = [one for one in plan.models if one.batches]
         if not building:
             return plan
-        history = {one.model: self._facts(one.model) for one in building}
+        warm = self._warm()
+        history = {one.model: self._facts(one.model, warm) for one in building}
         read = sorted({each.upstream for one in building for each in one.reads})
         known = Known(
             history=history,
             sizes={name: size for name in read if (size := self._size(plan, name))},
             prices=self.terms.prices,
             batches_at_once=self.terms.batches_at_once,
+            operations=tuple(map(_operation, self.store.latest_events(TIMED, _OPERATIONS))),
         )
         return estimate(plan, known)
 
-    def _facts(self, model: str) -> tuple[BatchFact, ...]:
+    def _warm(self) -> dict[str, datetime]:
+        """Tell when the first batch of each run ended: what began before that was slowed by its start."""
+        ends: dict[str, datetime] = {}
+        for row in self.store.batches(limit=_RECENT_OF_ALL):
+            if row.finished_at is not None:
+                ends[row.run_id] = min(row.finished_at, ends.get(row.run_id, row.finished_at))
+        return ends
+
+    def _facts(self, model: str, warm: Mapping[str, datetime]) -> tuple[BatchFact, ...]:
         rows = self.store.batches(model=model, limit=_RECENT)
         return tuple(
-            self._fact(row) for row in rows if row.status == _COMMITTED and row.finished_at
+            self._fact(row, cold=row.run_id in warm and row.started_at < warm[row.run_id])
+            for row in rows
+            if row.status == _COMMITTED and row.finished_at
         )
 
-    def _fact(self, row: BatchRow) -> BatchFact:
+    def _fact(self, row: BatchRow, *, cold: bool) -> BatchFact:
         ended = row.finished_at or row.started_at
         known = self.graph.models.get(row.model)
         return BatchFact(
@@ -67,6 +87,7 @@ class Estimator:
             cells=known.cadence.count(IntervalSet.of([row.interval])) if known else 1,
             rows=row.rows or 0,
             bytes=row.bytes_written or 0,
+            cold=cold,
         )
 
     def _size(self, plan: Plan, name: str) -> TableSize | None:
@@ -89,3 +110,18 @@ class Estimator:
         cells = IntervalSet.of(row.interval for row in rows)
         last = {row.interval: row.bytes_written or 0 for row in reversed(rows)}
         return TableSize(sum(last.values()), cells) if cells else None
+
+
+def _operation(event: PlanEvent) -> OperationFact:
+    """Read what an apply or a promotion took beside its batches."""
+    steps = event.detail["steps"]
+    apart = (Phase.STARTING.value, Phase.LOOKING.value, Phase.BUILDING.value)
+    starting, looking, _ = (float(steps.get(name, 0.0)) for name in apart)
+    return OperationFact(
+        verb=event.detail["verb"],
+        starting=starting,
+        looking=looking,
+        rest=sum(float(took) for name, took in steps.items() if name not in apart),
+        cells=event.detail["cells"],
+        by_rows=event.detail["by_rows"],
+    )

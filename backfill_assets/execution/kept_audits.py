@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.audit_run import audit_published
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
@@ -80,12 +81,14 @@ def audit_kept(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
         return {}
     found: dict[str, tuple[AuditResult, ...]] = {}
     run = op.workspace()
-    for name, cells in todo.items():
-        tables = _tables(run, name)
-        audits = _changed_audits(op, _planned(op, name))
-        results = audit_published(run, name, cells, audits)
-        op.tell(AUDITED, **_detail(run, name, cells, tables, results))
-        found[name] = results
+    with op.at_work.at(Phase.CHECKING, of=len(todo)) as step:
+        for name, cells in todo.items():
+            step.next(name)
+            tables = _tables(run, name)
+            audits = _changed_audits(op, _planned(op, name))
+            results = audit_published(run, name, cells, audits)
+            op.tell(AUDITED, **_detail(run, name, cells, tables, results))
+            found[name] = results
     return found
 
 

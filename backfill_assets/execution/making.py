@@ -9,11 +9,12 @@ prod reads, and begins to exist when the plan is applied.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.at_work import AtWork, Phase
 from backfill_assets.execution.estimating import Estimator
 from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.opening import look
@@ -67,6 +68,7 @@ class PlanMaker:
         spark: gives the session, started only where a source can't be looked at without it.
         told: called with each thing that people must know of the sources.
         terms: how long plans last, and what their work costs.
+        at_work: what the steps tell themselves to.
     """
 
     store: Store
@@ -76,13 +78,14 @@ class PlanMaker:
     spark: Callable[[], Any]
     told: Callable[[str], None] = lambda _: None
     terms: PlanTerms = USUAL
+    at_work: AtWork = field(default_factory=AtWork)
 
     def look(self) -> tuple[Looked, ...]:
         """Look at the sources, as planning rests on them; Spark is started only where it is the last way."""
         sources = self.loaded.graph.sources
-        looks = observe_sources(self.store, sources.values(), self.data_root, None)
+        looks = observe_sources(self.store, sources.values(), self.data_root, None, self.at_work)
         left = [sources[one.source] for one in looks if not one.judged and one.counts]
-        again = observe_sources(self.store, left, self.data_root, self.spark)
+        again = observe_sources(self.store, left, self.data_root, self.spark, self.at_work)
         found = (*(one for one in looks if one.judged or not one.counts), *again)
         for one in found:
             if one.note:
@@ -101,14 +104,15 @@ class PlanMaker:
             EnvironmentNameError: the environment is a new one that can't be called so.
             BackfillAssetsError: the request can't be met; each cause has its own class.
         """
-        made_at = self.clock()
-        until = as_of or made_at
-        graph, state = self.loaded.graph, self._state(request.environment, until)
-        built = build_plan(request, graph, state, until, self.loaded)
-        if as_of is not None:
-            lasts = built.expires_at - built.created_at
-            built = identified(replace(built, created_at=made_at, expires_at=made_at + lasts))
-        return Estimator(self.store, graph, self.data_root, self.terms).estimated(built)
+        with self.at_work.at(Phase.PLANNING):
+            made_at = self.clock()
+            until = as_of or made_at
+            graph, state = self.loaded.graph, self._state(request.environment, until)
+            built = build_plan(request, graph, state, until, self.loaded)
+            if as_of is not None:
+                lasts = built.expires_at - built.created_at
+                built = identified(replace(built, created_at=made_at, expires_at=made_at + lasts))
+            return Estimator(self.store, graph, self.data_root, self.terms).estimated(built)
 
     def keep(self, plan: Plan) -> None:
         """Keep a plan as it was shown; the same one again stays as it is, and an empty one is not kept."""
@@ -184,6 +188,7 @@ def maker_of(run: RunContext) -> PlanMaker:
         clock=run.clock,
         spark=run.spark,
         terms=run.terms,
+        at_work=run.at_work,
     )
 
 

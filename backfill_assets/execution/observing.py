@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.execution.at_work import AtWork, Phase
 from backfill_assets.execution.run_context import source_path
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.observation import (
@@ -83,11 +84,16 @@ def observe(run: RunContext, models: Iterable[str]) -> tuple[Looked, ...]:
 
     A source that can't be looked at keeps nobody from going on: its note says why.
     """
-    return observe_sources(run.store, sources_of(run, models), run.data_root, run.spark)
+    sources = sources_of(run, models)
+    return observe_sources(run.store, sources, run.data_root, run.spark, run.at_work)
 
 
 def observe_sources(
-    store: Store, sources: Iterable[Source], data_root: str, spark: Callable[[], Any] | None
+    store: Store,
+    sources: Iterable[Source],
+    data_root: str,
+    spark: Callable[[], Any] | None,
+    at_work: AtWork | None = None,
 ) -> tuple[Looked, ...]:
     """Look at sources.
 
@@ -97,16 +103,22 @@ def observe_sources(
         data_root: folder or URI under which tables lie.
         spark: gives the session, started only where rows must be looked at; None: never, the rows
             of the files that came and went are read as far as that needs no Spark.
+        at_work: where it is told which source is looked at.
 
     Returns:
         What was found, of each source that has moved or that something must be said of.
     """
-    looks = (
+    looks = [
         _Look(store, source, source_path(data_root, source.path), spark)
         for source in sources
         if source.observed
-    )
-    return tuple(found for look in looks if (found := look.taken()) is not None)
+    ]
+    found: list[Looked | None] = []
+    with (at_work or AtWork()).at(Phase.LOOKING, of=len(looks)) as step:
+        for look in looks:
+            step.next(look.source.name)
+            found.append(look.taken())
+    return tuple(one for one in found if one is not None)
 
 
 class _UnjudgedError(Exception):

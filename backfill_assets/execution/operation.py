@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
+from backfill_assets.execution.at_work import AtWork
 from backfill_assets.execution.frozen_code import FrozenCode
 from backfill_assets.execution.opening import look
 from backfill_assets.execution.patience import PATIENT, Patience
+from backfill_assets.planning.overhead import by_rows, planned_cells
 from backfill_assets.planning.request import KeptRows
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets.snapshots.stored_plan import TIMED
+from backfill_assets.state.database import StateBusyError, StateUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +44,7 @@ class Means(TypedDict):
         code: gives the fingerprints of the declarations as they are on disk at this moment.
         patience: how often a batch is tried, and how long it may take.
         why: the reason, in words.
+        at_work: what the steps tell themselves to.
     """
 
     spark: Callable[[], Any]
@@ -51,6 +57,7 @@ class Means(TypedDict):
     code: NotRequired[Callable[[], Mapping[str, str]] | None]
     patience: NotRequired[Patience]
     why: NotRequired[str]
+    at_work: NotRequired[AtWork]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +77,7 @@ class Operation:
     code: Callable[[], Mapping[str, str]] | None = None
     patience: Patience = PATIENT
     why: str = ""
+    at_work: AtWork = field(default_factory=AtWork)
 
     @property
     def plan_id(self) -> str:
@@ -100,6 +108,22 @@ class Operation:
         """Add to the plan's history."""
         self.store.tell(self.plan_id, event, who=self.who, why=self.why, detail=detail)
 
+    def timed(self, verb: str, since: Mapping[str, float]) -> None:
+        """Keep how long the steps of an operation took, for estimates of plans to come.
+
+        Args:
+            verb: ``apply`` or ``promote``.
+            since: what the steps had taken before it.
+        """
+        with suppress(StateBusyError, StateUnavailableError):  # what was asked is done all the same
+            self.tell(
+                TIMED,
+                verb=verb,
+                steps=self.at_work.seconds(since),
+                cells=planned_cells(self.plan),
+                by_rows=by_rows(self.plan),
+            )
+
     def run_in(self, environment: str) -> RunContext:
         """Look at any environment."""
         run = look(
@@ -119,4 +143,5 @@ class Operation:
             root_id=root_id,
             patience=self.patience,
             tuning=dict(self.plan.request.spark),
+            at_work=self.at_work,
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Unpack
 
+from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.carrying_over import carried_over, lacking
 from backfill_assets.execution.kept_audits import check_kept, unaudited
 from backfill_assets.execution.leftover import PlanUnfinishedError, as_text, left_in
@@ -80,19 +81,22 @@ def promote(op: Operation) -> Promoted:
     if status not in OPEN:
         raise PlanEndedError(op.plan_id, status)
     refuse_outwaited(op)
+    since = op.at_work.seconds()
     appended: dict[str, IntervalSet] = {}
     for _ in range(_TRIES):
         for name, cells in carried_over(op).items():
             appended[name] = appended[name] | cells if name in appended else cells
-        _check(op)
-        check_strategies(op)
-        check_kept(op)
+        with op.at_work.at(Phase.CHECKING, "what was built"):
+            _check(op)
+            check_strategies(op)
+            check_kept(op)
         try:
             number = publish(op.environment(), _intent(op), lambda: _prepared(op))
         except _NewCellsError:
             continue
         if appended:
             op.tell("appended", cells=_shown(op, appended), number=number)
+        op.timed("promote", since)
         return Promoted(op.plan_id, number, appended, op.plan.removed)
     raise PlanUnfinishedError(op.plan_id, as_text(op.workspace().graph, lacking(op)))
 
@@ -122,8 +126,9 @@ def _intent(op: Operation) -> Intent:
 def _prepared(op: Operation) -> Prepared:
     """Under the locks: look again, and decide what moves."""
     view = op.store.view(op.plan.environment)
-    if lacking(op) or unaudited(op):
-        raise _NewCellsError
-    _check(op)
+    with op.at_work.at(Phase.CHECKING, "what came meanwhile"):
+        if lacking(op) or unaudited(op):
+            raise _NewCellsError
+        _check(op)
     pins = {name: one.pointer.delta_version for name, one in view.models.items()}
     return Prepared(steps_of(op), op.plan.removed, op.who, op.why, view.counter, pins)

@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.rewriting import Rewrite, rewritten
 from backfill_assets.execution.table_turn import reconcile, take, take_back
@@ -125,13 +126,14 @@ def _begun(run: RunContext, wanted: Intent) -> Intent:
 
 
 def _locked(run: RunContext, intent: Intent) -> dict[str, CommitLock]:
-    return {version: take(run, version, run.run_id) for version in sorted(intent.versions)}
+    with run.at_work.at(Phase.PUBLISHING, "waiting for its turn at the tables"):
+        return {version: take(run, version, run.run_id) for version in sorted(intent.versions)}
 
 
 def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -> int:
     prepared: Prepared = loads(intent.steps[_NOTED], _STORED)
     try:
-        moves = tuple(_moved(run, intent, step, locks) for step in _together(prepared))
+        moves = _all_moved(run, intent, prepared, locks)
     except Exception:  # whatever a copy raises, it would raise for all who come after
         _give_up(run, intent, locks)
         raise
@@ -149,7 +151,8 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         pins=prepared.pins,
     )
     try:
-        return run.store.publish(publication, locks.values())
+        with run.at_work.at(Phase.RECORDING, "the pointers"):
+            return run.store.publish(publication, locks.values())
     except (PointerMovedError, UnknownVersionError, VersionCollectingError):
         _give_up(run, intent, locks)
         raise
@@ -173,6 +176,17 @@ def _together(prepared: Prepared) -> Iterator[Step]:
     for step in prepared.steps:
         copy = step.rewrite
         yield step if copy is None else replace(step, rewrite=replace(copy, together=named))
+
+
+def _all_moved(
+    run: RunContext, intent: Intent, prepared: Prepared, locks: Mapping[str, CommitLock]
+) -> tuple[Move, ...]:
+    moves: list[Move] = []
+    with run.at_work.at(Phase.PUBLISHING, of=len(prepared.steps)) as telling:
+        for step in _together(prepared):
+            telling.next(step.move.pointer.model)
+            moves.append(_moved(run, intent, step, locks))
+    return tuple(moves)
 
 
 def _moved(run: RunContext, intent: Intent, step: Step, locks: Mapping[str, CommitLock]) -> Move:

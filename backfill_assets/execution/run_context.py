@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.execution.at_work import AtWork
 from backfill_assets.execution.cancelling import Flights
 from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.plan_terms import PlanTerms
@@ -67,6 +68,7 @@ class RunContext:
         interrupted: set when the run is to end: what waits for a slot, or for its next attempt, gives
             up.
         flights: its batches in flight, so that they can be given up before their commit.
+        at_work: what its steps tell themselves to.
     """
 
     store: Store
@@ -93,6 +95,7 @@ class RunContext:
     terms: PlanTerms = field(default_factory=PlanTerms)
     interrupted: threading.Event = field(default_factory=threading.Event)
     flights: Flights = field(default_factory=Flights)
+    at_work: AtWork = field(default_factory=AtWork)
 
     @property
     def rebuilds(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.batch_inputs import published_table
 from backfill_assets.execution.leftover import BUILT_APART, work_of
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -87,10 +88,16 @@ def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
         return {}
     environment, workspace = op.environment(), op.workspace()
     found: dict[str, tuple[CheckResult, ...]] = {}
-    for one in op.plan.models:
-        if one.strategy is not None and one.build in BUILT_APART:
+    promising = [
+        (one, one.strategy)
+        for one in op.plan.models
+        if one.strategy is not None and one.build in BUILT_APART
+    ]
+    with op.at_work.at(Phase.COMPARING, of=len(promising)) as step:
+        for one, strategy in promising:
+            step.next(one.model)
             compared = _comparison(op, environment, workspace, one)
-            found[one.model] = check(one.strategy, compared)
+            found[one.model] = check(strategy, compared)
     return found
 
 
@@ -203,7 +210,8 @@ def _check_slice(op: Operation) -> None:
     restated = {one.name for one in op.plan.request.restate}
     for one in op.plan.models:
         if one.model in restated and one.build in BUILT_APART:
-            _refuse_leak(op, op.workspace().graph.model(one.model), one, where)
+            with op.at_work.at(Phase.COMPARING, one.model):
+                _refuse_leak(op, op.workspace().graph.model(one.model), one, where)
 
 
 def _refuse_leak(op: Operation, model: Model, one: ModelPlan, where: str) -> None:

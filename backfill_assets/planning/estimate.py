@@ -1,33 +1,41 @@
-"""What a plan will take, from what batches took before; without history from the bytes it reads.
+"""What a plan will take: to start, its batches, and its promotion.
 
-Upper bounds, as the plan's cells are: work that is done only if its input really changes counts in
+Batches are estimated from what batches took before; without history from the bytes they read. The
+rest is in `planning.overhead`. Upper bounds, as the plan's cells are: work that is done only if its input really changes counts in
 full, and is named.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import ceil
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.planning.overhead import (
+    DOUBT,
+    HIGH,
+    MEDIAN,
+    Overhead,
+    Pair,
+    cold_seconds,
+    overhead,
+    quantile,
+    slowness,
+)
 from backfill_assets.planning.plan import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.planning.overhead import OperationFact
     from backfill_assets.planning.plan import ModelPlan, Plan, PlannedBatch, PlannedRead
 
-_MEDIAN, _HIGH = 0.5, 0.9
-_BATCH_SECONDS = 6.0  # what a batch costs before its first row, on one machine
+_BATCH_SECONDS = 3.0  # what a batch costs before its first row, on one quiet machine
 _COMMIT_SECONDS = 1.0  # what a batch without rows costs
 _BYTES_PER_SECOND = 20e6
-_DOUBT = 3.0  # how far off a guess without history may be
 _GB = 1e9
 _HOUR = 3600
-
-_Pair = tuple[float, float]
 
 
 class NoBatchAtOnceError(BackfillAssetsError):
@@ -47,12 +55,14 @@ class BatchFact:
         cells: how many.
         rows: that they hold.
         bytes: that it wrote.
+        cold: whether none of its process had ended before it began: that takes longer.
     """
 
     seconds: float
     cells: int
     rows: int = 0
     bytes: int = 0
+    cold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,7 @@ class Known:
         sizes: per source or model, how much its table holds.
         prices: what things cost.
         batches_at_once: how many batches the process runs.
+        operations: what plans took beside their batches.
     """
 
     history: Mapping[str, Sequence[BatchFact]] = field(
@@ -98,6 +109,7 @@ class Known:
     sizes: Mapping[str, TableSize] = field(default_factory=dict[str, TableSize])
     prices: Prices = field(default_factory=Prices)
     batches_at_once: int = 1
+    operations: Sequence[OperationFact] = ()
 
 
 def estimate(plan: Plan, known: Known) -> Plan:
@@ -108,17 +120,19 @@ def estimate(plan: Plan, known: Known) -> Plan:
     """
     if known.batches_at_once < 1:
         raise NoBatchAtOnceError(known.batches_at_once)
+    commit = _commit(known)
     guesses = {
-        one.model: _RECORDED if plan.request.empty and one.certain else _guess(one, known)
+        one.model: commit if plan.request.empty and one.certain else _guess(one, known)
         for one in plan.models
         if one.batches
     }
     models = tuple(
-        replace(one, estimate=_estimate([one], guesses, known)) if one.batches else one
+        replace(one, estimate=_estimate([one], guesses, known, _NONE)) if one.batches else one
         for one in plan.models
     )
     building = [one for one in plan.models if one.batches]
-    total = _estimate(building, guesses, known) if building else None
+    beside = overhead(plan, known.operations)
+    total = _estimate(building, guesses, known, beside) if building else None
     return replace(plan, models=models, estimate=total)
 
 
@@ -138,36 +152,50 @@ class _Guess:
 
     fixed: float
     per_cell: float
-    off: _Pair
+    off: Pair
     bytes_read: int
     bytes_written: float
     batches: int
     recorded_empty: bool = False
 
-    def seconds(self, batch: PlannedBatch) -> _Pair:
+    def seconds(self, batch: PlannedBatch) -> Pair:
         line = self.fixed + self.per_cell * batch.cells
         return line * self.off[0], line * self.off[1]
 
 
-_RECORDED = _Guess(_COMMIT_SECONDS, 0.0, (1.0, _DOUBT), 0, 0.0, 0, recorded_empty=True)
-"""A batch that is recorded without computing: a commit, and nothing is read."""
+_NONE = Overhead((0.0, 0.0), (0.0, 0.0))
+
+
+def _commit(known: Known) -> _Guess:
+    """Describe a batch that is recorded without computing: a commit, and nothing is read."""
+    seconds = _COMMIT_SECONDS * slowness(known.operations)
+    return _Guess(seconds, 0.0, (1.0, DOUBT), 0, 0.0, 0, recorded_empty=True)
 
 
 def _guess(model: ModelPlan, known: Known) -> _Guess:
     read = sum(_bytes(one, known.sizes) for one in model.reads)
-    facts = [one for one in known.history.get(model.model, ()) if one.seconds > 0 < one.cells]
+    facts = _warm(known.history.get(model.model, ()), cold_seconds(known.operations))
     cells = sum(one.cells for one in model.batches)
     if not facts:
-        per_cell = read / cells / _BYTES_PER_SECOND
-        return _Guess(_BATCH_SECONDS, per_cell, (1.0, _DOUBT), read, read / cells, 0)
+        slow = slowness(known.operations)
+        per_cell = slow * read / cells / _BYTES_PER_SECOND
+        return _Guess(slow * _BATCH_SECONDS, per_cell, (1.0, DOUBT), read, read / cells, 0)
     fixed, per_cell = _line(facts)
     ratios = sorted(one.seconds / (fixed + per_cell * one.cells) for one in facts)
-    off = (_quantile(ratios, _MEDIAN), _quantile(ratios, _HIGH))
+    off = (quantile(ratios, MEDIAN), quantile(ratios, HIGH))
     written = sum(one.bytes for one in facts) / sum(one.cells for one in facts)
     return _Guess(fixed, per_cell, off, read, written, len(facts))
 
 
-def _line(facts: Sequence[BatchFact]) -> _Pair:
+def _warm(facts: Iterable[BatchFact], cold: float) -> list[BatchFact]:
+    """Give what batches take once their process is warm; the start of a plan counts the rest."""
+    usable = [one for one in facts if one.seconds > 0 < one.cells]
+    return [one for one in usable if not one.cold] or [
+        replace(one, seconds=max(one.seconds - cold, one.seconds / 4), cold=False) for one in usable
+    ]
+
+
+def _line(facts: Sequence[BatchFact]) -> Pair:
     """Fit seconds = fixed + per_cell * cells; neither is ever negative."""
     count = len(facts)
     mean_cells = sum(one.cells for one in facts) / count
@@ -189,8 +217,11 @@ def _bytes(read: PlannedRead, sizes: Mapping[str, TableSize]) -> int:
     return round(size.bytes * (read.cells & size.cells).seconds() / size.cells.seconds())
 
 
-def _estimate(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], known: Known) -> Estimate:
-    median, high = _wall(models, guesses, known.batches_at_once)
+def _estimate(
+    models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], known: Known, beside: Overhead
+) -> Estimate:
+    batches = _wall(models, guesses, known.batches_at_once)
+    median, high = map(sum, zip(beside.start, batches, beside.promotion, strict=True))
     written = sum(
         guesses[one.model].bytes_written * batch.cells for one in models for batch in one.batches
     )
@@ -201,18 +232,21 @@ def _estimate(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], known:
         cost=(hour * median / _HOUR + by_size, hour * high / _HOUR + by_size),
         bytes_read=sum(guesses[one.model].bytes_read for one in models),
         rests_on=_rests_on(models, guesses),
+        start=beside.start[0],
+        batches=batches[0],
+        promotion=beside.promotion[0],
     )
 
 
-def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: int) -> _Pair:
+def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: int) -> Pair:
     """Whichever is longer: the longest chain of waiting batches, or all work shared out."""
     found: list[float] = []
-    for quantile in (0, 1):
+    for which in (0, 1):
         ends: dict[tuple[str, int], float] = {}
         work = 0.0
         for model in models:
             for number, batch in enumerate(model.batches):
-                seconds = guesses[model.model].seconds(batch)[quantile]
+                seconds = guesses[model.model].seconds(batch)[which]
                 begins = max((ends.get(one, 0.0) for one in batch.waits_for), default=0.0)
                 ends[model.model, number] = begins + seconds
                 work += seconds
@@ -251,7 +285,3 @@ def _named(models: Sequence[ModelPlan]) -> str:
 
 def _counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
-
-
-def _quantile(ordered: Sequence[float], part: float) -> float:
-    return ordered[ceil(part * len(ordered)) - 1]

@@ -120,12 +120,20 @@ class Estimate:
         cost: in the currency of the settings (P50, P90).
         bytes_read: about how much.
         rests_on: in words: ``41 recorded batches``, or ``source bytes alone, no history``.
+        start: seconds (P50) until the batches are under way: the command, Spark, the look at the
+            sources, and the first batch of a process, which is slower; 0 of one model alone.
+        batches: seconds (P50) of the batches.
+        promotion: seconds (P50) after the last batch, until it is published: checks, comparing,
+            copying, recording; 0 of one model alone.
     """
 
     seconds: tuple[float, float]
     cost: tuple[float, float]
     bytes_read: int
     rests_on: str
+    start: float = 0.0
+    batches: float = 0.0
+    promotion: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,10 @@ class PlanReader(OpenedState):
         wanted = None if statuses is None else tuple(statuses)
         return self._database.read(lambda found: plans.plans(found, environment, wanted))
 
+    def latest_events(self, event: str, limit: int) -> list[PlanEvent]:
+        """Read the last events of one kind, of whatever plans, the latest first."""
+        return self._database.read(lambda found: plans.latest_events(found, event, limit))
+
     def plan_events(self, plan_id: str) -> list[PlanEvent]:
         """Read what happened to a plan, from the first."""
         return self._database.read(lambda found: plans.plan_events(found, plan_id))

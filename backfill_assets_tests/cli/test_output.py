@@ -8,10 +8,8 @@ from rich.console import Console
 
 from backfill_assets.cli import output
 from backfill_assets.cli.output import Heading, bar, counted, print_table, say, size_text
-from backfill_assets.cli.progress import Tally, event_line
-from backfill_assets.execution.events import Committed, Delayed, Started, Timing, Waiting
-from backfill_assets.intervals.cadence import Daily
-from backfill_assets.models.content import Content
+from backfill_assets.cli.progress import event_line
+from backfill_assets.execution.events import Delayed, Waiting
 from backfill_assets_tests.builders import a_graph, a_model, day, days
 
 if TYPE_CHECKING:
@@ -24,7 +22,6 @@ HEADINGS = (
     Heading("missing", number=True),
 )
 LONG = "word " * 99 + "end"
-NOTHING = Content(0, 0, {})
 ROWS = [("marketing.campaign_trends_monthly", "12", "cli-0123456789ab", "7")]
 
 
@@ -128,37 +125,3 @@ def test_a_batch_that_waits_says_for_what():
     assert event_line(graph, Waiting("web.visits", days(2, 3), plan)) == (
         f"waits   web.visits 2024-01-02..2024-01-03 (2): for {plan}"
     )
-
-
-def test_a_heartbeat_says_what_is_at_work_and_how_far_all_is():
-    cadence = Daily(start="2024-01-01", end="2024-01-03")
-    cells = [cadence.cell(key) for key in ("2024-01-01", "2024-01-02", "2024-01-03")]
-    tally = Tally({"toy.sales": 7, "toy.clicks": 24})
-
-    tally.count(Started("toy.sales", "b1", cells[0], 1))
-    tally.count(
-        Committed("toy.sales", "b1", cells[0], 0, dict.fromkeys(cells, NOTHING), (), 0, Timing())
-    )
-
-    assert tally.line(125.0) == (
-        "at work for 2:05: toy.sales 3 of 7 cells; 3 of 31 cells in all, about 19:26 left"
-    )
-
-
-def test_a_heartbeat_names_the_step_until_a_batch_tells_of_itself():
-    cell = Daily(start="2024-01-01", end="2024-01-03").cell("2024-01-01")
-    tally = Tally({"toy.sales": 7}, "starting Spark, first batches")
-
-    assert tally.line(30.0) == (
-        "at work for 0:30: starting Spark, first batches; 0 of 7 cells in all"
-    )
-    assert Tally({}, "looking at the sources").line(65.0) == (
-        "at work for 1:05: looking at the sources"
-    )
-    tally.count(Started("toy.sales", "b1", cell, 1))
-    assert tally.line(60.0) == "at work for 1:00: toy.sales 0 of 7 cells; 0 of 7 cells in all"
-
-
-def test_a_heartbeat_does_not_guess_before_anything_is_done_nor_where_nothing_is_counted():
-    assert Tally({"toy.sales": 7}).line(30.0) == "at work for 0:30: 0 of 7 cells in all"
-    assert Tally({}).line(65.0) == "at work for 1:05"

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from backfill_assets.evidence.actual import MEASURED, actual_of, actual_text
-from backfill_assets.snapshots.stored_plan import PlanEvent
+from backfill_assets.snapshots.stored_plan import TIMED, PlanEvent
 from backfill_assets_tests.evidence.plans import NOON, added_columns
 from backfill_assets_tests.evidence.test_plan_life import a_batch
 
@@ -21,7 +21,7 @@ def committed(seconds: int):
     )
 
 
-def an_event(event: str, **detail: float) -> PlanEvent:
+def an_event(event: str, **detail: object) -> PlanEvent:
     return PlanEvent(PLAN.plan_id, 1, NOON, event, "ada", detail=detail)
 
 
@@ -47,3 +47,23 @@ def test_what_it_took_stands_beside_what_was_expected():
         "took 30 s, 1 batch, 10 rows, 1.5 kB written; estimated 3 min 20 s (P50), 1 h 05 min (P90)"
     )
     assert "estimated" not in actual_text(replace(PLAN, estimate=None), found)
+
+
+def test_what_a_plan_took_has_the_start_of_spark_and_the_promotion_in_it():
+    told = [
+        an_event("built", seconds=20.0),
+        an_event(TIMED, verb="apply", steps={"starting Spark": 5.0, "building": 20.0}),
+        an_event(TIMED, verb="promote", steps={"comparing": 3.0, "publishing": 4.0}),
+    ]
+
+    assert actual_of(PLAN, told, []).seconds == 32.0
+
+
+def test_what_was_expected_says_of_what_it_is_made():
+    assert PLAN.estimate is not None
+    estimate = replace(PLAN.estimate, start=12.0, batches=160.0, promotion=28.0)
+    found = actual_of(PLAN, [], [committed(30)])
+
+    assert actual_text(replace(PLAN, estimate=estimate), found).endswith(
+        "(P90): start 12 s, batches 2 min 40 s, promotion 28 s"
+    )

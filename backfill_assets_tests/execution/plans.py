@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.execution.apply import apply_plan
 from backfill_assets.execution.promotion import promote_plan
@@ -12,6 +12,8 @@ from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.making import plan_made
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backfill_assets.execution.apply import Applied
     from backfill_assets.execution.events import Event
     from backfill_assets.execution.operation import Means
@@ -27,6 +29,7 @@ class Plans:
 
     world: World
     told: list[Event] = field(default_factory=list)
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def make(self, graph: Graph, environment: str = PROD, **asked: Any) -> Plan:  # noqa: ANN401
         world = self.world
@@ -50,7 +53,7 @@ class Plans:
 
     def means(self) -> Means:
         self.world.runs += 1
-        return {
+        means: Means = {
             "spark": lambda: self.world.spark,
             "data_root": str(self.world.root),
             "clock": self.world.clock,
@@ -59,3 +62,4 @@ class Plans:
             "listener": self.told.append,
             "batches_at_once": 2,
         }
+        return cast("Means", {**means, **self.given})

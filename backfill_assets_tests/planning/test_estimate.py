@@ -15,6 +15,15 @@ from backfill_assets.planning.estimate import (
     TableSize,
     estimate,
 )
+from backfill_assets.planning.overhead import (
+    APPLY,
+    PROMOTE,
+    OperationFact,
+    Overhead,
+    by_rows,
+    overhead,
+    slowness,
+)
 from backfill_assets.planning.plan import (
     Build,
     CellWork,
@@ -26,7 +35,7 @@ from backfill_assets.planning.plan import (
     PlannedRead,
     Why,
 )
-from backfill_assets.planning.request import PlanRequest
+from backfill_assets.planning.request import PlanRequest, Strategy
 from backfill_assets_tests.builders import FIRST, day, days
 
 FACTS = [BatchFact(10, 5, rows=50, bytes=500), BatchFact(20, 10, rows=100, bytes=1000)]
@@ -70,19 +79,32 @@ def total(plan: Plan, known: Known) -> Estimate:
     return found
 
 
+def of_batches(plan: Plan, known: Known) -> tuple[float, float]:
+    """What is left of the whole without start and promotion."""
+    beside, (median, high) = overhead(plan, known.operations), total(plan, known).seconds
+    return (
+        median - beside.start[0] - beside.promotion[0],
+        high - beside.start[1] - beside.promotion[1],
+    )
+
+
 def test_recorded_batches_are_scaled_by_cells():
     known = Known(history={"web.a": FACTS})
     plan = estimate(a_plan(building("web.a", a_batch(20))), known)
 
-    assert plan.models[0].estimate == plan.estimate
-    assert total(plan, known) == Estimate(
-        seconds=(40.0, 40.0), cost=(0.0, 0.0), bytes_read=0, rests_on="2 recorded batches"
+    assert plan.models[0].estimate == Estimate(
+        seconds=(40.0, 40.0),
+        cost=(0.0, 0.0),
+        bytes_read=0,
+        rests_on="2 recorded batches",
+        batches=40.0,
     )
+    assert of_batches(plan, known) == pytest.approx((40.0, 40.0))
 
 
 def test_nine_of_ten_batches_took_at_most_the_high_number():
     facts = [BatchFact(float(seconds), 1) for seconds in (10, 10, 10, 10, 10, 10, 10, 10, 30, 50)]
-    median, high = total(a_plan(building("web.a", a_batch(1))), Known({"web.a": facts})).seconds
+    median, high = of_batches(a_plan(building("web.a", a_batch(1))), Known({"web.a": facts}))
 
     assert (round(median, 6), round(high, 6)) == (10.0, 30.0)
 
@@ -92,7 +114,7 @@ def test_without_history_the_bytes_of_the_source_tell_by_the_share_that_is_read(
     found = total(plan, Known(sizes=SOURCE))
 
     assert found.bytes_read == 500_000_000
-    assert found.seconds == (31.0, 93.0)
+    assert of_batches(plan, Known(sizes=SOURCE)) == pytest.approx((28.0, 84.0))
     assert found.rests_on == "the bytes it reads alone, no history"
     assert "neither history nor size" in total(plan, Known()).rests_on
 
@@ -104,7 +126,7 @@ def test_batches_side_by_side_share_the_process_but_never_beat_the_longest_chain
 
     def seconds(at_once: int) -> float:
         known = Known(history=history, batches_at_once=at_once)
-        return total(a_plan(first, second), known).seconds[0]
+        return total(a_plan(first, second), known).batches
 
     assert [seconds(number) for number in (1, 2, 5, 99)] == [50.0, 25.0, 20.0, 20.0]
 
@@ -112,7 +134,9 @@ def test_batches_side_by_side_share_the_process_but_never_beat_the_longest_chain
 def test_cost_is_time_and_what_is_written():
     known = Known({"web.a": FACTS}, prices=Prices(hour=360.0, gigabyte=1e6))
     found = total(a_plan(building("web.a", a_batch(10))), known)
-    assert found.cost == pytest.approx((2.0 + 1.0, 2.0 + 1.0))
+    median, high = (seconds / 10 for seconds in found.seconds)
+    assert found.batches == 20.0
+    assert found.cost == pytest.approx((median + 1.0, high + 1.0))
 
 
 def test_what_it_rests_on_names_models_without_history_and_conditional_cells():
@@ -197,3 +221,120 @@ def test_what_is_recorded_without_computing_takes_commits_and_reads_nothing():
     assert recorded.seconds[0] < FACTS[0].seconds / 2
     assert (recorded.bytes_read, recorded.rests_on) == (0, "recording without computing")
     assert computed.bytes_read > 0
+
+
+def test_the_estimate_is_its_start_its_batches_and_its_promotion():
+    found = total(a_plan(building("web.a", a_batch(10))), Known(history={"web.a": FACTS}))
+
+    assert found.start > 0
+    assert found.promotion > 0
+    assert found.seconds[0] == pytest.approx(found.start + found.batches + found.promotion)
+
+
+def test_the_first_batch_of_a_process_is_no_measure_of_those_after_it():
+    warm = [BatchFact(10, 5), BatchFact(20, 10)]
+    cold = BatchFact(25, 5, cold=True)
+    plan = a_plan(building("web.a", a_batch(5)))
+
+    def batches(*facts: BatchFact) -> float:
+        return total(plan, Known(history={"web.a": facts})).batches
+
+    assert batches(*warm, cold) == batches(*warm) == pytest.approx(10.0)
+    assert batches(cold) == pytest.approx(20.0)  # what is slow of it is counted with the start
+
+
+def test_what_earlier_plans_took_beside_their_batches_counts_instead_of_the_constants():
+    plan = a_plan(building("web.a", a_batch(10)))
+    apply_ = OperationFact(APPLY, starting=10.0, looking=3.0, rest=2.0, cells=10, by_rows=True)
+    twice = replace(apply_, verb=PROMOTE, rest=30.0)
+    none, known = overhead(plan, ()), overhead(plan, (apply_, twice))
+
+    assert slowness((apply_, twice)) == 2.0  # so all that is not learned is taken to be twice
+    assert known.start[0] - none.start[0] == pytest.approx(2.0 + 5.0 + 2.5 + 5.0)
+    bigger = a_plan(building("web.a", a_batch(20)))
+    assert overhead(bigger, (apply_, twice)).promotion[0] == pytest.approx(
+        known.promotion[0] + (30.0 - 10.0) / 2  # but for the cold part, by its cells
+    )
+
+
+def test_a_plan_that_moves_pointers_alone_needs_no_spark_to_be_promoted():
+    moved = building("web.a", a_batch(10))
+    moved = replace(moved, build=Build.NEW_VERSION, strategy=Strategy.FULL_REBUILD)
+    copied = replace(moved, build=Build.IN_PLACE)
+    compared = replace(moved, strategy=Strategy.COLUMN_ENRICHMENT)
+
+    assert [by_rows(a_plan(one)) for one in (moved, copied, compared)] == [False, True, True]
+    assert overhead(a_plan(moved), ()).promotion < overhead(a_plan(copied), ()).promotion
+
+
+def test_gaps_are_filled_where_they_are_read_and_an_unprotected_environment_at_once():
+    gaps = a_plan(replace(building("web.a", a_batch(10)), build=Build.GAP_FILL))
+    plan = a_plan(building("web.a", a_batch(10)))
+    open_ = replace(plan, protected=False)
+
+    by_plan = [overhead(one, ()).promotion[0] for one in (gaps, open_, plan)]
+    assert by_plan == sorted(set(by_plan))
+
+
+OPERATION = st.builds(
+    OperationFact,
+    verb=st.sampled_from((APPLY, PROMOTE)),
+    starting=st.one_of(st.just(0.0), st.floats(0.1, 100.0)),
+    looking=st.floats(0, 100),
+    rest=st.floats(0, 1000),
+    cells=st.integers(0, 1000),
+    by_rows=st.booleans(),
+)
+PLANS = st.builds(
+    lambda models, protected: replace(a_plan(*models), protected=protected),
+    models=st.lists(
+        st.builds(
+            lambda number, build, strategy, cells: replace(
+                building(f"web.m{number}", *map(a_batch, cells), reads=days(1)),
+                build=build,
+                strategy=strategy,
+            ),
+            number=st.integers(0, 10**6),
+            build=st.sampled_from(Build),
+            strategy=st.one_of(st.none(), st.sampled_from(Strategy)),
+            cells=st.lists(st.integers(1, 400), min_size=1, max_size=3),
+        ),
+        min_size=1,
+        max_size=4,
+        unique_by=lambda one: one.model,
+    ),
+    protected=st.booleans(),
+)
+
+
+@given(PLANS, st.lists(OPERATION, max_size=6), st.lists(FACT, max_size=4))
+def test_an_estimate_is_never_below_any_of_its_parts(
+    plan: Plan, operations: list[OperationFact], facts: list[BatchFact]
+):
+    history = {one.model: facts for one in plan.models}
+    known = Known(history, SOURCE, operations=operations)
+    found, beside = total(plan, known), overhead(plan, operations)
+    parts = (found.start, found.batches, found.promotion)
+
+    assert min(parts) >= 0
+    assert found.seconds[0] == pytest.approx(sum(parts))
+    assert found.seconds[1] >= found.seconds[0] * (1 - 1e-9)
+    assert isinstance(beside, Overhead)
+    assert (found.start, found.promotion) == (beside.start[0], beside.promotion[0])
+    for one in estimate(plan, known).models:
+        assert one.estimate is not None
+        assert one.estimate.seconds[0] <= found.seconds[0] * (1 + 1e-9)
+
+
+@given(PLANS, st.lists(OPERATION, max_size=6), st.integers(1, 400))
+def test_one_more_batch_never_makes_start_or_promotion_shorter(
+    plan: Plan, operations: list[OperationFact], cells: int
+):
+    first, *others = plan.models
+    longer = replace(first, batches=(*first.batches, a_batch(cells)))
+    more = replace(plan, models=(longer, *others))
+    few, many = overhead(plan, operations), overhead(more, operations)
+
+    assert many.start == few.start
+    assert many.promotion[0] >= few.promotion[0] * (1 - 1e-9)
+    assert many.promotion[1] >= few.promotion[1] * (1 - 1e-9)

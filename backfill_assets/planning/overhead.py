@@ -1,0 +1,173 @@
+"""What a plan takes beside its batches: to start, and to be checked and published.
+
+    start      the command itself, Spark, the look at the sources, and the first batch of a process,
+               which is slower than others
+    promotion  the checks after the last batch, comparing, copying, moving the pointers
+
+Both are learned from what earlier plans took. As long as there is none, the constants below count:
+seconds of one quiet machine with two cores. How long Spark has really taken to start, beside the
+constant, tells how much slower or faster this machine is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+from backfill_assets.planning.plan import Build
+from backfill_assets.planning.request import Strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from backfill_assets.planning.plan import Plan
+
+Pair = tuple[float, float]
+"""Seconds: the median, and what nine of ten cases stay below."""
+
+APPLY, PROMOTE = "apply", "promote"
+MEDIAN, HIGH = 0.5, 0.9
+DOUBT = 3.0
+"""How far off a guess without history may be."""
+
+_COMMAND = 2.0  # imports, opening the state, ending
+_SPARK = 5.0
+_COLD = 5.0  # what the first batch, or comparison, of a process takes beyond those after it
+_LOOK = 0.5
+_CHECKS = 0.5
+_POINTERS = 0.5
+_ROWS = 3.0  # to compare or copy the rows of one model
+_ROWS_PER_CELL = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class OperationFact:
+    """What an apply or a promotion took beside its batches.
+
+    Attributes:
+        verb: ``apply`` or ``promote``.
+        starting: seconds until Spark had started; 0 where it was not started.
+        looking: seconds in which sources were looked at.
+        rest: seconds of all other steps but batches: checks, comparing, publishing, recording.
+        cells: that its plan named.
+        by_rows: whether rows were compared or copied; otherwise pointers were moved.
+    """
+
+    verb: str
+    starting: float = 0.0
+    looking: float = 0.0
+    rest: float = 0.0
+    cells: int = 0
+    by_rows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """What a plan takes beside its batches, each as (P50, P90) in seconds.
+
+    Attributes:
+        start: until its batches are under way.
+        promotion: after its last batch, until it is published.
+    """
+
+    start: Pair
+    promotion: Pair
+
+
+def overhead(plan: Plan, facts: Sequence[OperationFact]) -> Overhead:
+    """Tell what a plan takes beside its batches.
+
+    Args:
+        plan: what is to be done.
+        facts: what earlier plans took.
+    """
+    slow = slowness(facts)
+    command, spark, cold = _guessed(_COMMAND * slow), _spark(facts), _guessed(_COLD * slow)
+    applied = [one for one in facts if one.verb == APPLY]
+    looking = _learned([one.looking for one in applied], _LOOK * slow)
+    checks = _learned([one.rest for one in applied], _CHECKS * slow)
+    begun = [one for one in plan.models if one.batches]
+    start = _sum(command, spark, looking, cold) if begun else _sum(command, looking)
+    if not any(one.build is not Build.GAP_FILL for one in plan.models):
+        return Overhead(start, checks)
+    # An unprotected environment is promoted by the command that built: Spark is there, and warm.
+    apart = plan.protected
+    published = _published(plan, facts, slow)
+    again = _sum(command, *((spark, cold) if by_rows(plan) else ())) if apart else (0.0, 0.0)
+    return Overhead(start, _sum(checks, again, published))
+
+
+def by_rows(plan: Plan) -> bool:
+    """Whether a plan's promotion compares or copies rows: then it needs Spark."""
+    return plan.request.where is not None or bool(_with_rows(plan))
+
+
+def planned_cells(plan: Plan) -> int:
+    """Count the cells that a plan names, of all models."""
+    return sum(batch.cells for one in plan.models for batch in one.batches)
+
+
+def slowness(facts: Iterable[OperationFact]) -> float:
+    """Tell how much slower than the constants' machine this one is, by what Spark's starts took."""
+    took = sorted(one.starting for one in facts if one.starting > 0)
+    return quantile(took, MEDIAN) / _SPARK if took else 1.0
+
+
+def cold_seconds(facts: Iterable[OperationFact]) -> float:
+    """Tell what the first batch of a process takes beyond those after it."""
+    return _COLD * slowness(facts)
+
+
+def quantile(ordered: Sequence[float], part: float) -> float:
+    """Give the smallest number that so large a part of ordered ones does not exceed."""
+    return ordered[ceil(part * len(ordered)) - 1]
+
+
+def _with_rows(plan: Plan) -> list[str]:
+    """Name the models of which rows are compared or copied before they are published."""
+    return [
+        one.model
+        for one in plan.models
+        if (one.build is Build.IN_PLACE and one.batches)
+        or (one.strategy is Strategy.COLUMN_ENRICHMENT and one.batches)
+    ]
+
+
+def _published(plan: Plan, facts: Sequence[OperationFact], slow: float) -> Pair:
+    """Tell what comparing, copying and moving pointers take, once Spark is there."""
+    rows, cells = by_rows(plan), planned_cells(plan)
+    cold = _COLD * slow if rows else 0.0
+    known = [one for one in facts if one.verb == PROMOTE and one.by_rows == rows]
+    if not known:
+        models = len(_with_rows(plan))
+        each = _ROWS * models + _ROWS_PER_CELL * cells if rows else 0.0
+        return _guessed((_POINTERS + each) * slow)
+    scaled = [_scaled(max(one.rest - cold, one.rest / 4), one.cells, cells) for one in known]
+    return _quantiles(scaled)
+
+
+def _scaled(seconds: float, known: int, asked: int) -> float:
+    """Scale what was measured for some cells to others: half of it is as it was for any number."""
+    return seconds / 2 + seconds / 2 * (asked / known if known else 1.0)
+
+
+def _spark(facts: Iterable[OperationFact]) -> Pair:
+    return _learned([one.starting for one in facts if one.starting > 0], _SPARK)
+
+
+def _learned(seconds: Sequence[float], otherwise: float) -> Pair:
+    return _quantiles(seconds) if seconds else _guessed(otherwise)
+
+
+def _quantiles(seconds: Iterable[float]) -> Pair:
+    ordered = sorted(seconds)
+    return quantile(ordered, MEDIAN), quantile(ordered, HIGH)
+
+
+def _guessed(seconds: float) -> Pair:
+    return seconds, seconds * DOUBT
+
+
+def _sum(*pairs: Pair) -> Pair:
+    return sum(one[0] for one in pairs), sum(one[1] for one in pairs)

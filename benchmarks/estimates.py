@@ -1,0 +1,148 @@
+"""Estimates: what plans were expected to take, beside what applying and promoting them took.
+
+    first fill    a new project; nothing is recorded yet that an estimate could rest on
+    column        a column is added to performance, and return on investment follows
+    restating     thirty days of the source are restated, four of which really differ
+    empty         gaps of a new model are recorded without being computed
+
+All in one project, one after the other, as whole commands; so from the second plan on an estimate
+rests on what the state has recorded of those before. `python -m benchmarks.estimates` measures it
+alone; the benchmark as a whole has it too.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path  # noqa: TC003 - typer reads it at run time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backfill_assets_tests.stories.edits import add_conversion_value
+from backfill_assets_tests.stories.landing import raise_cost
+from backfill_assets_tests.stories.project import EVENTS, day, new_project
+from benchmarks.commands import BACKFILL, RESULTS
+from benchmarks.part import Part, rounded
+from benchmarks.process import measured
+from benchmarks.scenarios import Bench
+from benchmarks.stories import variables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from backfill_assets_tests.stories.project import Project
+
+GOAL = 2.0
+"""How many times as long, or as short, an estimate may be as what was taken."""
+DAYS = 90
+_CHANGES = 2
+_RESTATED = 30
+_COPY = """
+from dataclasses import replace
+
+spend_by_day = replace(
+    campaign_performance, name="marketing.spend_by_day", description="The same once more."
+)
+MODELS = (*MODELS, spend_by_day)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """What a plan was expected to take, and what it took.
+
+    Attributes:
+        expected: the plan's estimate, as it stands in its JSON.
+        commands: seconds of each whole command that carried the plan out.
+    """
+
+    expected: Mapping[str, Any]
+    commands: Mapping[str, float]
+
+    @property
+    def taken(self) -> float:
+        """Seconds of all commands."""
+        return sum(self.commands.values())
+
+    @property
+    def ratio(self) -> float:
+        """The median estimate, in parts of what was taken."""
+        return self.expected["seconds"][0] / self.taken
+
+
+def estimates(bench: Bench, days: int = DAYS) -> dict[str, Estimated]:
+    """Live through the plans of one project and measure each."""
+    folder = bench.folder / "runs" / "estimates"
+    shutil.rmtree(folder, ignore_errors=True)
+    project = new_project(folder, last_day=str(day(days - 1)))
+    (project.data / EVENTS).parent.mkdir(parents=True)
+    shutil.copytree(bench.source / EVENTS, project.data / EVENTS)
+    first, last = max(0, days - _RESTATED - 5), max(0, days - 6)
+    wrong = (first, first + 1, (first + last) // 2, last)
+    restated = ("--restate", f"marketing.ad_events:{day(first)}..{day(last)}")
+    told = {
+        "first fill": _carried_out(project, lambda _: None),
+        "column": _carried_out(project, add_conversion_value),
+        "restating": _carried_out(project, lambda one: raise_cost(one, map(day, wrong)), *restated),
+        "empty": _carried_out(project, lambda one: one.append("models.py", _COPY), "--empty"),
+    }
+    shutil.rmtree(folder)
+    return told
+
+
+def _carried_out(project: Project, edit: Callable[[Project], None], *asked: str) -> Estimated:
+    """Edit the project, plan, and carry the plan out to its end."""
+    edit(project)
+    env = variables(project)
+    plan = json.loads(measured([*BACKFILL, "plan", *asked, "--json"], env, ends=(_CHANGES,)).output)
+    name, took = plan["plan_id"], dict[str, float]()
+    applied = measured([*BACKFILL, "apply", name, "--yes", "--json"], env)
+    took["apply"] = applied.wall
+    if json.loads(applied.output)["status"] == "built":
+        took["promote"] = measured([*BACKFILL, "promote", name, "--yes", "--json"], env).wall
+    return Estimated(plan["estimate"], took)
+
+
+def estimates_part(bench: Bench) -> Part:
+    """Measure them as a part of the benchmark."""
+    told = estimates(bench)
+    named = {name: f"estimated / taken, {name}" for name in told}
+    return Part(
+        name="estimates",
+        figures={name: rounded(asdict(one)) for name, one in told.items()},
+        lines=tuple(estimate_lines(told)),
+        ratios={named[name]: one.ratio for name, one in told.items()},
+        goals={named[name]: f"{1 / GOAL} to {GOAL}" for name in told},
+    )
+
+
+def estimate_lines(told: Mapping[str, Estimated]) -> list[str]:
+    """Write what each plan was expected to take, and took."""
+    lines: list[str] = []
+    for name, one in told.items():
+        commands = ", ".join(f"{verb} {seconds:.1f}" for verb, seconds in one.commands.items())
+        middle, most = one.expected["seconds"]
+        lines.append(
+            f"{name}: estimated {middle:.1f} s (P50), {most:.1f} (P90); taken {one.taken:.1f} "
+            f"({commands}); estimated / taken {one.ratio:.2f}"
+        )
+        lines.append(f"    rests on {one.expected['rests_on']}")
+    return lines
+
+
+def main(
+    events: Annotated[int, typer.Option(help="how many ad events, over 540 days")] = 1_000_000,
+    days: Annotated[int, typer.Option(help="how many of the days are filled")] = DAYS,
+    folder: Annotated[Path, typer.Option(help="where it works")] = RESULTS,
+) -> None:
+    """Measure the estimates alone."""
+    bench = Bench(folder.resolve(), events)
+    bench.land()
+    for line in estimate_lines(estimates(bench, days)):
+        typer.echo(line)
+
+
+if __name__ == "__main__":
+    typer.run(main)
