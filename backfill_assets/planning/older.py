@@ -30,7 +30,8 @@ def older_than_published(
 
     The published cell pinned its inputs later, and something that the workspace's cell reads has
     changed since that one pinned its own. What a reader declares about reopening plays no part here,
-    and a source that is not observed counts as changed.
+    and a source that is not observed counts as changed. So does whatever a model takes from elsewhere:
+    one that reads no upstream, or is volatile, may find another answer each time it is asked.
 
     Args:
         graph: every model and source.
@@ -40,10 +41,15 @@ def older_than_published(
     """
     state = view.models.get(model.name)
     runs = [run for run in (state.runs if state else ()) if _is_overtaken(run)]
-    found = IntervalSet.union_all(
-        _unread(graph, view, model, upstream, run, reads.get(upstream.name)) for run in runs
-        for upstream in model.reads if upstream.name != model.name
-    )  # fmt: skip
+    upstreams = [one for one in model.reads if one.name != model.name]
+    if model.volatile or not upstreams:
+        found = IntervalSet.of(run.interval for run in runs)
+    else:
+        found = IntervalSet.union_all(
+            _unread(graph, view, model, upstream, run, reads.get(upstream.name))
+            for run in runs
+            for upstream in upstreams
+        )
     return onward(found, view.own(model.name)) if model.in_order else found
 
 

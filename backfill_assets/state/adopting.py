@@ -4,7 +4,8 @@ A state that was restored from an older backup meets them, and its counter may b
 that they name. So the counter rises above every number that is seen, and a commit is given a number
 of this state's own: the last one at which all that it has read was still as it has read it. A commit
 whose inputs this state can't vouch for does not count, and neither does the copy of a promotion that
-the state does not know: adopted table by table, readers would see a part of its plan.
+the state does not know: adopted table by table, readers would see a part of its plan. Whatever counts,
+cells that are owed stay owed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sqlalchemy as sa
 
 from backfill_assets.snapshots.places import is_same_place
 from backfill_assets.snapshots.publication import PROMOTED
-from backfill_assets.state import batches, counter, observing, pointers, recording
+from backfill_assets.state import batches, counter, observing, owed, pointers, recording
 from backfill_assets.state.tables import BATCHES, READY_RECORDS
 from backfill_assets.state.versions import NO_COMMIT
 
@@ -66,7 +67,8 @@ def _built_at(connection: sa.Connection, commit: BatchCommit) -> int | None:
         if not (_is_read(connection, commit, pin) if pin.version else _is_seen(connection, pin)):
             return None
         found = min(found, _moved_since(connection, pin, found))
-    return found
+    # Its batch may have begun before they were owed: nothing tells the one case from the other.
+    return min((found, *owed.owed_since(connection, commit)))
 
 
 def _is_read(connection: sa.Connection, commit: BatchCommit, pin: InputPin) -> bool:

@@ -57,6 +57,14 @@ def settle_owed(connection: sa.Connection, commit: BatchCommit) -> None:
     strike(connection, built, where)
 
 
+def owed_since(connection: sa.Connection, commit: BatchCommit) -> list[int]:
+    """Say since when cells are owed that a commit has rebuilt."""
+    where = sa.and_(
+        OWED.c.version == commit.version, reached(OWED, IntervalSet.of([commit.interval]))
+    )
+    return list(connection.execute(sa.select(OWED.c.since).where(where)).scalars())
+
+
 def strike(connection: sa.Connection, cells: IntervalSet, where: sa.ColumnElement[bool]) -> None:
     """Strike these cells off the marks that are meant; what a mark says beside them stays."""
     if not cells:

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.planning.needs_work import needs_work
@@ -47,3 +50,30 @@ def test_only_the_columns_that_differ_count_for_what_prod_has_filled():
     assert not needs_work(GRAPH, view, READER, now=NOW, reads=reads_id).stale
     reads_cost = {"web.first": frozenset({"cost"})}
     assert needs_work(GRAPH, view, READER, now=NOW, reads=reads_cost).stale
+
+
+@pytest.mark.parametrize(
+    ("declared", "older"),
+    [
+        ({"upstreams": []}, True),
+        ({"upstreams": ["web.first"], "volatile": True}, True),
+        ({"upstreams": ["web.first"]}, False),
+    ],
+    ids=["reads no upstream", "volatile", "upstream unmoved"],
+)
+def test_what_no_upstream_tells_of_counts_as_changed_since_it_was_read(
+    declared: Any,  # noqa: ANN401
+    older: bool,  # noqa: FBT001
+):
+    """Prod has built the cell again after the plan had: the plan's may be of an older answer."""
+    model = a_model("web.reader", **declared)
+    graph = a_graph(a_model("web.first"), model)
+    overtaken = replace(a_run(day(1), FILLED), replaces=FILLED + 1)
+    ahead = replace(a_run(day(2), FILLED + 2), replaces=FILLED + 1)
+    view = workspace(a_run(day(1, 3), 1), overtaken)
+    state = view.models["web.reader"]
+    view = replace(
+        view, models={**view.models, "web.reader": replace(state, runs=(overtaken, ahead))}
+    )
+    found = needs_work(graph, view, model, now=NOW).older
+    assert found == (IntervalSet.of([day(1)]) if older else IntervalSet.empty())

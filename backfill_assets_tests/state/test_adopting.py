@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals import IntervalSet
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets_tests.state.building import (
@@ -102,3 +103,12 @@ def test_the_copy_of_an_unknown_promotion_does_not_count_but_raises_the_counter(
     copy = unknown(store, ORDERS, reason=PROMOTED, plan_id="p1", built_at=FAR)
     assert not adopted(store, copy)
     assert store.view("prod").counter >= FAR
+
+
+def test_cells_that_were_declared_wrong_stay_owed_whatever_is_adopted(store: Store):
+    both(store)
+    commit = unknown(store, ORDERS)
+    store.mark_owed(version_of(ORDERS), IntervalSet.of(Asked().request.cells), "sent twice")
+    assert adopted(store, commit)
+    view = store.view("prod")
+    assert view.owed[ORDERS] == view.ready(ORDERS) != IntervalSet.empty()
