@@ -17,7 +17,7 @@ from backfill_assets.cli.queueing import OffPeakWithoutQueueError, into_queue
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
-from backfill_assets.evidence.actual import MEASURED, Actual, actual_of, actual_text
+from backfill_assets.evidence.actual import MEASURED, Actual, actual_text
 from backfill_assets.evidence.audit_words import audit_lines, blocks
 from backfill_assets.evidence.plan_life import Progress, next_commands, progress
 from backfill_assets.execution.apply import apply_plan
@@ -177,7 +177,7 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
     left = {one.model: one.planned - one.done for one in _progress(at, plan)}
     with shown(at.loaded.graph, left) as listener:
         applied = apply_plan(at.store, at.loaded.graph, plan, **at.means(listener, why))
-    actual = actual_of(plan, at.store.plan_events(plan.plan_id), at.batches_of(plan))
+    actual = at.taken(plan)
     if applied.status is not PlanStatus.APPLYING:
         estimate = asdict(plan.estimate) if plan.estimate else None
         detail = {"estimate": estimate, "actual": asdict(actual)}

@@ -14,6 +14,7 @@ from backfill_assets.cli.manifest import load
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.cli.project import LazySpark, loaded_fingerprints, now, open_store
+from backfill_assets.evidence.actual import actual_of
 from backfill_assets.execution.making import PlanMaker
 from backfill_assets.execution.opening import look
 from backfill_assets.execution.operators import refuse_strangers
@@ -25,6 +26,7 @@ from backfill_assets.snapshots.person import Person, known
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from backfill_assets.evidence.actual import Actual
     from backfill_assets.evidence.plan_words import Naming
     from backfill_assets.execution.events import Listener
     from backfill_assets.execution.operation import Means
@@ -101,6 +103,11 @@ class Operating:
             clock=now,
             run_id=self.run_id,
         )
+
+    def taken(self, plan: Plan) -> Actual:
+        """Sum up what a plan has taken so far."""
+        events, timings = self.store.plan_events(plan.plan_id), self.store.timings(plan.plan_id)
+        return actual_of(plan, events, self.batches_of(plan), timings)
 
     def batches_of(self, plan: Plan) -> list[BatchRow]:
         """Read every batch of the models of a plan."""

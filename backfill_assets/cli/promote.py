@@ -14,7 +14,7 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
-from backfill_assets.evidence.actual import actual_of, actual_text
+from backfill_assets.evidence.actual import actual_text
 from backfill_assets.evidence.plan_life import next_commands
 from backfill_assets.evidence.plan_words import instant_text
 from backfill_assets.execution.promotion import promote_plan
@@ -59,7 +59,7 @@ def promote(
             promoted = promote_plan(at.store, at.loaded.graph, found, **means)
         appended = _named(at, promoted)
         told = cells_told(at, found, promoted.number)
-        actual = actual_of(found, at.store.plan_events(found.plan_id), at.batches_of(found))
+        actual = at.taken(found)
         tell_quietly(at, found.environment)
     if as_json:
         print_json(

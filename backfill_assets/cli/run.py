@@ -26,6 +26,7 @@ from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
 from backfill_assets.intervals.required import required
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.settings import read_settings
+from backfill_assets.snapshots.timing import RUN, Timing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,12 +74,7 @@ def run(
         late = healed(opened) if everything else None  # it looks, too, and gaps read what it builds
         looks = late.looks if late else _looked(opened, names)
         todo = _missing(opened, targets)
-        told: dict[str, tuple[Event, ...]] = {}
-        if any(todo.values()):
-            _announce(opened, todo)
-            at_once = read_settings().max_batches
-            with shown(opened.graph, todo) as listener:
-                told = run_graph(opened, targets, listener, batches_at_once=at_once)
+        told = _filled(opened, targets, todo) if any(todo.values()) else {}
         late = healed_again(opened, late) if late else None
         lacking, graph = _missing(opened, targets), opened.graph
         left = outstanding(opened, names, late.looks if late else looks, targets)
@@ -101,6 +97,18 @@ def run(
     failed = any(row["failed"] for row in rows.values()) or bool(late and late.failed)
     if code := FAILED if failed or any(lacking.values()) else WAITS if left.is_open else DONE:
         raise typer.Exit(code)
+
+
+def _filled(
+    opened: RunContext, targets: Mapping[str, IntervalSet], todo: Mapping[str, int]
+) -> dict[str, tuple[Event, ...]]:
+    """Fill what is missing, show how, and keep what it took."""
+    _announce(opened, todo)
+    since, at_once = opened.at_work.seconds(), read_settings().max_batches
+    with shown(opened.graph, todo) as listener:
+        told = run_graph(opened, targets, listener, batches_at_once=at_once)
+    opened.store.keep_timing(Timing(RUN, opened.at_work.seconds(since)))
+    return told
 
 
 def _looked(opened: RunContext, names: tuple[str, ...]) -> tuple[Looked, ...]:

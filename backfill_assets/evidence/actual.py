@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.evidence.plan_words import bytes_text, counted, duration_text, parts_text
-from backfill_assets.snapshots.stored_plan import TIMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.stored_plan import PlanEvent
+    from backfill_assets.snapshots.timing import Timing
     from backfill_assets.state.batches import BatchRow
 
 MEASURED = "measured"
@@ -40,18 +40,24 @@ class Actual:
     bytes_written: int
 
 
-def actual_of(plan: Plan, events: Iterable[PlanEvent], batches: Iterable[BatchRow]) -> Actual:
+def actual_of(
+    plan: Plan,
+    events: Iterable[PlanEvent],
+    batches: Iterable[BatchRow],
+    timings: Iterable[Timing] = (),
+) -> Actual:
     """Sum up what a plan's batches and applies took.
 
     Args:
         plan: the plan.
         events: what happened to it.
         batches: any batches; those that served it count.
+        timings: what its operations took, step by step; an earlier release kept none.
     """
     own = [row for row in batches if row.plan_id == plan.plan_id]
     done = [row for row in own if row.finished_at is not None and row.delta_version is not None]
     return Actual(
-        seconds=_taken(list(events)),
+        seconds=_taken(events, list(timings)),
         batch_seconds=sum(_seconds(row) for row in done),
         batches=len(done),
         failed=sum(row.status == "failed" for row in own),
@@ -60,11 +66,10 @@ def actual_of(plan: Plan, events: Iterable[PlanEvent], batches: Iterable[BatchRo
     )
 
 
-def _taken(events: Sequence[PlanEvent]) -> float | None:
-    """Sum up the steps; an earlier release told the seconds of building alone."""
-    steps = [one.detail["steps"] for one in events if one.event == TIMED]
-    if steps:
-        return sum(sum(one.values()) for one in steps)
+def _taken(events: Iterable[PlanEvent], timings: Sequence[Timing]) -> float | None:
+    """Sum up the steps; where none are kept, what was told of building alone."""
+    if timings:
+        return sum(sum(one.steps.values()) for one in timings)
     said = [one.detail.get("seconds") for one in events if one.event != MEASURED]
     walls = [float(one) for one in said if isinstance(one, int | float)]
     return sum(walls) if walls else None

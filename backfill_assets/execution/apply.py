@@ -25,6 +25,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan import Build
 from backfill_assets.snapshots.batch import EMPTY, GAP
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.timing import APPLY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,7 +113,7 @@ def applied(op: Operation) -> Applied:
         seconds=watch.timing().compute,
         spared=spared,
     )
-    op.timed("apply", since)
+    op.timed(APPLY, since)
     if left:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
     op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.BUILT)
@@ -203,7 +204,7 @@ def _filled(
     unready = {one.model: one.cells - view.ready(one.model) for one in plan.models}
     left = {name: cells for name, cells in unready.items() if cells}
     op.tell("filled" if not left else "stopped", **_figures(events))
-    op.timed("apply", since)
+    op.timed(APPLY, since)
     if left:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
     op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.PROMOTED)

@@ -10,7 +10,6 @@ from backfill_assets.execution.run_context import source_path
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.estimate import BatchFact, Known, TableSize, estimate
 from backfill_assets.planning.overhead import OperationFact
-from backfill_assets.snapshots.stored_plan import TIMED
 from backfill_assets.warehouse.table_size import source_bytes
 from backfill_assets.warehouse.tables import CorruptTableError
 
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
     from backfill_assets.execution.plan_terms import PlanTerms
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
-    from backfill_assets.snapshots.stored_plan import PlanEvent
+    from backfill_assets.snapshots.timing import Timing
     from backfill_assets.state.batches import BatchRow
     from backfill_assets.state.store import Store
 
 _COMMITTED = "committed"
 _RECENT, _RECENT_OF_ALL = 200, 1000
-_OPERATIONS = 20
+_OPERATIONS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class Estimator:
             sizes={name: size for name in read if (size := self._size(plan, name))},
             prices=self.terms.prices,
             batches_at_once=self.terms.batches_at_once,
-            operations=tuple(map(_operation, self.store.latest_events(TIMED, _OPERATIONS))),
+            operations=tuple(map(_operation, self.store.timings(limit=_OPERATIONS))),
         )
         return estimate(plan, known)
 
@@ -112,16 +111,16 @@ class Estimator:
         return TableSize(sum(last.values()), cells) if cells else None
 
 
-def _operation(event: PlanEvent) -> OperationFact:
-    """Read what an apply or a promotion took beside its batches."""
-    steps = event.detail["steps"]
+def _operation(timing: Timing) -> OperationFact:
+    """Tell apart what an operation took beside its batches."""
+    steps = timing.steps
     apart = (Phase.STARTING.value, Phase.LOOKING.value, Phase.BUILDING.value)
     starting, looking, _ = (float(steps.get(name, 0.0)) for name in apart)
     return OperationFact(
-        verb=event.detail["verb"],
+        verb=timing.verb,
         starting=starting,
         looking=looking,
         rest=sum(float(took) for name, took in steps.items() if name not in apart),
-        cells=event.detail["cells"],
-        by_rows=event.detail["by_rows"],
+        cells=timing.cells,
+        by_rows=timing.by_rows,
     )

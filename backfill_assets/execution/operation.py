@@ -15,7 +15,7 @@ from backfill_assets.planning.overhead import by_rows, planned_cells
 from backfill_assets.planning.request import KeptRows
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.snapshot import snapshots_of
-from backfill_assets.snapshots.stored_plan import TIMED
+from backfill_assets.snapshots.timing import Timing
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 
 if TYPE_CHECKING:
@@ -116,13 +116,8 @@ class Operation:
             since: what the steps had taken before it.
         """
         with suppress(StateBusyError, StateUnavailableError):  # what was asked is done all the same
-            self.tell(
-                TIMED,
-                verb=verb,
-                steps=self.at_work.seconds(since),
-                cells=planned_cells(self.plan),
-                by_rows=by_rows(self.plan),
-            )
+            steps, cells = self.at_work.seconds(since), planned_cells(self.plan)
+            self.store.keep_timing(Timing(verb, steps, self.plan_id, cells, by_rows(self.plan)))
 
     def run_in(self, environment: str) -> RunContext:
         """Look at any environment."""

@@ -23,6 +23,7 @@ from backfill_assets.execution.refusals import PlanEndedError, refuse_outwaited,
 from backfill_assets.execution.strategy_checks import check_strategies
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.timing import PROMOTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +97,7 @@ def promote(op: Operation) -> Promoted:
             continue
         if appended:
             op.tell("appended", cells=_shown(op, appended), number=number)
-        op.timed("promote", since)
+        op.timed(PROMOTE, since)
         return Promoted(op.plan_id, number, appended, op.plan.removed)
     raise PlanUnfinishedError(op.plan_id, as_text(op.workspace().graph, lacking(op)))
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.planning.plan import Build
 from backfill_assets.planning.request import Strategy
+from backfill_assets.snapshots.timing import APPLY, PROMOTE, RUN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 Pair = tuple[float, float]
 """Seconds: the median, and what nine of ten cases stay below."""
 
-APPLY, PROMOTE = "apply", "promote"
 MEDIAN, HIGH = 0.5, 0.9
 DOUBT = 3.0
 """How far off a guess without history may be."""
@@ -43,10 +43,10 @@ _ROWS_PER_CELL = 0.02
 
 @dataclass(frozen=True, slots=True)
 class OperationFact:
-    """What an apply or a promotion took beside its batches.
+    """What an operation took beside its batches.
 
     Attributes:
-        verb: ``apply`` or ``promote``.
+        verb: ``run``, ``apply`` or ``promote``.
         starting: seconds until Spark had started; 0 where it was not started.
         looking: seconds in which sources were looked at.
         rest: seconds of all other steps but batches: checks, comparing, publishing, recording.
@@ -85,7 +85,8 @@ def overhead(plan: Plan, facts: Sequence[OperationFact]) -> Overhead:
     slow = slowness(facts)
     command, spark, cold = _guessed(_COMMAND * slow), _spark(facts), _guessed(_COLD * slow)
     applied = [one for one in facts if one.verb == APPLY]
-    looking = _learned([one.looking for one in applied], _LOOK * slow)
+    looks = [one.looking for one in facts if one.verb in (RUN, APPLY)]
+    looking = _learned(looks, _LOOK * slow)
     checks = _learned([one.rest for one in applied], _CHECKS * slow)
     begun = [one for one in plan.models if one.batches]
     start = _sum(command, spark, looking, cold) if begun else _sum(command, looking)

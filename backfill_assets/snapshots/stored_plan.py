@@ -28,9 +28,6 @@ class PlanStatus(StrEnum):
 OPEN = (PlanStatus.APPLYING, PlanStatus.BUILT)
 """A plan that has a workspace and may still be promoted."""
 
-TIMED = "timed"
-"""The event that keeps how many seconds each step of an apply or a promotion took."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPlan:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.state import collecting, history, moves, plans, promotions
+from backfill_assets.state import collecting, history, moves, plans, promotions, timings
 from backfill_assets.state.collecting import Needs
 from backfill_assets.state.opened import OpenedState
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.publication import Intent, PointerMove
     from backfill_assets.snapshots.stored_plan import PlanEvent, PlanStatus, StoredPlan
+    from backfill_assets.snapshots.timing import Timing
     from backfill_assets.state.collecting import Collectable
     from backfill_assets.state.history import HistoryEntry
 
@@ -45,9 +46,14 @@ class PlanReader(OpenedState):
         wanted = None if statuses is None else tuple(statuses)
         return self._database.read(lambda found: plans.plans(found, environment, wanted))
 
-    def latest_events(self, event: str, limit: int) -> list[PlanEvent]:
-        """Read the last events of one kind, of whatever plans, the latest first."""
-        return self._database.read(lambda found: plans.latest_events(found, event, limit))
+    def timings(self, plan_id: str | None = None, *, limit: int | None = None) -> list[Timing]:
+        """Read what the last runs, applies and promotions took, the latest first.
+
+        Args:
+            plan_id: only those of this plan.
+            limit: how many at the most.
+        """
+        return self._database.read(lambda found: timings.timings(found, plan_id, limit))
 
     def plan_events(self, plan_id: str) -> list[PlanEvent]:
         """Read what happened to a plan, from the first."""

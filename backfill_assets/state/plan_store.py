@@ -17,6 +17,7 @@ from backfill_assets.state import (
     plans,
     promotions,
     publishing,
+    timings,
     workspaces,
 )
 from backfill_assets.state.reader import StateReader
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.environment import Environment
     from backfill_assets.snapshots.publication import Intent, Publication
     from backfill_assets.snapshots.stored_plan import PlanEvent, PlanStatus, StoredPlan
+    from backfill_assets.snapshots.timing import Timing
     from backfill_assets.snapshots.workspace import WorkspaceRequest
     from backfill_assets.state.locks import CommitLock
 
@@ -100,6 +102,11 @@ class PlanStore(StateReader):
         told = plans.Told(plan_id, event, who, why, detail or {})
         now = self._clock()
         return self._database.write(lambda found: plans.tell(found, told, now))
+
+    def keep_timing(self, timing: Timing) -> None:
+        """Keep what an operation took; only the last thousand stay."""
+        now = self._clock()
+        self._database.write(lambda found: timings.keep_timing(found, timing, now))
 
     # Workspaces and what is owed
 

@@ -165,15 +165,9 @@ def tell(connection: sa.Connection, told: Told, now: datetime) -> PlanEvent:
 def plan_events(connection: sa.Connection, plan_id: str) -> list[PlanEvent]:
     """Read what happened to a plan, from the first."""
     wanted = sa.select(PLAN_EVENTS).where(PLAN_EVENTS.c.plan_id == plan_id)
-    return [_event(row) for row in connection.execute(wanted.order_by(PLAN_EVENTS.c.number))]
-
-
-def latest_events(connection: sa.Connection, event: str, limit: int) -> list[PlanEvent]:
-    """Read the last events of one kind, of whatever plans, the latest first."""
-    told = PLAN_EVENTS.c
-    wanted = sa.select(PLAN_EVENTS).where(told.event == event)
-    latest = wanted.order_by(told.at.desc(), told.plan_id, told.number.desc()).limit(limit)
-    return [_event(row) for row in connection.execute(latest)]
+    rows = connection.execute(wanted.order_by(PLAN_EVENTS.c.number))
+    names = PlanEvent.__dataclass_fields__
+    return [PlanEvent(**{name: getattr(row, name) for name in names}) for row in rows]
 
 
 def touched(connection: sa.Connection, plan_id: str) -> datetime:
@@ -203,10 +197,6 @@ def spared(connection: sa.Connection, since: datetime) -> dict[str, int]:
         for model, count in counts.items():
             found[model] = found.get(model, 0) + int(count)
     return found
-
-
-def _event(row: sa.Row[Any]) -> PlanEvent:
-    return PlanEvent(**{name: getattr(row, name) for name in PlanEvent.__dataclass_fields__})
 
 
 def _latest() -> sa.Select[Any]:

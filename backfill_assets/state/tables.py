@@ -310,3 +310,10 @@ QUEUED_PLANS = sa.Table(
     sa.Column("off_peak", sa.Text), _text("set_by"), _instant("set_at"),
     sa.Column("queued_at", Instant),
 )  # fmt: skip
+
+# What the last operations took, by step; `plan_id` is empty where no plan was served.
+TIMINGS = sa.Table(
+    "timings", METADATA,
+    _number("number", key=True), _instant("at"), _text("verb"), _text("plan_id"), _value("steps"),
+    _number("cells"), sa.Column("by_rows", sa.Boolean, nullable=False),
+)  # fmt: skip

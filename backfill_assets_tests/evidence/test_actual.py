@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from backfill_assets.evidence.actual import MEASURED, actual_of, actual_text
-from backfill_assets.snapshots.stored_plan import TIMED, PlanEvent
+from backfill_assets.snapshots.stored_plan import PlanEvent
+from backfill_assets.snapshots.timing import Timing
 from backfill_assets_tests.evidence.plans import NOON, added_columns
 from backfill_assets_tests.evidence.test_plan_life import a_batch
 
@@ -50,13 +51,12 @@ def test_what_it_took_stands_beside_what_was_expected():
 
 
 def test_what_a_plan_took_has_the_start_of_spark_and_the_promotion_in_it():
-    told = [
-        an_event("built", seconds=20.0),
-        an_event(TIMED, verb="apply", steps={"starting Spark": 5.0, "building": 20.0}),
-        an_event(TIMED, verb="promote", steps={"comparing": 3.0, "publishing": 4.0}),
+    timings = [
+        Timing("apply", {"starting Spark": 5.0, "building": 20.0}),
+        Timing("promote", {"comparing": 3.0, "publishing": 4.0}),
     ]
 
-    assert actual_of(PLAN, told, []).seconds == 32.0
+    assert actual_of(PLAN, [an_event("built", seconds=20.0)], [], timings).seconds == 32.0
 
 
 def test_what_was_expected_says_of_what_it_is_made():

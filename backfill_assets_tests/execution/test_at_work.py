@@ -8,7 +8,6 @@ from hypothesis import given, strategies as st
 
 from backfill_assets.execution.at_work import AtWork, Phase, Step
 from backfill_assets.planning.request import Restatement
-from backfill_assets.snapshots.stored_plan import TIMED
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.world import row
@@ -152,7 +151,8 @@ def test_apply_and_promote_name_each_step_and_keep_what_it_took(world: World):
         "publishing: web.visits, 1 of 1",
         "recording: the pointers",
     ]
-    kept = [one.detail for one in world.store.plan_events(plan.plan_id) if one.event == TIMED]
-    assert [one["verb"] for one in kept] == ["apply", "promote"]
-    assert {"looking at sources", "building", "checks"} <= kept[0]["steps"].keys()
-    assert {"comparing", "publishing", "recording"} <= kept[1]["steps"].keys()
+    promoted, applied = world.store.timings(plan.plan_id)
+    assert (applied.verb, promoted.verb) == ("apply", "promote")
+    assert {"looking at sources", "building", "checks"} <= applied.steps.keys()
+    assert {"comparing", "publishing", "recording"} <= promoted.steps.keys()
+    assert (promoted.cells, promoted.by_rows) == (2, True)

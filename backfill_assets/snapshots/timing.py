@@ -1,0 +1,31 @@
+"""What a whole operation took, step by step: what estimates of plans to come learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RUN, APPLY, PROMOTE = "run", "apply", "promote"
+"""The operations of which this is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What an operation took.
+
+    Attributes:
+        verb: ``run``, ``apply`` or ``promote``.
+        steps: seconds by step, as people read its name.
+        plan_id: the plan; empty for none.
+        cells: that the plan names, of all models.
+        by_rows: whether its promotion compares or copies rows; otherwise pointers alone are moved.
+    """
+
+    verb: str
+    steps: Mapping[str, float]
+    plan_id: str = ""
+    cells: int = 0
+    by_rows: bool = False
