@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
@@ -12,11 +12,19 @@ from backfill_assets.state.layers import layers_of
 from backfill_assets.state.moves import moves_since
 from backfill_assets.state.pointers import all_pointers
 from backfill_assets.state.promotions import open_intents
-from backfill_assets.state.tables import CLAIMS, COMMIT_LOCKS, OWED, READY_RECORDS, VERSIONS
+from backfill_assets.state.tables import (
+    CLAIMS,
+    COMMIT_LOCKS,
+    OWED,
+    POINTERS,
+    READY_RECORDS,
+    SNAPSHOTS,
+    VERSIONS,
+)
+from backfill_assets.state.texts import drop_unnamed
 from backfill_assets.state.versions import owner
 
-if TYPE_CHECKING:
-    from datetime import datetime
+_EVER = datetime.fromtimestamp(0, UTC)
 
 
 class VersionNeededError(BackfillAssetsError):
@@ -85,7 +93,7 @@ def mark_collecting(connection: sa.Connection, version: str, needs: Needs, now: 
 
 
 def forget_version(connection: sa.Connection, version: str) -> None:
-    """Forget a version whose table is deleted; its batches stay in the history.
+    """Forget a version whose table is deleted, with its snapshots; its batches stay in the history.
 
     Raises:
         VersionNeededError: it was not marked as collecting.
@@ -98,6 +106,28 @@ def forget_version(connection: sa.Connection, version: str) -> None:
         raise VersionNeededError(version, "it was not marked as being deleted")
     for table in (READY_RECORDS, OWED, COMMIT_LOCKS, VERSIONS):
         connection.execute(sa.delete(table).where(table.c.version == version))
+    _drop_snapshots(connection, version)
+    drop_unnamed(connection)
+
+
+def _drop_snapshots(connection: sa.Connection, version: str) -> None:
+    """Drop the snapshots that were made for a version, but for those that run in another one."""
+    standing = {*connection.execute(sa.select(VERSIONS.c.version)).scalars()}
+    running = {
+        *connection.execute(sa.select(POINTERS.c.fingerprint)).scalars(),
+        *connection.execute(sa.select(READY_RECORDS.c.fingerprint).distinct()).scalars(),
+        *(
+            at.fingerprint
+            for each in moves_since(connection, _EVER)
+            for at in (each.old, each.new)
+            if at is not None and at.version in standing
+        ),
+    }
+    made = sa.select(SNAPSHOTS.c.fingerprint).where(SNAPSHOTS.c.version == version)
+    for fingerprint in connection.execute(made).scalars().all():
+        if fingerprint not in running:
+            mine = SNAPSHOTS.c.fingerprint == fingerprint
+            connection.execute(sa.delete(SNAPSHOTS).where(mine))
 
 
 def _needed(connection: sa.Connection, needs: Needs) -> dict[str, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.state.tables import SNAPSHOTS
+from backfill_assets.state.texts import keep_texts, put_together, taken_apart
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -54,7 +55,10 @@ def save_snapshot(connection: sa.Connection, saved: StoredSnapshot, now: datetim
     """Keep a snapshot; one that is there already stays as it is."""
     known = sa.select(SNAPSHOTS.c.model).where(SNAPSHOTS.c.fingerprint == saved.fingerprint)
     if connection.execute(known).first() is None:
-        connection.execute(sa.insert(SNAPSHOTS).values(**asdict(saved), saved_at=now))
+        definition, texts = taken_apart(saved.definition)
+        keep_texts(connection, texts)
+        row = asdict(replace(saved, definition=definition))
+        connection.execute(sa.insert(SNAPSHOTS).values(**row, saved_at=now))
 
 
 def snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot:
@@ -62,6 +66,7 @@ def snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot:
 
     Raises:
         UnknownSnapshotError: none was saved under this fingerprint.
+        MissingTextError: the state lacks the text of one of its modules or files.
     """
     names = StoredSnapshot.__dataclass_fields__
     columns = [SNAPSHOTS.c[name] for name in names]
@@ -69,4 +74,5 @@ def snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot:
     row = connection.execute(wanted).first()
     if row is None:
         raise UnknownSnapshotError(fingerprint)
-    return StoredSnapshot(*row)
+    saved = StoredSnapshot(*row)
+    return replace(saved, definition=put_together(connection, saved.definition))

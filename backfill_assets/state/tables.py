@@ -64,6 +64,9 @@ SNAPSHOTS = sa.Table(
     sa.Column("sources", sa.Text),
 )
 
+# `text` is what a module or file of some snapshot says; its definition names it by the SHA-256.
+TEXTS = sa.Table("texts", METADATA, _text("sha256", key=True), _text("text"))
+
 # `known_head` is the last delta_version of the table that the state has accounted for; `owner` the
 # environment that alone writes it (NULL: whoever opens next); `made_by` the plan that made it;
 # `left_at` when a pointer last left it (NULL: none did, or before this was kept).
