@@ -30,7 +30,7 @@ from benchmarks.scenarios import Bench
 from benchmarks.stories import variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from backfill_assets_tests.stories.project import Project
 
@@ -72,7 +72,7 @@ class Estimated:
         return self.expected["seconds"][0] / self.taken
 
 
-def estimates(bench: Bench, days: int = DAYS) -> dict[str, Estimated]:
+def estimates(bench: Bench, days: int = DAYS) -> Iterator[tuple[str, Estimated]]:
     """Live through the plans of one project and measure each."""
     folder = bench.folder / "runs" / "estimates"
     shutil.rmtree(folder, ignore_errors=True)
@@ -82,14 +82,14 @@ def estimates(bench: Bench, days: int = DAYS) -> dict[str, Estimated]:
     first, last = max(0, days - _RESTATED - 5), max(0, days - 6)
     wrong = (first, first + 1, (first + last) // 2, last)
     restated = ("--restate", f"marketing.ad_events:{day(first)}..{day(last)}")
-    told = {
-        "first fill": _carried_out(project, lambda _: None),
-        "column": _carried_out(project, add_conversion_value),
-        "restating": _carried_out(project, lambda one: raise_cost(one, map(day, wrong)), *restated),
-        "empty": _carried_out(project, lambda one: one.append("models.py", _COPY), "--empty"),
-    }
+    yield "first fill", _carried_out(project, lambda _: None)
+    yield "column", _carried_out(project, add_conversion_value)
+    yield (
+        "restating",
+        _carried_out(project, lambda one: raise_cost(one, map(day, wrong)), *restated),
+    )
+    yield "empty", _carried_out(project, lambda one: one.append("models.py", _COPY), "--empty")
     shutil.rmtree(folder)
-    return told
 
 
 def _carried_out(project: Project, edit: Callable[[Project], None], *asked: str) -> Estimated:
@@ -107,29 +107,27 @@ def _carried_out(project: Project, edit: Callable[[Project], None], *asked: str)
 
 def estimates_part(bench: Bench) -> Part:
     """Measure them as a part of the benchmark."""
-    told = estimates(bench)
+    told = dict(estimates(bench))
     named = {name: f"estimated / taken, {name}" for name in told}
     return Part(
         name="estimates",
         figures={name: rounded(asdict(one)) for name, one in told.items()},
-        lines=tuple(estimate_lines(told)),
+        lines=tuple(estimate_line(name, one) for name, one in told.items()),
         ratios={named[name]: one.ratio for name, one in told.items()},
         goals={named[name]: f"{1 / GOAL} to {GOAL}" for name in told},
     )
 
 
-def estimate_lines(told: Mapping[str, Estimated]) -> list[str]:
-    """Write what each plan was expected to take, and took."""
-    lines: list[str] = []
-    for name, one in told.items():
-        commands = ", ".join(f"{verb} {seconds:.1f}" for verb, seconds in one.commands.items())
-        middle, most = one.expected["seconds"]
-        lines.append(
-            f"{name}: estimated {middle:.1f} s (P50), {most:.1f} (P90); taken {one.taken:.1f} "
-            f"({commands}); estimated / taken {one.ratio:.2f}"
-        )
-        lines.append(f"    rests on {one.expected['rests_on']}")
-    return lines
+def estimate_line(name: str, one: Estimated) -> str:
+    """Write what a plan was expected to take, and took."""
+    expected, commands = one.expected, one.commands.items()
+    middle, most = expected["seconds"]
+    parts = (f"{part} {expected[part]:.1f}" for part in ("start", "batches", "promotion"))
+    return (
+        f"{name}: estimated {middle:.1f} s (P50), {most:.1f} (P90): {', '.join(parts)}; "
+        f"taken {one.taken:.1f} ({', '.join(f'{verb} {took:.1f}' for verb, took in commands)}); "
+        f"estimated / taken {one.ratio:.2f}; rests on {expected['rests_on']}"
+    )
 
 
 def main(
@@ -140,8 +138,8 @@ def main(
     """Measure the estimates alone."""
     bench = Bench(folder.resolve(), events)
     bench.land()
-    for line in estimate_lines(estimates(bench, days)):
-        typer.echo(line)
+    for name, one in estimates(bench, days):
+        typer.echo(estimate_line(name, one))
 
 
 if __name__ == "__main__":

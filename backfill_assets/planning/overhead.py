@@ -32,12 +32,12 @@ DOUBT = 3.0
 """How far off a guess without history may be."""
 
 _COMMAND = 2.0  # imports, opening the state, ending
-_SPARK = 5.0
-_COLD = 5.0  # what the first batch, or comparison, of a process takes beyond those after it
+_SPARK = 6.0
+_COLD = 7.0  # what the first batch, or copy, of a process takes beyond those after it
 _LOOK = 0.5
 _CHECKS = 0.5
 _POINTERS = 0.5
-_ROWS = 3.0  # to compare or copy the rows of one model
+_ROWS = 2.0  # to compare or copy the rows of one model
 _ROWS_PER_CELL = 0.02
 
 

@@ -19,6 +19,7 @@ from backfill_assets.planning.overhead import (
     OperationFact,
     Overhead,
     by_rows,
+    cold_seconds,
     overhead,
     slowness,
 )
@@ -239,21 +240,23 @@ def test_the_first_batch_of_a_process_is_no_measure_of_those_after_it():
         return total(plan, Known(history={"web.a": facts})).batches
 
     assert batches(*warm, cold) == batches(*warm) == pytest.approx(10.0)
-    assert batches(cold) == pytest.approx(20.0)  # what is slow of it is counted with the start
+    assert batches(cold) == pytest.approx(
+        25.0 - cold_seconds(())
+    )  # what is slow of it is counted with the start
 
 
 def test_what_earlier_plans_took_beside_their_batches_counts_instead_of_the_constants():
     plan = a_plan(building("web.a", a_batch(10)))
-    apply_ = OperationFact(APPLY, starting=10.0, looking=3.0, rest=2.0, cells=10, by_rows=True)
+    apply_ = OperationFact(APPLY, starting=12.0, looking=3.0, rest=2.0, cells=10, by_rows=True)
     twice = replace(apply_, verb=PROMOTE, rest=30.0)
     none, known = overhead(plan, ()), overhead(plan, (apply_, twice))
 
     assert slowness((apply_, twice)) == slowness((replace(apply_, verb=RUN),)) == 2.0
     # so all that is not learned is taken to be twice
-    assert known.start[0] - none.start[0] == pytest.approx(2.0 + 5.0 + 2.5 + 5.0)
+    assert known.start[0] - none.start[0] == pytest.approx(2.0 + 6.0 + 2.5 + 7.0)
     bigger = a_plan(building("web.a", a_batch(20)))
     assert overhead(bigger, (apply_, twice)).promotion[0] == pytest.approx(
-        known.promotion[0] + (30.0 - 10.0) / 2  # but for the cold part, by its cells
+        known.promotion[0] + (30.0 - 14.0) / 2  # but for the cold part, by its cells
     )
 
 
