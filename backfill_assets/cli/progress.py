@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 
 HEARTBEAT = 30.0
 """Seconds between two lines that say what a verb is at, where nobody sees its bars."""
-_LASTING = 1.0
+LASTING = 1.0
+"""Seconds after which a step is told there that usually takes an instant."""
 _INSTANT = (Phase.LOOKING, Phase.PLANNING)
 _REFRESHES = 4
 
@@ -98,7 +99,7 @@ class Lines:
     of the same phase, are told once they last.
     """
 
-    def __init__(self, heartbeat: float = HEARTBEAT, lasting: float = _LASTING) -> None:
+    def __init__(self, heartbeat: float = HEARTBEAT, lasting: float = LASTING) -> None:
         """Be silent until a step begins.
 
         Args:
@@ -233,7 +234,7 @@ class Shown:
         """Show it; chosen anew with each first step, for a terminal or for a pipe."""
         if self._face is None:
             drawn = err.is_terminal and not err.is_dumb_terminal
-            self._face = Bars() if drawn else Lines()
+            self._face = Bars() if drawn else Lines(HEARTBEAT, LASTING)
         self._face.tell(step, self._tally)
         if step is None:
             self._face = None
