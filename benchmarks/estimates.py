@@ -27,15 +27,13 @@ from benchmarks.commands import BACKFILL, RESULTS
 from benchmarks.part import Part, rounded
 from benchmarks.process import measured
 from benchmarks.scenarios import Bench
-from benchmarks.stories import variables
+from benchmarks.stories import WITHIN, variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from backfill_assets_tests.stories.project import Project
 
-GOAL = 2.0
-"""How many times as long, or as short, an estimate may be as what was taken."""
 DAYS = 90
 _CHANGES = 2
 _RESTATED = 30
@@ -114,7 +112,7 @@ def estimates_part(bench: Bench) -> Part:
         figures={name: rounded(asdict(one)) for name, one in told.items()},
         lines=tuple(estimate_line(name, one) for name, one in told.items()),
         ratios={named[name]: one.ratio for name, one in told.items()},
-        goals={named[name]: f"{1 / GOAL} to {GOAL}" for name in told},
+        goals=dict.fromkeys(named.values(), WITHIN),
     )
 
 

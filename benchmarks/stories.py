@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 FIRST, DAYS, WRONG = 300, 30, (305, 306, 320, 329)
 """Days of the history: from which on, and how many, are restated, and which of them differ."""
 
+WITHIN = "0.5 to 2"
+"""Of what was taken, an estimate."""
 _CHANGES = 2
 
 
@@ -51,6 +53,7 @@ class Story:
         cells: how many they built.
         cpu: CPU seconds of all commands together.
         peak_mb: the largest resident memory of any of them, Python and JVM together.
+        estimated: seconds (P50) that the plan said apply and promote would take.
         note: what a reader must know of it.
     """
 
@@ -61,7 +64,13 @@ class Story:
     cells: int
     cpu: float
     peak_mb: float
+    estimated: float
     note: str = ""
+
+    @property
+    def expectation(self) -> float:
+        """The estimate, in parts of what carrying the plan out took."""
+        return self.estimated / (self.commands["apply"] + self.commands["promote"])
 
     @property
     def wall(self) -> float:
@@ -98,7 +107,8 @@ def stories_part(bench: Bench, one_shot: Outcome) -> Part:
         name="stories",
         figures={name: rounded(asdict(story)) for name, story in told.items()},
         lines=tuple(story_lines(told)),
-        ratios=ratios(told, one_shot),
+        ratios={**ratios(told, one_shot), **expectations(told)},
+        goals=dict.fromkeys(expectations(told), WITHIN),
     )
 
 
@@ -108,6 +118,11 @@ def ratios(told: Mapping[str, Story], one_shot: Outcome) -> dict[str, float]:
         f"{name} / one-shot, whole processes": one.wall / one_shot.wall
         for name, one in told.items()
     }
+
+
+def expectations(told: Mapping[str, Story]) -> dict[str, float]:
+    """Hold each estimate against what apply and promote took."""
+    return {f"{name}, estimated / taken": one.expectation for name, one in told.items()}
 
 
 def story_lines(told: Mapping[str, Story]) -> list[str]:
@@ -138,7 +153,8 @@ class _Telling:
         """Edit the copy, then plan, apply and promote."""
         project = copied(self.base, self.folder)
         edit(project)
-        plan = json.loads(self._do(project, "plan", *asked, "--json"))["plan_id"]
+        made = json.loads(self._do(project, "plan", *asked, "--json"))
+        plan = made["plan_id"]
         built = json.loads(self._do(project, "apply", plan, "--json"))
         self._do(project, "promote", plan, "--yes", "--json")
         spans = batch_spans(project.data / "state.db", plan)
@@ -151,6 +167,7 @@ class _Telling:
             cells=sum(one["done"] for one in built["progress"]),
             cpu=self.cpu,
             peak_mb=self.peak_mb,
+            estimated=made["estimate"]["seconds"][0],
             note=note,
         )
 
@@ -198,7 +215,7 @@ def main(
     )
     for line in story_lines(told):
         typer.echo(line)
-    for name, ratio in ratios(told, one_shot).items():
+    for name, ratio in {**ratios(told, one_shot), **expectations(told)}.items():
         typer.echo(f"{name}: {ratio:.2f}")
 
 
