@@ -231,7 +231,7 @@ def _estimate(
         seconds=(median, high),
         cost=(hour * median / _HOUR + by_size, hour * high / _HOUR + by_size),
         bytes_read=sum(guesses[one.model].bytes_read for one in models),
-        rests_on=_rests_on(models, guesses),
+        rests_on="; ".join(_rests_on(models, guesses, known, beside)),
         start=beside.start[0],
         batches=batches[0],
         promotion=beside.promotion[0],
@@ -254,7 +254,9 @@ def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: i
     return found[0], found[1]
 
 
-def _rests_on(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess]) -> str:
+def _rests_on(
+    models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], known: Known, beside: Overhead
+) -> list[str]:
     recorded = sum(guesses[one.model].batches for one in models)
     empty = [one for one in models if guesses[one.model].recorded_empty]
     without = [one for one in models if not guesses[one.model].batches and one not in empty]
@@ -268,7 +270,14 @@ def _rests_on(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess]) -> str
         if some:
             whose = f" for {_named(some)}" if len(models) > 1 else ""
             parts.append(f"{basis}{whose}")
-    return "; ".join([*parts, *_doubtful(models)])
+    return [*parts, *_doubtful(models), *([] if beside is _NONE else [_timed(known)])]
+
+
+def _timed(known: Known) -> str:
+    """Say on what start and promotion rest."""
+    number = len(known.operations)
+    learned = _counted(number, "operation", "operations")
+    return f"start and promotion: {f'{learned} before' if number else 'constants, no history'}"
 
 
 def _doubtful(models: Iterable[ModelPlan]) -> list[str]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from backfill_assets.evidence.actual import MEASURED, actual_of, actual_text
+from backfill_assets.evidence.plan_words import estimate_text
 from backfill_assets.snapshots.stored_plan import PlanEvent
 from backfill_assets.snapshots.timing import Timing
 from backfill_assets_tests.evidence.plans import NOON, added_columns
@@ -64,6 +65,6 @@ def test_what_was_expected_says_of_what_it_is_made():
     estimate = replace(PLAN.estimate, start=12.0, batches=160.0, promotion=28.0)
     found = actual_of(PLAN, [], [committed(30)])
 
-    assert actual_text(replace(PLAN, estimate=estimate), found).endswith(
-        "(P90): start 12 s, batches 2 min 40 s, promotion 28 s"
-    )
+    parts = "(P90): start 12 s, batches 2 min 40 s, promotion 28 s"
+    assert actual_text(replace(PLAN, estimate=estimate), found).endswith(parts)
+    assert f"{parts}; cost" in estimate_text(estimate)

@@ -115,7 +115,9 @@ def test_without_history_the_bytes_of_the_source_tell_by_the_share_that_is_read(
 
     assert found.bytes_read == 500_000_000
     assert of_batches(plan, Known(sizes=SOURCE)) == pytest.approx((28.0, 84.0))
-    assert found.rests_on == "the bytes it reads alone, no history"
+    assert found.rests_on == (
+        "the bytes it reads alone, no history; start and promotion: constants, no history"
+    )
     assert "neither history nor size" in total(plan, Known()).rests_on
 
 
@@ -145,9 +147,11 @@ def test_what_it_rests_on_names_models_without_history_and_conditional_cells():
         building("web.b", a_batch(3, certain=False), reads=days(1)),
         building("web.c", a_batch(2)),
     )
-    assert total(plan, Known({"web.a": FACTS}, SOURCE)).rests_on == (
+    before = (OperationFact(RUN, starting=5.0), OperationFact(APPLY))
+    assert total(plan, Known({"web.a": FACTS}, SOURCE, operations=before)).rests_on == (
         "2 recorded batches; the bytes it reads alone, no history for web.b; "
-        "nothing: neither history nor size for web.c; 3 of 10 cells only if what they read changes"
+        "nothing: neither history nor size for web.c; 3 of 10 cells only if what they read changes; "
+        "start and promotion: 2 operations before"
     )
 
 
