@@ -16,7 +16,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.planning.downstream import Downstream
-from backfill_assets.planning.first_data import before_data, first_data
+from backfill_assets.planning.first_data import before_data, first_data, said_of_early
 from backfill_assets.planning.late import reopened
 from backfill_assets.planning.model_cells import ModelCells
 from backfill_assets.planning.needs_work import needs_work
@@ -63,7 +63,7 @@ def cell_work(
     view = _workspace_view(intended, state, changes)
     life = {name: window.life for name, window in windows.items()}
     wrong = wrong_cells(request, intended.graph, view, life, now)
-    first = first_data(intended.graph, state.view, view) if request.start is not None else {}
+    first = {} if request.empty else first_data(intended.graph, state.view, view)
     return _Sweeps(request, intended, state, changes, windows, wrong, first, view, now).run()
 
 
@@ -168,10 +168,14 @@ class _Sweeps:
 
     def _begin_with_data(self, name: str, found: ModelCells) -> None:
         """Let a requested range start where the source data does; what is published stays in it."""
-        if self.request.start is None or self.request.empty:
+        if self.request.empty:
             return
         gaps = found.required - found.ready - self.state.view.ready(name)
         model = self.intended.graph.models[name]
+        if self.request.start is None:
+            said = said_of_early(model, self.first[name], gaps)
+            found.notes += [said] if said else []
+            return
         early, note = before_data(model, self.first[name], self.request.start, gaps)
         found.required, found.before_data = found.required - early, early
         found.notes += [note] if note else []

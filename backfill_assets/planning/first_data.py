@@ -1,7 +1,8 @@
 """Where the data of what a model reads begins, as far as its sources were looked at.
 
 A requested range that starts before it starts there, on record. What is required stays as it is: the
-cells before are left out of this plan, and of nothing else.
+cells before are left out of this plan, and of nothing else. A model's own start is its author's word
+and is not moved (docs/adr/0008): a plan names the cells before the first data, and plans them.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ def first_data(graph: Graph, *views: StateView) -> dict[str, FirstData]:
         views: the environment's state, and that of a workspace: what a model holds already may be
             earlier than what its sources hold now.
     """
+    sources = {name: _of_source(graph, views[0], name) for name in graph.sources}
     found: dict[str, FirstData] = {}
     for name in graph.order:
-        found[name] = _of_model(graph, views, graph.models[name], found)
+        found[name] = _of_model(graph, views, graph.models[name], found, sources)
     return found
 
 
@@ -64,12 +66,10 @@ def before_data(
         asked: the requested start, as written.
         gaps: cells in the requested range that hold nothing.
     """
-    if not gaps:
-        return IntervalSet.empty(), ""
-    if first.at is None:
+    if gaps and first.at is None:
         words = f"the range starts at {asked} as asked: {first.words}" if first.words else ""
         return IntervalSet.empty(), words
-    early = gaps.within(gaps.boundaries[0], epoch_of(model.cadence.floor(first.at)))
+    early = _before(model, first, gaps)
     if not early:
         return early, ""
     left_out = ranges_text(model.cadence, early)
@@ -79,15 +79,36 @@ def before_data(
     )
 
 
+def said_of_early(model: Model, first: FirstData, gaps: IntervalSet) -> str:
+    """Name the gaps that a model's own start puts before the first data; they are planned."""
+    early = _before(model, first, gaps)
+    if not early:
+        return ""
+    cells = ranges_text(model.cadence, early)
+    return (
+        f"starts before its data does: {first.words}; planned all the same, as the query makes them "
+        f"of no rows: {cells}; --start leaves them out of a plan, a later start of the model for good"
+    )
+
+
+def _before(model: Model, first: FirstData, gaps: IntervalSet) -> IntervalSet:
+    """Give the gaps that lie wholly before the first data; none where that is not known."""
+    if not gaps or first.at is None:
+        return IntervalSet.empty()
+    return gaps.within(gaps.boundaries[0], epoch_of(model.cadence.floor(first.at)))
+
+
 def _of_model(
-    graph: Graph, views: tuple[StateView, ...], model: Model, found: Mapping[str, FirstData]
+    graph: Graph,
+    views: tuple[StateView, ...],
+    model: Model,
+    found: Mapping[str, FirstData],
+    sources: Mapping[str, FirstData],
 ) -> FirstData:
     if model.cadence.unit is Unit.WHOLE or model.in_order or not model.reads:
         return FirstData(None)
     begins = [
-        _of_source(graph, views[0], up.name)
-        if up.name in graph.sources
-        else _held(graph, views, up.name, found)
+        sources[up.name] if up.name in sources else _held(graph, views, up.name, found)
         for up in model.reads
     ]
     unknown = [one for one in begins if one.at is None]
@@ -97,7 +118,7 @@ def _of_model(
 def _of_source(graph: Graph, view: StateView, name: str) -> FirstData:
     source, known = graph.sources[name], view.sources.get(name)
     if source.time_column is None or source.cadence.unit is Unit.WHOLE:
-        return FirstData(None)
+        return _uncut(name)
     if known is None or not source.observed:
         return FirstData(None, f"where {name} begins is not known, since it was never looked at")
     if not known.runs:
@@ -116,14 +137,20 @@ def _held(
 ) -> FirstData:
     """Tell where an upstream model begins: where its data does, or its ready cells do before that."""
     first, ready = found[name], IntervalSet.union_all(view.ready(name) for view in views)
+    if graph.models[name].cadence.unit is Unit.WHOLE:
+        return _uncut(name)
     if first.at is None:
-        return FirstData(None)
+        return FirstData(None, first.words)
     if not ready or ready.boundaries[0] >= epoch_of(first.at):
         return first
     at = instant_of(ready.boundaries[0])
     cadence = graph.models[name].cadence
     cell = IntervalSet.of([Interval(at, cadence.next(at))])
     return FirstData(at, f"{name} is ready from {ranges_text(cadence, cell)} on")
+
+
+def _uncut(name: str) -> FirstData:
+    return FirstData(None, f"where {name} begins is not known, since it is not cut into cells")
 
 
 def _at(first: FirstData) -> float:

@@ -68,6 +68,22 @@ def test_what_is_left_out_of_a_plan_is_required_all_the_same():
     assert cells(a_plan(DAILY, state)) == IntervalSet.of([day(1, 10)])
 
 
+def test_cells_that_a_model_declares_before_its_first_data_are_planned_and_named():
+    plan = read_plan(plan_json(a_plan(DAILY, looked_at(DAILY, 5, a=days(2)))))
+
+    one = plan.model("web.a")
+    assert one is not None
+    assert one.cells == IntervalSet.of([day(1, 10)]) - days(2)
+    assert "; ".join(one.notes) == (
+        f"starts before its data does: {FROM_5}; planned all the same, as the query makes them of no "
+        "rows: 2024-01-01, 2024-01-03..2024-01-04 (2); --start leaves them out of a plan, a later "
+        "start of the model for good"
+    )
+    known = a_plan(DAILY, looked_at(DAILY, 1)).model("web.a")
+    assert known is not None
+    assert known.notes == ()
+
+
 def test_a_range_wholly_before_the_first_source_data_plans_nothing_and_says_why():
     plan = a_plan(DAILY, looked_at(DAILY, 8), start="2024-01-02", end="2024-01-04")
 
@@ -139,4 +155,8 @@ def test_where_it_is_not_known_where_the_data_begins_the_range_starts_as_asked()
         "the range starts at 2024-01-02 as asked: where web.events begins is not known, since it "
         "was never looked at"
     )
-    assert cells(a_plan(whole, looked_at(whole, 5), **ASKED)) == IntervalSet.of([day(2, 9)])
+    asked = a_plan(whole, looked_at(whole, 5), **ASKED)
+    assert cells(asked) == IntervalSet.of([day(2, 9)])
+    one = asked.model("web.a")
+    assert one is not None
+    assert "as asked: where web.w begins is not known" in "; ".join(one.notes)
