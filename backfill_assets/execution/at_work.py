@@ -102,17 +102,17 @@ class AtWork:
             of: how many it has, each of which is told by `Telling.next`.
         """
         step = Telling(Step(phase, subject, of=of, began=self._clock()), self._told)
-        with self._lock:
-            self._charge()
-            self._open.append(step)
-            if not of:
-                self._told()
         try:
-            yield step
-        finally:
             with self._lock:
                 self._charge()
-                self._open.remove(step)
+                self._open.append(step)
+                if not of:
+                    self._told()
+            yield step
+        finally:  # also of an interrupt that came while it was told
+            with self._lock:
+                self._charge()
+                self._open = [one for one in self._open if one is not step]
                 self._told()
 
     def seconds(self, since: Mapping[str, float] | None = None) -> dict[str, float]:

@@ -64,6 +64,19 @@ def test_a_step_that_fails_is_at_work_no_more():
     assert told[-1] is None
 
 
+def test_an_interrupt_while_a_step_is_told_leaves_no_step_at_work():
+    told: list[Step | None] = []
+
+    def interrupted(step: Step | None) -> None:
+        told.append(step)
+        if step is not None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), AtWork(interrupted).at(Phase.PUBLISHING):
+        pass
+    assert told[-1] is None
+
+
 def test_steps_of_several_threads_end_in_any_order():
     told: list[str | None] = []
     at_work = AtWork(lambda step: told.append(step.words if step else None))
