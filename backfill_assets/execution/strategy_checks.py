@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -9,15 +11,17 @@ from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.batch_inputs import published_table
 from backfill_assets.execution.leftover import BUILT_APART, work_of
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.categorize import difference
+from backfill_assets.planning.explained import explained
 from backfill_assets.planning.plan import Change, Why
 from backfill_assets.planning.request import KeptRows, Strategy
+from backfill_assets.planning.restating import restated_cells
 from backfill_assets.planning.strategy_checks import (
     Comparison,
     Expected,
+    RowsCompared,
     check,
     declared_coverage,
-    differences,
+    in_doubt,
 )
 from backfill_assets.warehouse.compare import Compared, Question, compare, rows_outside
 from backfill_assets.warehouse.tables import ABSENT, Table
@@ -28,7 +32,9 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.operation import Operation
     from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.categorize import Difference
     from backfill_assets.planning.plan import ModelPlan
     from backfill_assets.planning.strategy_checks import CheckResult
     from backfill_assets.snapshots.state_view import StateView
@@ -86,7 +92,7 @@ def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
     """
     if op.plan.request.empty:
         return {}
-    environment, workspace = op.environment(), op.workspace()
+    sides = _Sides(op, op.environment(), op.workspace())
     found: dict[str, tuple[CheckResult, ...]] = {}
     promising = [
         (one, one.strategy)
@@ -96,14 +102,40 @@ def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
     with op.at_work.at(Phase.COMPARING, of=len(promising)) as step:
         for one, strategy in promising:
             step.next(one.model)
-            compared = _comparison(op, environment, workspace, one)
-            found[one.model] = check(strategy, compared)
+            found[one.model] = check(strategy, _comparison(sides, one))
     return found
 
 
-def _comparison(
-    op: Operation, environment: RunContext, workspace: RunContext, one: ModelPlan
-) -> Comparison:
+@dataclass(frozen=True)
+class _Sides:
+    """What is published, and what would be.
+
+    Attributes:
+        op: the plan, and who works on it.
+        environment: what is published.
+        workspace: what would be.
+    """
+
+    op: Operation
+    environment: RunContext
+    workspace: RunContext
+
+    @cached_property
+    def edits(self) -> Mapping[str, Difference]:
+        """How models may differ by the plan's edits, their own and those upstream."""
+        run = self.workspace
+        return explained(self.op.plan, self.environment.graph, run.graph, run.reads)
+
+    @cached_property
+    def restated(self) -> Mapping[str, IntervalSet]:
+        """The cells that the plan's restatements reach."""
+        if not self.op.plan.request.restate:
+            return {}
+        return restated_cells(self.op.plan, self.workspace.graph, self.environment.view())
+
+
+def _comparison(both: _Sides, one: ModelPlan) -> Comparison:
+    op, environment, workspace = both.op, both.environment, both.workspace
     before, after = environment.view(), workspace.view()
     sides = (
         op.store.content_at_pin(run.environment.name, one.model, view.ready(one.model))
@@ -113,16 +145,39 @@ def _comparison(
     coverage, planned = None, one.cells | _appended(op, one, before, after)
     if one.strategy is Strategy.COLUMN_ENRICHMENT:
         coverage = _coverage(environment, workspace, one.model, planned)
-    expected = _expected(environment, workspace, one, restated=bool(op.plan.request.restate))
-    totals: dict[str, tuple[Decimal | None, Decimal | None]] = {}
+    expected = _expected(both, one)
+    looked = _looked(environment, workspace, one.model, in_doubt(old, new, expected))
+    compared = Comparison(old, new, planned, expected, coverage, looked=looked)
     if one.strategy is Strategy.FULL_REBUILD:
         common = IntervalSet.of(old.keys() & new.keys()) - expected.cells
         differ = IntervalSet.of(
-            each.cell for each in differences(old, new) if each.rows or each.columns
+            each.cell for each in compared.differences if each.rows or each.columns
         )
         if common & differ:
             totals = _totals(environment, workspace, one.model, common)
-    return Comparison(old, new, planned, expected, coverage, totals)
+            return replace(compared, totals=totals)
+    return compared
+
+
+def _looked(
+    environment: RunContext, workspace: RunContext, name: str, cells: IntervalSet
+) -> dict[Interval, RowsCompared]:
+    """Compare the rows of cells whose checksums leave it open what differs."""
+    if not cells:
+        return {}
+    model = workspace.graph.model(name)
+    sides = (published_table(run, name) for run in (environment, workspace))
+    found = compare(workspace.spark(), Compared(model, *sides), Question(cells=cells)).cells(model)
+    nothing = RowsCompared(0, 0, frozenset())  # a cell without a row on either side
+    by_rows = {
+        cell: RowsCompared(
+            group.keys_added,
+            group.keys_removed,
+            frozenset(column for column, one in group.columns.items() if one.changed),
+        )
+        for cell, group in found.items()
+    }
+    return {cell: by_rows.get(cell, nothing) for cell in model.cadence.cells(cells)}
 
 
 def _totals(
@@ -164,22 +219,24 @@ def _appended(op: Operation, one: ModelPlan, before: StateView, after: StateView
     return after.models[one.model].own - known
 
 
-def _expected(
-    environment: RunContext, workspace: RunContext, one: ModelPlan, *, restated: bool
-) -> Expected:
-    """What may differ: what the edit explains, and anything where an input had changed anyway.
+def _expected(both: _Sides, one: ModelPlan) -> Expected:
+    """What may differ: what edits explain, and anything where an input had changed anyway.
 
     Rows that only history has, and that a person let the plan drop, are gone on purpose.
     """
-    dropped = one.kept_rows is KeptRows.DROP
-    known = one.model in environment.graph.models
-    if one.change is not Change.MODIFIED or not known or restated:
+    environment = both.environment
+    if one.change is not Change.MODIFIED or one.model not in environment.graph.models:
         return Expected()
-    edit = difference(environment.graph.model(one.model), workspace.graph.model(one.model))
+    edit = both.edits[one.model]
     again = (work.cells for work in one.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP))
     stale = work_of(environment, environment.view(), one.model).stale_cells
-    cells = IntervalSet.union_all([*again, stale])
-    return Expected(rows=edit.rows or dropped, columns=edit.columns, cells=cells)
+    restated = both.restated.get(one.model, IntervalSet.empty())
+    return Expected(
+        rows=edit.rows,
+        columns=edit.columns,
+        cells=IntervalSet.union_all([*again, stale, restated]),
+        missing=one.kept_rows is KeptRows.DROP,
+    )
 
 
 def _coverage(

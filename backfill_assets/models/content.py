@@ -19,6 +19,8 @@ A number is the sum over values of types that every release has hashed alike. Of
 nine digits: it equals no checksum but itself, so that its cell counts as changed when it is built again.
 """
 
+_ROUNDED = "rounded:"
+
 ONCE_ROUNDED = re.compile(r"\b(float|real|double|variant)\b", re.IGNORECASE)
 """Finds a type, also a nested one, whose values an earlier release did not hash exactly."""
 
@@ -74,6 +76,14 @@ class Content:
             return after.within.get(column) == followed
         return column in self.columns and self.columns[column] == after.columns[column]
 
+    def in_doubt(self, other: Content) -> bool:
+        """Whether two checksums of something differ, and perhaps only because one is of rounded values."""
+        pairs = ((found, other.columns.get(name)) for name, found in self.columns.items())
+        return any(
+            one != another and (_is_rounded(one) or _is_rounded(another))
+            for one, another in ((self.key, other.key), *pairs)
+        )
+
     def as_rounded(self, columns: frozenset[str], batch_id: str, *, key: bool) -> Content:
         """Mark checksums of a release that rounded floats: they equal those of the same batch alone.
 
@@ -84,13 +94,17 @@ class Content:
         """
 
         def marked(found: Checksum) -> Checksum:
-            return f"rounded:{found}:{batch_id}" if isinstance(found, int) else found
+            return f"{_ROUNDED}{found}:{batch_id}" if isinstance(found, int) else found
 
         held = {
             name: marked(found) if name in columns else found
             for name, found in self.columns.items()
         }
         return replace(self, key=marked(self.key) if key else self.key, columns=held)
+
+
+def _is_rounded(found: Checksum | None) -> bool:
+    return isinstance(found, str) and found.startswith(_ROUNDED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,19 @@ def difference(old: Model, new: Model) -> Difference:
     )
 
 
+def both(one: Difference, other: Difference) -> Difference:
+    """Add up what differs."""
+    everything = one.columns is None or other.columns is None
+    return Difference(
+        one.category if one.category is Category.BREAKING else other.category,
+        one.why if other.category is not Category.BREAKING else f"{one.why}; {other.why}",
+        rows=one.rows or other.rows,
+        columns=None
+        if everything
+        else (one.columns or frozenset()) | (other.columns or frozenset()),
+    )
+
+
 def affected(difference: Difference, reads: frozenset[str] | None) -> bool:
     """Whether a reader of these columns would see the difference.
 

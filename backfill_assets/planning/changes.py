@@ -11,7 +11,7 @@ from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.fingerprint import changed_logic
-from backfill_assets.planning.categorize import Difference, affected, difference
+from backfill_assets.planning.categorize import Difference, affected, both, difference
 from backfill_assets.planning.decided import decided
 from backfill_assets.planning.deriving import derived
 from backfill_assets.planning.model_change import Changes, ModelChange
@@ -101,7 +101,7 @@ class _Deciding:
         if not lost:
             return direct
         why = f"its life takes {ranges_text(old.cadence, lost)} away, which is published"
-        return _both(direct, Difference(Category.BREAKING, why, rows=True, columns=None))
+        return both(direct, Difference(Category.BREAKING, why, rows=True, columns=None))
 
     def _changed(
         self,
@@ -229,7 +229,7 @@ class _Deciding:
         changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
         found = derived(self.intended.graph.models[name], changed)
         self.found.effects[name] = (
-            found if direct is None else _both(direct, found) if moved else direct
+            found if direct is None else both(direct, found) if moved else direct
         )
 
     def _leave(self, name: str, moved: Mapping[str, frozenset[str] | None], because: str) -> None:
@@ -317,19 +317,6 @@ def _within(model: Model, cells: IntervalSet) -> IntervalSet:
 
 def _computes(direct: Difference | None) -> bool:
     return direct is not None and direct.category is not Category.METADATA
-
-
-def _both(one: Difference, other: Difference) -> Difference:
-    """Add up what differs."""
-    everything = one.columns is None or other.columns is None
-    return Difference(
-        one.category if one.category is Category.BREAKING else other.category,
-        one.why if other.category is not Category.BREAKING else f"{one.why}; {other.why}",
-        rows=one.rows or other.rows,
-        columns=None
-        if everything
-        else (one.columns or frozenset()) | (other.columns or frozenset()),
-    )
 
 
 def _reads_text(upstream: str, columns: frozenset[str] | None) -> str:

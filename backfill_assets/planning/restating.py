@@ -9,6 +9,7 @@ from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import parse_range
+from backfill_assets.intervals.required import required
 from backfill_assets.intervals.restated import Reach, restated
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.graph import UnknownModelError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.source import Source
     from backfill_assets.models.upstream import Upstream
+    from backfill_assets.planning.plan import Plan
     from backfill_assets.planning.request import PlanRequest, Restatement
     from backfill_assets.snapshots.state_view import StateView
 
@@ -94,6 +96,42 @@ def wrong_cells(
     _read_sources(wrong, graph, sources, by)
     spread(wrong, graph, view, life)
     return wrong
+
+
+def restated_cells(plan: Plan, graph: Graph, view: StateView) -> dict[str, IntervalSet]:
+    """Give the cells that a plan's restatements reach in a new table, by model; others are not in it.
+
+    There every cell is built anew, so it reads what is restated whatever its reader declares about
+    being reopened.
+
+    Args:
+        plan: the plan.
+        graph: what its workspace runs.
+        view: what its environment publishes.
+    """
+    request, now = plan.request, plan.until
+    life = {
+        name: required(
+            graph.models[name].cadence,
+            start=None,
+            end=None,
+            now=now,
+            ignore_cron=request.ignore_cron,
+        )
+        for name in graph.order
+    }
+    found = wrong_cells(request, graph, view, life, now).spread
+    for name in graph.order:
+        model = graph.models[name]
+        reached = IntervalSet.union_all(
+            cells_reading(model.cadence, up, graph.models[up.name].cadence, found[up.name])
+            for up in model.reads
+            if up.name in found and up.name != name
+        )
+        cells = (found.get(name, IntervalSet.empty()) | reached) & life[name]
+        if cells:
+            found[name] = onward(cells, life[name]) if model.in_order else cells
+    return found
 
 
 def _node(graph: Graph, name: str) -> Model | Source:

@@ -1,9 +1,12 @@
-"""The checks that a strategy adds before its promotion, made on checksums of cells alone."""
+"""The checks that a strategy adds before its promotion, made on checksums of cells.
+
+Where checksums can't tell what differs, the rows were compared (`in_doubt`).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -53,15 +56,35 @@ class Expected:
         rows: whether the row set may differ; then every column may.
         columns: columns that may differ; None for all.
         cells: cells in which anything may differ, because what they read had changed anyway.
+        missing: whether rows may be gone; those that stay may not differ for that.
     """
 
     rows: bool = True
     columns: frozenset[str] | None = None
     cells: IntervalSet = field(default_factory=IntervalSet.empty)
+    missing: bool = False
 
     def explains(self, column: str) -> bool:
         """Whether another value of a column follows from what the plan changes."""
         return self.rows or self.columns is None or column in self.columns
+
+
+@dataclass(frozen=True, slots=True)
+class RowsCompared:
+    """What the rows of one cell say, old against new.
+
+    Attributes:
+        added: how many keys are new.
+        removed: how many keys are gone.
+        columns: columns of both that differ in a row that stays; those of the key never do.
+    """
+
+    added: int
+    removed: int
+    columns: frozenset[str]
+
+
+Looked: TypeAlias = "Mapping[Interval, RowsCompared]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +95,13 @@ class CellDifference:
         cell: the interval.
         rows: whether other rows are in it.
         columns: columns with other values, those that are gone included; new ones are none.
+        only_missing: whether the row set differs by nothing but rows that are gone.
     """
 
     cell: Interval
     rows: bool
     columns: frozenset[str]
+    only_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +117,7 @@ class Comparison:
             (`declared_coverage`); None leaves the check out.
         totals: per numeric column of both, its sum before and after, over the cells that both hold
             and `expected` does not except; a sum is None where no row has a value, or one has no sum.
+        looked: what the rows say of the cells that are `in_doubt`.
     """
 
     old: Cells
@@ -102,6 +128,12 @@ class Comparison:
     totals: Mapping[str, tuple[Decimal | None, Decimal | None]] = field(
         default_factory=dict[str, "tuple[Decimal | None, Decimal | None]"]
     )
+    looked: Looked = field(default_factory=dict["Interval", RowsCompared])
+
+    @property
+    def differences(self) -> tuple[CellDifference, ...]:
+        """The cells of both that differ."""
+        return differences(self.old, self.new, self.looked)
 
 
 def check(strategy: Strategy, compared: Comparison) -> tuple[CheckResult, ...]:
@@ -111,36 +143,62 @@ def check(strategy: Strategy, compared: Comparison) -> tuple[CheckResult, ...]:
         strategy: the model's.
         compared: the numbers.
     """
-    old, new, expected = compared.old, compared.new, compared.expected
     match strategy:
         case Strategy.PARTITION_REPAIR:
-            return (
-                _counts_fit(old, new, compared.planned),
-                _neighbours(old, new, compared.planned),
-            )
+            return (_counts_fit(compared), _neighbours(compared))
         case Strategy.COLUMN_ENRICHMENT:
-            equal = _equal_but_new(old, new)
+            equal = _equal_but_new(compared)
             return (equal,) if compared.coverage is None else (equal, _covered(compared.coverage))
         case Strategy.DUAL_RUN:
-            return (_explained(old, new, expected),)
+            return (_explained(compared),)
         case Strategy.FULL_REBUILD:
             return tuple(_reconciled(compared))
 
 
-def differences(old: Cells, new: Cells) -> tuple[CellDifference, ...]:
-    """Compare the cells that both hold, in order of time."""
+def differences(old: Cells, new: Cells, looked: Looked) -> tuple[CellDifference, ...]:
+    """Compare the cells that both hold, in order of time; where rows were compared, they decide."""
+    cells = sorted(old.keys() & new.keys(), key=lambda cell: cell.start)
+    found = (_difference(cell, old[cell], new[cell]) for cell in cells if old[cell] != new[cell])
     return tuple(
-        CellDifference(
-            cell,
-            rows=(old[cell].rows, old[cell].key) != (new[cell].rows, new[cell].key),
-            columns=frozenset(
-                name
-                for name, checksum in old[cell].columns.items()
-                if new[cell].columns.get(name) != checksum
-            ),
-        )
-        for cell in sorted(old.keys() & new.keys(), key=lambda cell: cell.start)
-        if old[cell] != new[cell]
+        _by_rows(one, looked[one.cell], old[one.cell], new[one.cell]) if one.cell in looked else one
+        for one in found
+    )
+
+
+def in_doubt(old: Cells, new: Cells, expected: Expected) -> IntervalSet:
+    """Give the cells of both of which checksums can't tell whether something unexplained differs.
+
+    A checksum that an earlier release made of rounded values equals none of today. And where rows may
+    be gone, those that stay must be compared by themselves.
+    """
+    return IntervalSet.of(
+        one.cell
+        for one in differences(old, new, {})
+        if (one.rows and expected.missing) or old[one.cell].in_doubt(new[one.cell])
+    )
+
+
+def _difference(cell: Interval, old: Content, new: Content) -> CellDifference:
+    return CellDifference(
+        cell,
+        rows=(old.rows, old.key) != (new.rows, new.key),
+        columns=frozenset(
+            name for name, checksum in old.columns.items() if new.columns.get(name) != checksum
+        ),
+    )
+
+
+def _by_rows(
+    found: CellDifference, rows: RowsCompared, old: Content, new: Content
+) -> CellDifference:
+    """Keep of a difference what its rows confirm; columns that are gone have no rows to ask."""
+    columns = (name for name in found.columns if name in rows.columns or name not in new.columns)
+    fewer = old.rows - new.rows
+    return replace(
+        found,
+        rows=found.rows and bool(rows.added or rows.removed or fewer),
+        columns=frozenset(columns),
+        only_missing=rows.added == 0 and rows.removed == fewer,
     )
 
 
@@ -157,8 +215,9 @@ def declared_coverage(model: Model, column: str) -> float:
     return 1 - min(allowed) if allowed else 0.0
 
 
-def _counts_fit(old: Cells, new: Cells, planned: IntervalSet) -> CheckResult:
+def _counts_fit(compared: Comparison) -> CheckResult:
     """All rows afterwards are those that stay and those that were built."""
+    old, new, planned = compared.old, compared.new, compared.planned
     built = sum(content.rows for cell, content in new.items() if cell in planned)
     stay = sum(content.rows for cell, content in old.items() if cell not in planned)
     total = sum(content.rows for content in new.values())
@@ -171,19 +230,20 @@ def _counts_fit(old: Cells, new: Cells, planned: IntervalSet) -> CheckResult:
     return CheckResult("counts fit", total == stay + built and not lost, text)
 
 
-def _neighbours(old: Cells, new: Cells, planned: IntervalSet) -> CheckResult:
-    others = [cell for cell in old if cell not in planned]
-    moved = [cell for cell in others if new.get(cell) != old[cell]]
+def _neighbours(compared: Comparison) -> CheckResult:
+    others = [cell for cell in compared.old if cell not in compared.planned]
+    differ = {one.cell for one in compared.differences if one.rows or one.columns}
+    moved = [cell for cell in others if cell not in compared.new or cell in differ]
     text = f"{_cells(len(others))} outside the plan: equal byte for byte"
     if moved:
         text = f"{_cells(len(moved))} outside the plan: not as before, {_first(moved)} first"
     return CheckResult("neighbours equal", not moved, text)
 
 
-def _equal_but_new(old: Cells, new: Cells) -> CheckResult:
+def _equal_but_new(compared: Comparison) -> CheckResult:
     """Nothing but columns that are new; here no difference of anything else is explained."""
-    bad = [one for one in differences(old, new) if one.rows or one.columns]
-    text = f"row counts, keys and old columns are equal in {_common(old, new)}"
+    bad = [one for one in compared.differences if one.rows or one.columns]
+    text = f"row counts, keys and old columns are equal in {_common(compared)}"
     return CheckResult("all else equal", not bad, _listed(bad) or text)
 
 
@@ -202,10 +262,10 @@ def _covered(coverage: Mapping[str, tuple[float, float]]) -> CheckResult:
     return CheckResult("declared coverage", not low, text or "no new column")
 
 
-def _explained(old: Cells, new: Cells, expected: Expected) -> CheckResult:
-    found = differences(old, new)
-    bad = list(_unexplained(found, expected))
-    text = f"{_cells(len(found))} with a difference, all explained by the change, of {_common(old, new)}"
+def _explained(compared: Comparison) -> CheckResult:
+    found = compared.differences
+    bad = list(_unexplained(found, compared.expected))
+    text = f"{_cells(len(found))} with a difference, all explained by the change, of {_common(compared)}"
     return CheckResult("every difference explained", not bad, _listed(bad) or text)
 
 
@@ -214,16 +274,18 @@ def _reconciled(compared: Comparison) -> Iterator[CheckResult]:
     old, new, expected = compared.old, compared.new, compared.expected
     common = [cell for cell in old if cell in new and cell not in expected.cells]
     before, after = (sum(side[cell].rows for cell in common) for side in (old, new))
-    fits = expected.rows or before == after
+    fits = expected.rows or before == after or (expected.missing and before > after)
     emptied = before > 0 and after == 0  # no meaning of a change explains that
     text = f"{before:,} rows before, {after:,} after ({_percent(before, after)})"
     if expected.rows and before != after:
         text += ", explained by the change"
+    elif fits and before != after:
+        text += ", rows that only history had were dropped"
     yield CheckResult("totals reconcile", fits and not emptied, text)
     if compared.totals:
         yield _metrics(compared.totals, expected)
-    bad = list(_unexplained(differences(old, new), expected))
-    text = f"nothing that the change does not explain differs in {_common(old, new)}"
+    bad = list(_unexplained(compared.differences, expected))
+    text = f"nothing that the change does not explain differs in {_common(compared)}"
     yield CheckResult("trend reconciles", not bad, _listed(bad) or text)
 
 
@@ -232,7 +294,8 @@ def _metrics(
 ) -> CheckResult:
     """Sums differ only where the change explains it, and no metric loses all its values."""
     moved = {name: sums for name, sums in sorted(totals.items()) if sums[0] != sums[1]}
-    explained = {name for name in moved if expected.explains(name)}
+    # Where rows may be gone, sums say little; the trend compares the rows that stay, one by one.
+    explained = {name for name in moved if expected.missing or expected.explains(name)}
     bad = [name for name in moved if name not in explained or moved[name][1] is None]
     texts = [
         f"{name} {_sum(before)} before, {_sum(after)} after"
@@ -253,8 +316,9 @@ def _unexplained(found: Iterable[CellDifference], expected: Expected) -> Iterato
         if expected.rows or one.cell in expected.cells:
             continue
         columns = frozenset(name for name in one.columns if not expected.explains(name))
-        if one.rows or columns:
-            yield CellDifference(one.cell, one.rows, columns)
+        rows = one.rows and not (expected.missing and one.only_missing)
+        if rows or columns:
+            yield CellDifference(one.cell, rows, columns)
 
 
 def _listed(found: Iterable[CellDifference]) -> str:
@@ -277,8 +341,8 @@ def _first(cells: Iterable[Interval]) -> str:
     return min(cell.start for cell in cells).isoformat()
 
 
-def _common(old: Cells, new: Cells) -> str:
-    count = len(old.keys() & new.keys())
+def _common(compared: Comparison) -> str:
+    count = len(compared.old.keys() & compared.new.keys())
     return _cells(count) if count else "no cell that was published before"
 
 

@@ -13,10 +13,14 @@ import sqlalchemy as sa
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 
+from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.leftover import PlanUnfinishedError
+from backfill_assets.execution.strategy_checks import StrategyCheckError
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
-from backfill_assets.planning.request import Restatement
+from backfill_assets.planning import changes, explained
+from backfill_assets.planning.categorize import Difference
+from backfill_assets.planning.request import Category, Restatement, Strategy
 from backfill_assets.state.tables import READY_RECORDS
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.execution.plans import Plans
@@ -34,12 +38,13 @@ DAYS = (7, 8, 9, 10)
 MIGRATION = "backfill_assets.state.migrations.versions.v0004_exact_checksums"
 
 
-def readings() -> Any:  # noqa: ANN401
-    """Every event, its value as it is."""
+def readings(values: str = "v") -> Any:  # noqa: ANN401
+    """Every event, its value as it is, and once more where that is asked for."""
+    wider = (Column("w", "double"),) if values.endswith(" w") else ()
     return a_model(
         READINGS,
-        sql=f"SELECT ds, id, v FROM web.events {WHERE}",
-        columns=COLUMNS,
+        sql=f"SELECT ds, id, {values} FROM web.events {WHERE}",
+        columns=(*COLUMNS, *wider),
         cadence=Daily(start="2024-01-07"),
     )
 
@@ -98,6 +103,28 @@ def test_a_plan_that_was_built_with_rounded_checksums_publishes_what_it_corrects
     plans.promote(GRAPH, plan)
     assert held(world, READINGS)[1] == 1234567894.90
     assert held(world, TOTALS)[1] == 1234567894.90
+
+
+@pytest.mark.parametrize("asked", [Strategy.COLUMN_ENRICHMENT, Strategy.FULL_REBUILD], ids=str)
+def test_after_rounded_checksums_a_wider_table_is_held_against_the_rows_themselves(
+    world: World, monkeypatch: pytest.MonkeyPatch, asked: Strategy
+):
+    plans = Plans(world)
+    landed(world, 1234567890.10, 1234567890.10)
+    as_of_the_release_before(world)
+    wrong = a_graph(readings("v + 4.8 AS v, v AS w"), totals(), sources=[SOURCE])
+    only_w = Difference(Category.NON_BREAKING, "adds w", rows=False, columns=frozenset({"w"}))
+    with monkeypatch.context() as patch:  # a verdict that is wrong on purpose
+        for module in (changes, explained):
+            patch.setattr(module, "difference", lambda *_: only_w)
+        plan = plans.make(wrong, strategies=((READINGS, asked),))
+        plans.apply(wrong, plan)
+        with pytest.raises(StrategyCheckError, match="v differs in 4 cells"):
+            plans.promote(wrong, plan)
+        abandon_plan(world.store, wrong, plan, **plans.means())
+    wider = a_graph(readings("v, v AS w"), totals(), sources=[SOURCE])
+    plans.published(wider, strategies=((READINGS, asked),))
+    assert world.rows(READINGS, "v", "w") == [(1234567890.10, 1234567890.10)] * len(DAYS)
 
 
 def as_of_the_release_before(world: World) -> None:

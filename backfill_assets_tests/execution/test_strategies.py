@@ -1,5 +1,7 @@
 """What a strategy promises, and what a slice leaves alone, is held before anything is published."""
 
+# ruff: noqa: S608 - the SQL is the tests' own
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -9,12 +11,25 @@ import pytest
 from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.strategy_checks import SliceLeakError, StrategyCheckError
 from backfill_assets.models.audit import row_count_within
+from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.planning.request import Restatement, Strategy
-from backfill_assets_tests.builders import a_graph, a_source
+from backfill_assets.planning import explained
+from backfill_assets.planning.categorize import Difference
+from backfill_assets.planning.request import Category, Restatement, Strategy
+from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.test_merging import ORDERS, order, orders, source
-from backfill_assets_tests.execution.test_plans import MORE, OLD, ROWS, VISITS, changed, visits
+from backfill_assets_tests.execution.test_plans import (
+    CADENCE,
+    COSTS,
+    MORE,
+    OLD,
+    ROWS,
+    VISITS,
+    WHERE,
+    changed,
+    visits,
+)
 from backfill_assets_tests.execution.world import on, row
 
 if TYPE_CHECKING:
@@ -22,6 +37,12 @@ if TYPE_CHECKING:
     from backfill_assets_tests.execution.world import World
 
 pytestmark = pytest.mark.spark
+
+
+DOUBLED = a_model(
+    sql=f"SELECT ds, id, CAST(cost * 2 AS DECIMAL(18,2)) AS cost FROM web.events {WHERE}",
+    cadence=CADENCE,
+)
 
 
 def strategy(plan: Plan) -> Strategy | None:
@@ -103,3 +124,43 @@ def test_a_repair_into_which_a_neighbours_row_moves_is_not_published(world: Worl
     with pytest.raises(StrategyCheckError, match="outside the plan: not as before"):
         plans.promote(graph, plan)
     assert len(world.rows(ORDERS, "id")) == 3
+
+
+def test_a_restatement_excuses_no_model_that_it_does_not_reach(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    """The edit changes cost, and the verdict on it is wrong on purpose."""
+    plans, other = Plans(world), "web.other"
+    aside = a_model(other, sql=f"SELECT ds, id, cost FROM web.events {WHERE}", cadence=CADENCE)
+    world.land(a_source(), *ROWS)
+    world.fill(a_graph(visits(), aside))
+    edited = a_graph(DOUBLED, aside)
+    nothing = Difference(Category.BREAKING, "seems harmless", rows=False, columns=frozenset())
+    monkeypatch.setattr(explained, "difference", lambda *_: nothing)
+    for restated in (other, VISITS):
+        plan = plans.make(edited, restate=(Restatement(restated),), select=("*",))
+        assert plans.apply(edited, plan).left == {}
+        if restated == other:
+            with pytest.raises(StrategyCheckError, match="cost differs in 4 cells"):
+                plans.promote(edited, plan)
+            abandon_plan(world.store, edited, plan, **plans.means())
+    plans.promote(edited, plan)
+    assert [int(cost) for (cost,) in world.rows(VISITS, "cost")] == [14, 16, 18, 20]
+
+
+def test_what_changes_upstream_explains_what_follows_from_it_in_an_edited_reader(world: World):
+    plans = Plans(world)
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    more = a_model(
+        COSTS,
+        sql=f"SELECT ds, CAST(SUM(cost) AS DECIMAL(18,2)) AS total, COUNT(*) AS n FROM {VISITS} {WHERE} "
+        "GROUP BY ds",
+        columns=(Column("ds", "date"), Column("total", "decimal(18,2)"), Column("n", "bigint")),
+        unique_key=["ds"],
+        grain="one row per day",
+        upstreams=[VISITS],
+        cadence=CADENCE,
+    )
+    plans.published(a_graph(DOUBLED, more))
+    assert [int(total) for (total,) in world.rows(COSTS, "total")] == [14, 16, 18, 20]

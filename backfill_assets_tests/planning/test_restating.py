@@ -6,13 +6,25 @@ from datetime import timedelta
 
 import pytest
 
+from backfill_assets.intervals import IntervalSet
+from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.asked import RequestError
 from backfill_assets.planning.build_plan import build_plan
 from backfill_assets.planning.plan_state import PlanState
 from backfill_assets.planning.request import PlanRequest, Restatement
+from backfill_assets.planning.restating import restated_cells
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.snapshot import snapshots_of
-from backfill_assets_tests.builders import EVENTS, FIRST, a_graph, a_model, a_run, a_view, day
+from backfill_assets_tests.builders import (
+    EVENTS,
+    FIRST,
+    a_graph,
+    a_model,
+    a_run,
+    a_view,
+    a_whole,
+    day,
+)
 
 NOW = FIRST + timedelta(days=8)
 
@@ -24,3 +36,24 @@ def test_a_slice_of_a_restated_source_is_refused_since_no_model_is_named_that_it
 
     with pytest.raises(RequestError, match=r"'web\.events' is a source"):
         build_plan(request, graph, PlanState(view=view, running=snapshots_of(graph)), NOW)
+
+
+def test_a_restatement_reaches_the_cells_that_read_it_in_a_new_table_and_no_others():
+    dimension = a_whole("web.costs_by_id")
+    reader = a_model(
+        "web.reader", upstreams=["web.visits", Upstream("web.costs_by_id", reopens=Reopens.NEVER)]
+    )
+    graph = a_graph(a_model(), dimension, reader, a_model("web.aside"))
+    view = a_view({name: [a_run(day(1, 8), 1)] for name in graph.order})
+
+    def reached(*restated: Restatement) -> dict[str, IntervalSet]:
+        request = PlanRequest(environment=PROD, restate=restated)
+        plan = build_plan(request, graph, PlanState(view=view, running=snapshots_of(graph)), NOW)
+        return restated_cells(plan, graph, view)
+
+    days = Restatement("web.visits", "2024-01-02", "2024-01-03")
+    assert reached(days) == dict.fromkeys(("web.visits", "web.reader"), IntervalSet.of([day(2, 2)]))
+    whole = reached(Restatement("web.costs_by_id"))
+    assert whole.keys() == {"web.costs_by_id", "web.reader"}
+    assert day(1) in whole["web.reader"]
+    assert day(7) in whole["web.reader"]

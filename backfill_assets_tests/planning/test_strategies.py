@@ -17,8 +17,10 @@ from backfill_assets.planning.strategy_checks import (
     CheckResult,
     Comparison,
     Expected,
+    RowsCompared,
     check,
     declared_coverage,
+    in_doubt,
 )
 from backfill_assets_tests.builders import COLUMNS, a_model, day, days
 
@@ -37,6 +39,13 @@ def a_history(cells: int = 4) -> Cells:
 
 def edited(cells: Cells, number: int, content: Content) -> Cells:
     return {**cells, day(number): content}
+
+
+def of_the_release_before(cells: Cells) -> Cells:
+    """The same content, its cost a float that was rounded before it was hashed."""
+    return {
+        cell: one.as_rounded(frozenset({"cost"}), "b1", key=False) for cell, one in cells.items()
+    }
 
 
 def stops(*results: CheckResult) -> list[str]:
@@ -245,3 +254,54 @@ def test_a_dual_run_stops_at_the_first_difference_that_is_not_explained():
 
     assert not stops(*found("cost"))
     assert stops(*found("id")) == ["every difference explained"]
+
+
+@pytest.mark.parametrize(
+    "strategy", [one for one in Strategy if one is not Strategy.PARTITION_REPAIR]
+)
+def test_rounded_checksums_neither_refuse_what_is_equal_nor_pass_what_differs(strategy: Strategy):
+    after = a_history()
+    for before, now in (
+        (of_the_release_before(after), after),
+        (after, of_the_release_before(after)),
+    ):
+        doubt = in_doubt(before, now, NOTHING)
+        assert doubt == days(1, 2, 3, 4)
+        equal = {cell: RowsCompared(0, 0, frozenset()) for cell in before}
+        other = {**equal, day(3): RowsCompared(0, 0, frozenset({"cost"}))}
+        compared = Comparison(before, now, days(1, 2, 3, 4), NOTHING)
+        assert not stops(*check(strategy, replace(compared, looked=equal)))
+        assert stops(*check(strategy, replace(compared, looked=other)))
+
+
+def test_cells_of_one_release_are_compared_by_their_checksums_alone():
+    before = a_history()
+    changed = edited(before, 2, a_content(key=2, cost=8))
+    assert not in_doubt(before, changed, NOTHING)
+    old = of_the_release_before(before)
+    assert not in_doubt(old, edited(old, 2, replace(old[day(2)], rows=9)), NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("rows", "passes"),
+    [
+        (RowsCompared(0, 3, frozenset()), True),
+        (RowsCompared(0, 3, frozenset({"cost"})), False),
+        (RowsCompared(1, 4, frozenset()), False),
+        (RowsCompared(0, 2, frozenset()), False),
+    ],
+    ids=["gone", "gone, and another value", "one is new", "counts that do not fit"],
+)
+def test_rows_that_are_dropped_excuse_missing_rows_and_nothing_else(
+    rows: RowsCompared,
+    passes: bool,  # noqa: FBT001
+):
+    before = a_history()
+    after = edited(before, 2, a_content(rows=7, key=9, cost=8, id=6))
+    dropping = replace(NOTHING, missing=True)
+    assert in_doubt(before, after, dropping) == days(2)
+    compared = Comparison(before, after, days(1, 2, 3, 4), dropping, looked={day(2): rows})
+    for strategy in (Strategy.FULL_REBUILD, Strategy.DUAL_RUN):
+        assert stops(*check(strategy, compared)) is not passes
+    kept = replace(compared, expected=NOTHING)
+    assert "trend reconciles" in stops(*check(Strategy.FULL_REBUILD, kept))

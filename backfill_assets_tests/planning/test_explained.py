@@ -1,0 +1,58 @@
+"""What the edits of a plan explain, in the models that are edited and in those that read them."""
+
+# ruff: noqa: S608 - the SQL is the tests' own
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.lineage import lineage_of
+from backfill_assets.planning.build_plan import build_plan
+from backfill_assets.planning.explained import explained
+from backfill_assets.planning.plan_state import PlanState
+from backfill_assets.planning.request import PlanRequest
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets_tests.builders import COLUMNS, FIRST, a_graph, a_model, a_run, a_view, day
+
+if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.categorize import Difference
+
+NOW = FIRST + timedelta(days=8)
+VISITS, READER = "web.visits", "web.reader"
+WHERE = "WHERE ds >= :start_ds AND ds < :end_ds"
+
+
+def a_world(cost: str = "cost", reads: str = "cost", owner: str = "team:web") -> Graph:
+    visits = a_model(sql=f"SELECT ds, id, {cost} AS cost FROM web.events {WHERE}", columns=COLUMNS)
+    reader = a_model(
+        READER,
+        sql=f"SELECT ds, id, {reads} AS cost FROM {VISITS} {WHERE}",
+        upstreams=[VISITS],
+        owner=owner,
+    )
+    return a_graph(visits, reader)
+
+
+def found(before: Graph, after: Graph) -> dict[str, Difference]:
+    view = a_view({name: [a_run(day(1, 8), 1)] for name in before.order})
+    state = PlanState(view=view, running=snapshots_of(before))
+    plan = build_plan(PlanRequest(environment=PROD), after, state, NOW)
+    reads = {name: lineage_of(after, after.models[name]).reads for name in after.order}
+    return explained(plan, before, after, reads)
+
+
+def test_what_an_edit_changes_is_explained_in_its_readers_too():
+    edits = found(a_world(), a_world("cost + 1", owner="team:other"))
+    assert {name: (one.rows, one.columns) for name, one in edits.items()} == {
+        VISITS: (False, frozenset({"cost"})),
+        READER: (False, frozenset({"cost"})),
+    }
+
+
+def test_an_edit_explains_nothing_in_what_does_not_read_it():
+    edits = found(a_world(reads="id"), a_world("cost + 1", reads="id", owner="team:other"))
+    assert edits[VISITS].columns == {"cost"}
+    assert (edits[READER].rows, edits[READER].columns) == (False, frozenset())
