@@ -25,6 +25,10 @@ _CLAUSES = frozenset(
     {"WHERE", "GROUP", "HAVING", "QUALIFY", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT",
      "OFFSET", "WINDOW"}
 )  # fmt: skip
+_BEFORE_BY = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
+_JOINS = frozenset(
+    {"JOIN", "LEFT", "RIGHT", "FULL", "OUTER", "INNER", "CROSS", "NATURAL", "SEMI", "ANTI"}
+)
 _SET_OPERATIONS = frozenset({"UNION", "EXCEPT", "MINUS", "INTERSECT"})
 _QUERY_STARTS = frozenset({"SELECT", "WITH", "FROM", "TABLE", "VALUES"})
 _BEFORE_TABLE = frozenset({"", "(", ",", "=>", ")", "ALL", "DISTINCT", "NAME", *_SET_OPERATIONS})
@@ -152,11 +156,22 @@ class _Reader:
         if expected not in ("joined", "on", "inline", "pipe"):
             return None
         if word in _CLAUSES:
-            is_alias = self._keyword(at + 1) in ("", ",", ")", "JOIN", "|>")
-            return expected if is_alias else "value"
+            return "value" if self._begins_clause(word, at) else expected
         if expected == "inline":  # a name after the rows is their alias
             return expected if self._keyword(at - 1) in (",", "VALUES") else "joined"
         return self._in_joins(word, at, expected)
+
+    def _begins_clause(self, word: str, at: int) -> bool:
+        """Whether a word begins its clause, or is the alias of the relation before it."""
+        following, then = self._keyword(at + 1), self._keyword(at + 2)
+        if self._keyword(at - 1) == "AS":
+            return False
+        if word in _BEFORE_BY:
+            return following == "BY"
+        if word == "WINDOW":
+            return self._is_name(at + 1) and then == "AS"
+        is_join = following in ("JOIN", "ON", "USING") or (following in _JOINS and then in _JOINS)
+        return at + 1 < len(self.tokens) and following not in (",", ")", "|>", ";") and not is_join
 
     def _in_joins(self, word: str, at: int, expected: _Expected) -> _Expected:
         if word == "JOIN":

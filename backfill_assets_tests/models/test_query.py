@@ -197,6 +197,26 @@ def test_table_functions_are_no_tables():
     assert SqlQuery("SELECT id FROM RANGE(3) JOIN web.events USING (id)").tables() == {"web.events"}
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sum(a) OVER `w` FROM web.events, web.orders WINDOW `w` AS (ORDER BY a), `v` AS (ORDER BY b)",
+        "SELECT sum(a) OVER w FROM web.events, web.orders o WINDOW w AS (ORDER BY a), v AS (ORDER BY b)",
+        "SELECT 1 FROM web.events AS window LEFT JOIN web.orders ON window.id = orders.id",
+        "SELECT 1 FROM web.events window, web.orders",
+        "SELECT 1 FROM web.events limit CROSS JOIN web.orders LIMIT 2",
+        "SELECT 1 FROM web.events group JOIN web.orders USING (id) GROUP BY `a`, `b`",
+        "SELECT 1 FROM web.events, web.orders ORDER BY `a`, `b`",
+        "SELECT 1 FROM web.events, web.orders WHERE 1 = left(a, 1) ORDER BY a, b",
+    ],
+)
+def test_a_word_begins_a_clause_or_is_an_alias_as_what_follows_says(sql: str):
+    query = SqlQuery(sql)
+
+    assert query.tables() == {"web.events", "web.orders"}
+    assert query.bind({}, VIEWS).count("(`web__") == 2
+
+
 HOSTILE = [
     "'; DROP TABLE x; --",
     ":start_ds",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from alembic import op
@@ -45,8 +45,8 @@ def _named(definition: str, held: dict[str, str]) -> str:
 
     def name(value: dict[str, Any]) -> dict[str, Any]:
         field: str = _HELD_IN.get(str(value.get("@")), "")
-        held_in: Any = value.get("v")
-        inner: dict[str, Any] = held_in if isinstance(held_in, dict) else {}
+        held_in: object = value.get("v")
+        inner = cast("dict[str, Any]", held_in) if isinstance(held_in, dict) else {}
         text: Any = inner.get(field)
         if not isinstance(text, str):
             return value
