@@ -14,6 +14,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.snapshot import stored_model
+from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.layers import parts_of, table_of, without
 from backfill_assets.warehouse.reading import read_pinned
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from backfill_assets.models.model import Model
-    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.state.layers import PublishedModel
     from backfill_assets.warehouse.layers import Part
     from backfill_assets.warehouse.tables import Table
 
@@ -249,11 +250,17 @@ def published(
     """
     settings = settings or read_settings()
     with _opened(settings) as store:
-        name = _environment(store, env, plan)
-        number, pointers = store.published(name)
-        tables = {model: _table_of(store, at) for model, at in pointers.items()}
+        name = env if plan is None else workspace_name(store.plan(plan).plan_id)
+        try:
+            number, models = store.published(name)
+        except UnknownEnvironmentError as error:
+            if plan is None:
+                raise
+            stored = store.plan(plan)
+            raise NoWorkspaceError(stored.plan_id, stored.status, stored.environment) from error
+        tables = {model: _table_of(store, one) for model, one in models.items()}
         found = {
-            model: (store.snapshot_definition(pointers[model].fingerprint), table)
+            model: (models[model].definition, table)
             for model, table in tables.items()
             if table.exists
         }
@@ -270,21 +277,11 @@ def _opened(settings: Settings) -> Iterator[Store]:
         yield store
 
 
-def _environment(store: Store, env: str, plan: str | None) -> str:
-    """Name the environment that is read: a plan's workspace is one too."""
-    if plan is None:
-        return store.environment(env).name
-    stored = store.plan(plan)
-    name = workspace_name(stored.plan_id)
-    if name not in {one.name for one in store.environments()}:
-        raise NoWorkspaceError(stored.plan_id, stored.status, stored.environment)
-    return name
-
-
-def _table_of(store: Store, pointer: Pointer) -> Table:
-    """Find the tables that a pointer reads a model from."""
-    table = table_of(store.tables(pointer), store.located)
-    return without(table, pointer.certain) if pointer.certain else table
+def _table_of(store: Store, published: PublishedModel) -> Table:
+    """Give what a model is read from, without cells that are still to be built."""
+    table = table_of(published.tables, store.located)
+    certain = published.pointer.certain
+    return without(table, certain) if certain else table
 
 
 def _layer(part: Part) -> ResolvedLayer:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.snapshots.environment import Layer
 from backfill_assets.snapshots.ready import InputPin
-from backfill_assets.state import ready, versions
+from backfill_assets.state import environments, pointers, ready, snapshots, versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,21 @@ if TYPE_CHECKING:
     from backfill_assets.models.content import Content
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.ready import ReadyRecord
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedModel:
+    """What reading a model of an environment takes.
+
+    Attributes:
+        pointer: where the environment reads it.
+        definition: the model of its snapshot, as text.
+        tables: those that the pointer reads, the upper first.
+    """
+
+    pointer: Pointer
+    definition: str
+    tables: tuple[InputPin, ...]
 
 
 def layers_of(pointer: Pointer) -> tuple[Layer, ...]:
@@ -57,6 +73,21 @@ def tables(connection: sa.Connection, pointer: Pointer) -> tuple[InputPin, ...]:
         )
         for layer, cells in (*answering, (lowest, None))
     )
+
+
+def published(connection: sa.Connection, environment: str) -> dict[str, PublishedModel]:
+    """Read all that reading an environment takes, by model.
+
+    Raises:
+        UnknownEnvironmentError: there is none of this name.
+    """
+    environments.environment(connection, environment)
+    return {
+        name: PublishedModel(
+            at, snapshots.snapshot(connection, at.fingerprint).definition, tables(connection, at)
+        )
+        for name, at in pointers.pointers(connection, environment).items()
+    }
 
 
 def records(

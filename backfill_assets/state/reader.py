@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from backfill_assets.state.audits import AuditRow
     from backfill_assets.state.batches import BatchRow
     from backfill_assets.state.environments import Finalized
+    from backfill_assets.state.layers import PublishedModel
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.state.ready import Builder
     from backfill_assets.state.snapshots import StoredSnapshot
@@ -70,10 +71,14 @@ class StateReader(PlanReader):
         """Read the model of a snapshot as text; `UnknownSnapshotError` when it was never saved."""
         return self.snapshot(fingerprint_id).definition
 
-    def published(self, environment: str) -> tuple[int, dict[str, Pointer]]:
-        """Read the counter, and where an environment reads every model, at one moment."""
+    def published(self, environment: str) -> tuple[int, dict[str, PublishedModel]]:
+        """Read the counter, and all that reading each model of an environment takes, at one moment.
+
+        Raises:
+            UnknownEnvironmentError: there is none of this name.
+        """
         return self._database.read(
-            lambda found: (counter.last_number(found), pointers.pointers(found, environment))
+            lambda found: (counter.last_number(found), layers.published(found, environment))
         )
 
     def pointers(self, environment: str) -> dict[str, Pointer]:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from backfill_assets.reading import Published, published
+import pytest
+
+from backfill_assets.reading import NoWorkspaceError, Published, published
 from backfill_assets.settings import Settings
+from backfill_assets.state.database import Database
 from backfill_assets.state.store import Store
 from backfill_assets_tests.state.building import NOON, Asked, add_model, fill
 from backfill_assets_tests.state.publishing import Trial
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from backfill_assets.snapshots.stored_plan import StoredPlan
 
 MODELS = ("orders", "revenue")
 
 
-def keep(store: Store) -> None:
-    for at in store.pointers("prod").values():
+def keep(store: Store, *environments: str) -> None:
+    pointers = (store.pointers(name) for name in environments or ("prod",))
+    for at in (one for found in pointers for one in found.values()):
         store.save_snapshot(
             fingerprint_id=at.fingerprint,
             model=at.model,
@@ -73,3 +80,50 @@ def test_a_reader_that_polls_during_promotions_never_sees_one_model_before_and_o
     assert (seen(before), seen(after)) == ({"v1"}, {"v2"})
     assert before.number < after.number
     assert all(len(seen(one)) == 1 for one in found)
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Iterator[Trial]:
+    """One model, and a plan that has built another version of it."""
+    with Store.open(Settings(data_dir=str(tmp_path)).state, clock=lambda: NOON) as store:
+        add_model(store, "orders")
+        fill(store, Asked(model="orders"))
+        trial = Trial(store)
+        trial.new_version("orders")
+        trial.open()
+        trial.fill("orders", 0, 3)
+        trial.save()
+        keep(store, "prod", f"plan:{trial.plan_id}")
+        yield trial
+
+
+def test_a_plan_that_is_promoted_while_it_is_looked_up_has_nothing_of_its_own_to_read(
+    built: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    find = Store.plan
+
+    def find_and_promote(store: Store, plan_id: str) -> StoredPlan:
+        found = find(store, plan_id)
+        monkeypatch.undo()
+        built.promote()
+        return found
+
+    monkeypatch.setattr(Store, "plan", find_and_promote)
+    with pytest.raises(NoWorkspaceError, match="promoted"):
+        published(plan=built.plan_id, settings=Settings(data_dir=str(tmp_path)))
+
+
+def test_all_that_reading_takes_is_looked_up_at_one_moment(
+    built: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    looks: list[object] = []
+    read = Database.read
+
+    def counted(database: Database, work: Any) -> Any:  # noqa: ANN401
+        looks.append(work)
+        return read(database, work)
+
+    monkeypatch.setattr(Database, "read", counted)
+    found = published(settings=Settings(data_dir=str(tmp_path)))
+    assert found.models == ("orders",)
+    assert len(looks) == 2  # the first is whether the state is of this release
