@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.overhead import OperationFact
     from backfill_assets.planning.plan import ModelPlan, Plan, PlannedBatch, PlannedRead
 
-_BATCH_SECONDS = 3.0  # what a batch costs before its first row, on one quiet machine
+_BATCH_SECONDS = 4.0  # what a batch costs before its first row, on one quiet machine
 _COMMIT_SECONDS = 1.0  # what a batch without rows costs
 _BYTES_PER_SECOND = 20e6
 _GB = 1e9
@@ -239,17 +239,22 @@ def _estimate(
 
 
 def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: int) -> Pair:
+    """Sum up the models, for one is built after the other, as `apply` does."""
+    walls = [_wall_of(one, guesses[one.model], at_once) for one in models]
+    return sum(median for median, _ in walls), sum(high for _, high in walls)
+
+
+def _wall_of(model: ModelPlan, guess: _Guess, at_once: int) -> Pair:
     """Whichever is longer: the longest chain of waiting batches, or all work shared out."""
     found: list[float] = []
     for which in (0, 1):
         ends: dict[tuple[str, int], float] = {}
         work = 0.0
-        for model in models:
-            for number, batch in enumerate(model.batches):
-                seconds = guesses[model.model].seconds(batch)[which]
-                begins = max((ends.get(one, 0.0) for one in batch.waits_for), default=0.0)
-                ends[model.model, number] = begins + seconds
-                work += seconds
+        for number, batch in enumerate(model.batches):
+            seconds = guess.seconds(batch)[which]
+            begins = max((ends.get(one, 0.0) for one in batch.waits_for), default=0.0)
+            ends[model.model, number] = begins + seconds
+            work += seconds
         found.append(max(*ends.values(), work / at_once))
     return found[0], found[1]
 

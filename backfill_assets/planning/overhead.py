@@ -32,8 +32,8 @@ DOUBT = 3.0
 """How far off a guess without history may be."""
 
 _COMMAND = 2.0  # imports, opening the state, ending
-_SPARK = 6.0
-_COLD = 7.0  # what the first batch, or copy, of a process takes beyond those after it
+_SPARK = 8.0
+_COLD = 12.0  # what the first batch, or copy, of a process takes beyond those after it
 _LOOK = 0.5
 _CHECKS = 0.5
 _POINTERS = 0.5

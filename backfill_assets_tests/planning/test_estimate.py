@@ -114,14 +114,14 @@ def test_without_history_the_bytes_of_the_source_tell_by_the_share_that_is_read(
     found = total(plan, Known(sizes=SOURCE))
 
     assert found.bytes_read == 500_000_000
-    assert of_batches(plan, Known(sizes=SOURCE)) == pytest.approx((28.0, 84.0))
+    assert of_batches(plan, Known(sizes=SOURCE)) == pytest.approx((29.0, 87.0))
     assert found.rests_on == (
         "the bytes it reads alone, no history; start and promotion: constants, no history"
     )
     assert "neither history nor size" in total(plan, Known()).rests_on
 
 
-def test_batches_side_by_side_share_the_process_but_never_beat_the_longest_chain():
+def test_batches_of_a_model_share_the_process_and_models_are_built_one_after_the_other():
     history = {"web.a": FACTS, "web.b": FACTS}
     first = building("web.a", *[a_batch(5) for _ in range(4)])
     second = building("web.b", a_batch(5, ("web.a", 3)))
@@ -130,7 +130,7 @@ def test_batches_side_by_side_share_the_process_but_never_beat_the_longest_chain
         known = Known(history=history, batches_at_once=at_once)
         return total(a_plan(first, second), known).batches
 
-    assert [seconds(number) for number in (1, 2, 5, 99)] == [50.0, 25.0, 20.0, 20.0]
+    assert [seconds(number) for number in (1, 2, 5, 99)] == [50.0, 30.0, 20.0, 20.0]
 
 
 def test_cost_is_time_and_what_is_written():
@@ -251,16 +251,16 @@ def test_the_first_batch_of_a_process_is_no_measure_of_those_after_it():
 
 def test_what_earlier_plans_took_beside_their_batches_counts_instead_of_the_constants():
     plan = a_plan(building("web.a", a_batch(10)))
-    apply_ = OperationFact(APPLY, starting=12.0, looking=3.0, rest=2.0, cells=10, by_rows=True)
-    twice = replace(apply_, verb=PROMOTE, rest=30.0)
+    apply_ = OperationFact(APPLY, starting=16.0, looking=3.0, rest=2.0, cells=10, by_rows=True)
+    twice = replace(apply_, verb=PROMOTE, rest=60.0)
     none, known = overhead(plan, ()), overhead(plan, (apply_, twice))
 
     assert slowness((apply_, twice)) == slowness((replace(apply_, verb=RUN),)) == 2.0
     # so all that is not learned is taken to be twice
-    assert known.start[0] - none.start[0] == pytest.approx(2.0 + 6.0 + 2.5 + 7.0)
+    assert known.start[0] - none.start[0] == pytest.approx(2.0 + 8.0 + 2.5 + 12.0)
     bigger = a_plan(building("web.a", a_batch(20)))
     assert overhead(bigger, (apply_, twice)).promotion[0] == pytest.approx(
-        known.promotion[0] + (30.0 - 14.0) / 2  # but for the cold part, by its cells
+        known.promotion[0] + (60.0 - 24.0) / 2  # but for the cold part, by its cells
     )
 
 
