@@ -4,8 +4,9 @@
                which is slower than others
     promotion  the checks after the last batch, comparing, copying, moving the pointers
 
-Both are learned from what earlier plans took. As long as there is none, the constants below count:
-seconds of one quiet machine with two cores. How long Spark has really taken to start, beside the
+Both are learned from what earlier operations took. As long as there is none, the constants below
+count: the CPU seconds that a start of Spark, a first and a later batch were measured to take, shared by
+two cores that have nothing else to do. How long Spark has really taken to start, beside the
 constant, tells how much slower or faster this machine is.
 """
 
