@@ -10,16 +10,19 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from backfill_assets.orchestration.released_runs import op_name
-from backfill_assets.orchestration.resources import StateResource
+from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.planning.plan_json import content_hash, read_plan
 from backfill_assets.snapshots.person import known
-from backfill_assets_tests.orchestration.shop import NoSpark, failure, shown
+from backfill_assets_tests.cli.test_looking import land
+from backfill_assets_tests.orchestration.shop import NoSpark, UnwantedSparkError, failure, shown
 from backfill_assets_tests.toy import FIRST, LAST
 from backfill_assets_tests.toy_definitions import defs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
@@ -92,14 +95,20 @@ class Both:
             return ended.err.splitlines()[-1].removeprefix("error: ")
         return content(ended.out)
 
-    def launched(self, asked: dict[str, Any]) -> str:
-        """The content of the launchpad's plan, or what it says instead."""
-        result = defs.resolve_job_def("plan").execute_in_process(
+    def launch(
+        self, asked: dict[str, Any], spark: type[SparkResource] = NoSpark
+    ) -> dg.ExecuteInProcessResult:
+        """Launch the job `plan`."""
+        return defs.resolve_job_def("plan").execute_in_process(
             run_config={"ops": {op_name("plan"): {"config": asked}}},
-            resources={"spark": NoSpark(spark_config={}), "state": StateResource()},
+            resources={"spark": spark(spark_config={}), "state": StateResource()},
             instance=self.instance,
             raise_on_error=False,
         )
+
+    def launched(self, asked: dict[str, Any]) -> str:
+        """The content of the launchpad's plan, or what it says instead."""
+        result = self.launch(asked)
         if not result.success:
             return failure(result)
         plan_id = shown(result).get("plan_id")
@@ -160,3 +169,27 @@ def test_the_command_and_the_launchpad_make_one_plan_of_the_same_options(
     both: Both, asked: dict[str, Any]
 ):
     assert both.launched(asked) == both.commanded(asked)
+
+
+def test_the_launchpad_starts_spark_to_look_where_nothing_else_can_and_names_what_was_not_looked_at(
+    both: Both, shop: Prepared
+):
+    asked: list[str] = []
+
+    class Refusing(SparkResource):
+        @property
+        def spark_session(self) -> SparkSession:
+            asked.append("spark")
+            raise UnwantedSparkError
+
+    land(shop, {28: "1.00"})
+    both.launch({"select": ["toy.returns"]})  # the first look
+    for file in land(shop, {28: "1.00", 29: "2.00"}).glob("*.parquet"):
+        file.unlink()
+
+    result = both.launch({"select": ["toy.returns"]}, spark=Refusing)
+
+    assert asked
+    told = shown(result)
+    assert told["plan"].startswith("nothing to plan; ")
+    assert "source 'toy.raw_sales' has commits that were not looked at" in told["notes"]

@@ -1,0 +1,45 @@
+"""Plans that a run makes by itself are made as everybody's are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backfill_assets.execution.by_hand import rebuild_by_hand
+from backfill_assets.execution.plan_terms import PlanTerms
+from backfill_assets.planning.plan_json import read_plan
+from backfill_assets_tests.builders import a_model, day, days
+from backfill_assets_tests.execution.queue_world import QueueWorld
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VISITS = "web.visits"
+
+
+class _MadeError(Exception):
+    """The plan is made; nothing is to be built."""
+
+
+def _ended(_: object) -> None:
+    raise _MadeError
+
+
+def test_the_plan_of_a_launch_by_hand_has_an_estimate_and_lasts_as_people_have_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    world = QueueWorld.of(tmp_path, a_model(VISITS))
+    world.fill(VISITS, day(1, 10))
+    run = replace(world.run(), terms=PlanTerms(plan_days=3))
+    monkeypatch.setattr("backfill_assets.execution.by_hand.applied", _ended)
+    means: Any = {"clock": run.clock, "run_id": run.run_id, "who": "ann", "spark": run.spark}
+
+    with pytest.raises(_MadeError):
+        rebuild_by_hand(run, VISITS, {VISITS: days(3)}, data_root=run.data_root, **means)
+
+    (stored,) = world.store.plans()
+    assert stored.expires_at == world.now + timedelta(days=3)
+    assert read_plan(stored.content).estimate is not None
