@@ -105,6 +105,8 @@ def _row(
             for one in work.stale
         },
         "waits_for": {up: ranges_text(model.cadence, cells) for up, cells in work.blocked.items()},
+        "kept": count(work.kept),
+        "kept_ranges": ranges_text(model.cadence, work.kept),
         "watermark": _watermark(run, model),
         "changed": name in run.changed,
     }
@@ -170,7 +172,8 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
             "read was built again and came out as it was"
         )
     if row["cutoff"]:
-        remarks.append(f"cutoff   {name}: {Cutoff(**row['cutoff']).words(name)}")
+        kept = f"; {row['kept_ranges']} would need work without it" if row["kept"] else ""
+        remarks.append(f"cutoff   {name}: {Cutoff(**row['cutoff']).words(name)}{kept}")
     if row["changed"]:
         remarks.append(
             f"changed  {name}: the loaded logic is not what {env} runs, which goes on with its own "

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.planning.failed_cells import Rest
-    from backfill_assets.planning.needs_work import Stale, Work
+    from backfill_assets.planning.needs_work import Work
     from backfill_assets.planning.releasing import Offer
+    from backfill_assets.planning.stale import Stale
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.failed_batch import FailedBatch
     from backfill_assets.snapshots.loaded import Loaded

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read
 from backfill_assets.planning.asked import RequestError, check_request
 from backfill_assets.planning.cell_work import cell_work
@@ -264,18 +265,31 @@ class _Planner:
             if one.name in sources
             and (one.start or one.end or self.request.start or self.request.end)
         ]
-        cutoffs = self.state.view.cutoffs
-        found += [
-            f"{one.name}: {cutoffs[one.name].words(one.name)}"
-            for one in self.request.restate
-            if one.name in cutoffs and one.name not in planned
-        ]
+        found += self._cutoffs(planned)
         if self.request.restate_all_snapshots:
             found.append(
                 "the restated intervals become owed in every version; other environments go on "
                 "reading what they read until a plan of their own is promoted"
             )
         return tuple(found)
+
+    def _cutoffs(self, planned: set[str]) -> list[str]:
+        """Name the cutoffs that leave something out: what is restated, or what would need work."""
+        view, graph = self.state.view, self.intended.graph
+        restated = {one.name for one in self.request.restate}
+        found: list[str] = []
+        for name, cutoff in view.cutoffs.items():
+            if name in self.request.lift_cutoffs or name not in graph.models:
+                continue
+            model, reads = graph.models[name], self.intended.reads(name)
+            kept = needs_work(graph, view, model, now=self.now, reads=reads).kept
+            said = f"{name}: {cutoff.words(name)}"
+            if kept:
+                cells = ranges_text(model.cadence, kept)
+                found.append(f"{said}; left out, though they would need work without it: {cells}")
+            elif name in restated and name not in planned:
+                found.append(said)
+        return found
 
 
 def _refuse_unset(request: PlanRequest, state: PlanState) -> None:

@@ -17,7 +17,7 @@ from backfill_assets.models.model import Model
 from backfill_assets.planning.older import older_than_published
 from backfill_assets.planning.overtaken import Overtaken, by_sources
 from backfill_assets.planning.reopening import last_cells
-from backfill_assets.planning.together import together
+from backfill_assets.planning.stale import Stale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,31 +26,6 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.graph import Graph
     from backfill_assets.snapshots.state_view import StateView
-
-
-@dataclass(frozen=True, slots=True)
-class Stale:
-    """Ready cells that were built before something that they read changed.
-
-    Attributes:
-        cells: which.
-        upstream: what changed: a model, or a source that got late data.
-        upstream_cells: which cells of it.
-        late: whether it is a source.
-        changes: the same cells by the number of the upstream's change; a cell that several changes
-            have overtaken stands under each.
-    """
-
-    cells: IntervalSet
-    upstream: str
-    upstream_cells: IntervalSet
-    late: bool = False
-    changes: Mapping[int, IntervalSet] = field(default_factory=dict[int, "IntervalSet"])
-
-    @property
-    def words(self) -> str:
-        """Say what happened upstream."""
-        return f"{self.upstream} {'got, lost or changed rows' if self.late else 'changed'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +39,16 @@ class Work:
         stale: ready cells that an upstream's change has overtaken, by upstream.
         blocked: per upstream model, the cells that wait because cells they read are not ready.
         refresh: cells that are rebuilt without a (further) plan: in a plan's workspace every stale
-            or owed one; else those stale ones inside the late window of a model that nobody reads,
-            as far as no change of an upstream is split by it. Where others read the model, or what
-            has changed, several models have to move at once, which takes a plan: the automatic one
-            of late data, or one that a person makes.
+            or owed one; else those stale ones inside the late window of a model that nobody reads
+            whose changes concern them alone, so that one commit publishes each change at once. Where
+            others read the model, or what has changed, or where a change concerns several cells,
+            these have to move at once, which takes a plan: the automatic one of late data, or one that
+            a person makes.
         owed: ready cells that were declared wrong and are not rebuilt yet.
         older: a workspace's cells that were made from older inputs than the published ones which they
             would replace.
+        kept: ready cells that an upstream has overtaken, or that were declared wrong, and that a cutoff
+            keeps as they are: they need no work until it is lifted.
     """
 
     required: IntervalSet
@@ -81,6 +59,7 @@ class Work:
     refresh: IntervalSet = field(default_factory=IntervalSet.empty)
     owed: IntervalSet = field(default_factory=IntervalSet.empty)
     older: IntervalSet = field(default_factory=IntervalSet.empty)
+    kept: IntervalSet = field(default_factory=IntervalSet.empty)
 
     @property
     def stale_cells(self) -> IntervalSet:
@@ -152,7 +131,7 @@ def needs_work(
     elif not graph.readers(model.name):
         shared = IntervalSet.union_all(one.cells for one in stale if _is_shared(graph, one))
         inside = last_cells(model, ready, model.late_window) - shared
-        refresh = overtaken - _held_together(stale, overtaken - inside)
+        refresh = (overtaken & inside) - _of_several(model, stale)
     blocked = _blocked(graph, view, model, gaps | refresh, now)
     return Work(
         required=needed,
@@ -163,7 +142,22 @@ def needs_work(
         refresh=refresh - IntervalSet.union_all(blocked.values()),
         owed=owed,
         older=older,
+        kept=_spared(graph, view, model, kept & ready, reads or {}),
     )
+
+
+def _spared(
+    graph: Graph,
+    view: StateView,
+    model: Model,
+    kept: IntervalSet,
+    reads: Mapping[str, frozenset[str]],
+) -> IntervalSet:
+    """Give the cells that would need work if no cutoff kept them."""
+    if not kept:
+        return kept
+    stale = IntervalSet.union_all(one.cells for one in _stale(graph, view, model, kept, reads))
+    return stale | (view.owed.get(model.name, IntervalSet.empty()) & kept)
 
 
 def _is_shared(graph: Graph, stale: Stale) -> bool:
@@ -171,10 +165,10 @@ def _is_shared(graph: Graph, stale: Stale) -> bool:
     return len(graph.readers(stale.upstream)) > 1
 
 
-def _held_together(stale: Iterable[Stale], cells: IntervalSet) -> IntervalSet:
-    """Give these cells of one model, and all that share a change with one of them."""
-    changes = [{"": found} for one in stale for found in one.changes.values()]
-    return together(changes, {"": cells})[""]
+def _of_several(model: Model, stale: Iterable[Stale]) -> IntervalSet:
+    """Give the cells of changes that concern several: no run, range or batch may publish a part of one."""
+    changes = (cells for one in stale for cells in one.changes.values())
+    return IntervalSet.union_all(cells for cells in changes if model.cadence.count(cells) > 1)
 
 
 def _blocked(

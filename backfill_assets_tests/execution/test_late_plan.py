@@ -19,7 +19,7 @@ from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.late_work import ASKED_BY
 from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.builders import a_graph, a_model, a_source
+from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.world import arrow, kept, row
 
@@ -153,6 +153,20 @@ def test_a_model_that_nobody_reads_is_refreshed_in_its_own_table(world: World):
     done = refresh(world, graph)
     assert (said(graph, done.cells), done.plan_id) == ({A: "2024-01-09"}, None)
     assert said(graph, done.waiting) == {A: "2024-01-02"}
+
+
+def test_a_run_of_a_range_publishes_no_part_of_a_correction(world: World):
+    graph = a_graph(a_model(A, late_window=3, batch_size=1))
+    filled(world, graph)
+    late(world, row(8, 2), row(9, 2))
+    late(world, row(10, 2))
+    world.fill(graph, cells=days(9, 10))
+    assert world.rows(A) == kept(*ROWS, row(10, 2))
+    head = world.head(A)
+    done = refresh(world, graph)
+    assert said(graph, done.cells) == {A: "2024-01-08..2024-01-09 (2)"}
+    assert world.rows(A) == kept(*ROWS, row(8, 2), row(9, 2), row(10, 2))
+    assert world.head(A) == head + 1
 
 
 def test_models_that_read_one_source_move_together_though_nobody_reads_them(world: World):

@@ -16,7 +16,9 @@ from backfill_assets.planning.plan_json import plan_json, read_plan
 from backfill_assets.planning.plan_state import PlanState
 from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.cutoff import Cutoff
-from backfill_assets_tests.builders import day
+from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.state_view import SourceState
+from backfill_assets_tests.builders import EVENTS, a_run, day
 from backfill_assets_tests.planning.test_build_plan import (
     GRAPH,
     NOW,
@@ -119,3 +121,20 @@ def test_why_tells_of_the_cutoff():
 
     assert [one.branch for one in told if one.model == "web.a"] == ["ready", "cutoff"]
     assert "agreed with finance; set by plan p0" in told[1].text
+
+
+def test_what_changed_before_a_cutoff_is_named_and_needs_no_work():
+    view = cut().view
+    stale = a_run(day(2), 1, changed=99)
+    later = a_run(day(7), 1, changed=99)
+    source = SourceState(Pointer("", EVENTS, "", "", 4), (stale, later))
+    state = replace(cut(), view=replace(view, sources={EVENTS: source}))
+
+    work = needs_work(GRAPH, state.view, GRAPH.models["web.a"], now=NOW)
+    plan = a_plan(state=state)
+
+    assert (work.stale_cells, work.kept) == (IntervalSet.of([day(7)]), IntervalSet.of([day(2)]))
+    assert cells(plan, "web.a") == IntervalSet.of([day(7)])
+    assert any("before 2024-01-06" in note and "2024-01-02" in note for note in plan.notes)
+    lifted = a_plan(state=state, lift_cutoffs=("web.a",))
+    assert not any("would need work" in note for note in lifted.notes)

@@ -16,6 +16,7 @@ from backfill_assets.intervals import (
 )
 from backfill_assets.models.content import ChangedAt
 from backfill_assets.models.upstream import Reopens, Upstream
+from backfill_assets.planning.late_work import late_work
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.reopening import last_cells
 from backfill_assets.snapshots.environment import Environment, Pointer
@@ -256,7 +257,11 @@ def test_ten_years_of_single_days_on_both_sides_are_paired_day_by_day():
 
 LATE = a_model("web.reader", late_window=2, upstreams=["web.first"])
 OVERTAKEN = {
-    "web.first": [a_run(day(1, 3), 1, changed=20), a_run(day(4, 2), 1, changed=21)],
+    "web.first": [
+        a_run(day(1, 3), 1, changed=20),
+        a_run(day(4), 1, changed=21),
+        a_run(day(5), 1, changed=22),
+    ],
     "web.reader": [a_run(day(1, 5), 10)],
 }
 
@@ -274,6 +279,18 @@ def test_a_change_that_reaches_beyond_the_late_window_is_not_refreshed_in_part()
 
     assert work.stale_cells == days(1, 2, 3, 4, 5)
     assert work.refresh == work.todo == days(5)
+
+
+def test_a_change_of_several_cells_is_left_to_a_plan_which_publishes_them_at_once():
+    view = a_view({**OVERTAKEN, "web.first": [a_run(day(1, 3), 1), a_run(day(4, 2), 1, 21)]})
+    graph = a_graph(FIRST_MODEL, LATE)
+
+    work = needs_work(graph, view, LATE, now=NOW)
+
+    assert work.stale_cells == days(4, 5)
+    assert work.refresh == work.todo == NOTHING
+    late = late_work(graph, view, now=NOW, reads={})
+    assert (late.automatic, late.in_place) == ({"web.reader": days(4, 5)}, {})
 
 
 def test_models_that_read_one_change_are_not_refreshed_one_by_one():
