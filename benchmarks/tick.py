@@ -49,7 +49,9 @@ def ticks(folder: Path) -> dict[str, float]:
     folder.mkdir(parents=True)
     now = START + timedelta(days=DAYS)
     graph = _unsourced(chain())
-    with Store.open(f"sqlite:///{folder}/state.db", clock=lambda: now) as store:
+    with Store.open(
+        f"sqlite:///{folder}/state.db", clock=lambda: now, data_root=str(folder)
+    ) as store:
         _fill(store, graph, folder, now)
         looker = Looker(store, loaded(graph), str(folder), now)
         settled, first = _until_settled(looker)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.execution.leftover import to_remember
 from backfill_assets.execution.publishing import Step
+from backfill_assets.execution.relied_sources import Relied, as_relied_on
 from backfill_assets.execution.rewriting import Rewrite
 from backfill_assets.execution.undone_versions import carried_pins
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.graph import build_graph
+from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.lineage import lineage_of
+from backfill_assets.models.source_reading import read_readings
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.snapshots.environment import Layer
 from backfill_assets.snapshots.publication import Copy, Move
@@ -109,10 +111,14 @@ def _stale_then(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSe
     environment = op.environment()
     instead = {one.model: one.old for one in moves}
     models = {name: one for name, one in environment.graph.models.items() if instead.get(name, 1)}
+    relied: dict[str, Relied] = {}
     for name, old in instead.items():
         if old is not None:
-            models[name] = stored_model(op.store.snapshot_definition(old.fingerprint))
-    graph = build_graph(models.values(), environment.graph.sources.values())
+            stored = op.store.snapshot(old.fingerprint)
+            models[name] = stored_model(stored.definition)
+            relied[name] = read_readings(stored.sources)
+    then = stored_graph(models.values(), environment.graph.sources.values())
+    graph, _ = as_relied_on(then, relied, relied)
     view = op.store.view_with(op.plan.environment, instead)
     found: dict[str, IntervalSet] = {}
     for name, old in instead.items():

@@ -8,13 +8,18 @@ that its pointers name. What a run has yet to write is listed: new models, and n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from backfill_assets.execution.relied_sources import as_relied_on
 from backfill_assets.models.fingerprint import Fingerprint, fingerprints
 from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.lineage import lineage_of
-from backfill_assets.models.source_reading import changed_sources, read_readings
+from backfill_assets.models.source_reading import (
+    changed_sources,
+    read_readings,
+    source_readings,
+)
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of, stored_model
 
@@ -30,11 +35,13 @@ class EnvironmentGraph:
     """The models that an environment runs.
 
     Attributes:
-        graph: its snapshots' models and the loaded sources.
+        graph: its snapshots' models, and the sources as these snapshots declare them.
         pointers: where it keeps each model; a new one where it would be kept.
         reads: per model, what it reads by column.
         changed: models whose loaded logic is not the environment's: a plan is owed.
         running: the snapshots that its pointers name, models that are not loaded any more included.
+        misread: by model, the sources that its snapshot relies on otherwise than others do whose
+            declarations count here; it can't be run until a plan has made it anew.
         new: snapshots of models that it never saw.
         reworded: snapshots of its own models that only say something else, and keep their table.
     """
@@ -44,6 +51,7 @@ class EnvironmentGraph:
     reads: Mapping[str, Mapping[str, frozenset[str]]]
     changed: tuple[str, ...]
     running: Mapping[str, Snapshot]
+    misread: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     new: tuple[Snapshot, ...] = ()
     reworded: tuple[Snapshot, ...] = ()
 
@@ -67,7 +75,8 @@ def environment_graph(
     running = _running(store, loaded, pointers, snapshots)
     if environment.is_workspace:
         graph = _graph({name: one.model for name, one in running.items()}, loaded)
-        return EnvironmentGraph(graph, pointers, Reads(graph), (), running)
+        graph, misread = _as_relied_on(graph, running, environment, pointers)
+        return EnvironmentGraph(graph, pointers, Reads(graph), (), running, misread)
     changed = tuple(
         name
         for name in loaded.order
@@ -82,7 +91,10 @@ def environment_graph(
         for name in running
         if name in changed or name not in loaded.models
     }
-    graph = _graph({**loaded.models, **kept}, loaded) if changed else loaded
+    graph, misread = loaded, dict[str, tuple[str, ...]]()
+    if changed:
+        graph = _graph({**loaded.models, **kept}, loaded)
+        graph, misread = _as_relied_on(graph, running, environment, pointers)
     new = _new(graph, pointers, snapshots, changed)
     reworded = tuple(
         snapshots[name]
@@ -93,7 +105,8 @@ def environment_graph(
     )
     first = {one.model.name: _first(environment, one) for one in new}
     reads = Reads(graph)
-    return EnvironmentGraph(graph, {**first, **pointers}, reads, changed, running, new, reworded)
+    seen = {**first, **pointers}
+    return EnvironmentGraph(graph, seen, reads, changed, running, misread, new, reworded)
 
 
 def _lives_shorter(before: Model, after: Model) -> bool:
@@ -179,14 +192,27 @@ def _new(
 ) -> tuple[Snapshot, ...]:
     """Take snapshots of new models on the graph that the environment runs.
 
-    Over an upstream that still runs its old logic, a new model's table is another one.
+    Over an upstream that still runs its old logic, or a source that is still read as it was declared
+    before, a new model's table is another one.
     """
     names = [name for name in snapshots if name not in pointers]
     prints = fingerprints(graph) if names and changed else {}
     return tuple(
-        replace(snapshots[name], fingerprint=prints.get(name, snapshots[name].fingerprint))
+        Snapshot(snapshots[name].model, prints[name], source_readings(graph, graph.models[name]))
+        if name in prints
+        else snapshots[name]
         for name in names
     )
+
+
+def _as_relied_on(
+    graph: Graph,
+    running: Mapping[str, Snapshot],
+    environment: Environment,
+    pointers: Mapping[str, Pointer],
+) -> tuple[Graph, dict[str, tuple[str, ...]]]:
+    own = {name for name, at in pointers.items() if at.environment == environment.name}
+    return as_relied_on(graph, {name: one.sources for name, one in running.items()}, own)
 
 
 def _is_reworded(environment: Environment, pointer: Pointer, snapshot: Snapshot) -> bool:

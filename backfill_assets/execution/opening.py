@@ -84,6 +84,7 @@ def open_run(  # noqa: PLR0913 - the one place where all of it comes together
         root_id=root_id or run_id,
         plan_id=plan_id,
         changed=own.changed,
+        misread=own.misread,
         published=published,
         patience=patience,
         terms=terms,
@@ -122,6 +123,7 @@ def look(  # noqa: PLR0913 - as many as a run
         run_id=run_id,
         root_id=run_id,
         changed=own.changed,
+        misread=own.misread,
         terms=terms,
     )
 

@@ -54,6 +54,7 @@ class RunContext:
         root_id: the root run or backfill; the same over re-executions.
         plan_id: the plan served; None for a gap fill.
         changed: models whose loaded logic is not what the environment runs.
+        misread: by model, the sources that its snapshot relies on otherwise than the graph declares.
         published: what a person who launched this run by hand wants of published cells.
         fills: the reason that batches of gaps give.
         frozen: the code that the run's plan was made for, and a look at what is there now; None
@@ -84,6 +85,7 @@ class RunContext:
     root_id: str
     plan_id: str | None = None
     changed: tuple[str, ...] = ()
+    misread: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     published: Published = Published.KEPT
     fills: str = GAP
     frozen: FrozenCode | None = None

@@ -35,6 +35,18 @@ class EmptySourceError(BackfillAssetsError):
         )
 
 
+class DeclaredOtherwiseError(BackfillAssetsError):
+    """A model relies on another declaration of a source than others of its environment do."""
+
+    def __init__(self, *, source: str, model: str, environment: str) -> None:
+        self.source, self.model, self.environment = source, model, environment
+        super().__init__(
+            f"'{model}' was built when source '{source}' was declared otherwise, and other models of "
+            f"'{environment}' read it as it is declared by now; promote a plan that makes '{model}' "
+            f"anew: backfill plan --env {environment} --select {model}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """Cells of a model that a source keeps from being filled.
@@ -55,6 +67,11 @@ def cells_held(run: RunContext, model: Model, cells: IntervalSet) -> Iterator[He
     for upstream in model.reads:
         source = run.graph.sources.get(upstream.name)
         if source is None or not cells:
+            continue
+        if source.name in run.misread.get(model.name, ()):
+            found = {"source": source.name, "model": model.name}
+            error = DeclaredOtherwiseError(environment=run.environment.name, **found)
+            yield Held(source.name, cells, error)
             continue
         try:
             yield from _held(run, model, upstream, source, cells)

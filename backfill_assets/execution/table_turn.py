@@ -42,6 +42,18 @@ class ForeignTableError(BackfillAssetsError):
         )
 
 
+class LostTableError(BackfillAssetsError):
+    """There is no table where the state knows one."""
+
+    def __init__(self, path: str, delta_version: int) -> None:
+        self.path, self.delta_version = path, delta_version
+        super().__init__(
+            f"there is no table at {path}, though the state knows it up to delta_version "
+            f"{delta_version}. Nothing was written. Let BACKFILL_DATA_DIR name the folder that "
+            "belongs to this state, or put the table back from a copy"
+        )
+
+
 class OvertakenError(BackfillAssetsError):
     """A commit that the state doesn't know slipped in right before a batch's own."""
 
@@ -87,10 +99,13 @@ def reconcile(run: RunContext, lock: CommitLock) -> bool:
 
     Raises:
         ForeignTableError: something else lies where the version's table belongs.
+        LostTableError: there is no table, though the state knows its commits.
         CorruptTableError: the table's log is damaged, or lacks commits that the state knows.
     """
     path = run.store.version_path(lock.version)
     adopted, known, newest = False, run.store.known_head(lock.version), head(path)
+    if newest < 0 <= known:
+        raise LostTableError(path, known)
     if newest < known:
         found = f"it ends at commit {newest}, though commit {known} is recorded"
         raise CorruptTableError(path=path, found=found)

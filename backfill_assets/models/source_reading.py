@@ -69,6 +69,17 @@ def changed_sources(
     )
 
 
+def declared_as(source: Source, reading: SourceReading) -> Source:
+    """Declare a source as a reader relies on it; all else is as it is declared now."""
+    known = {(one.name, one.dtype): one for one in source.schema}
+    return replace(
+        source,
+        cadence=replace(source.cadence, unit=reading.unit, tz=reading.tz),
+        columns=[known.get(one, Column(*one)) for one in reading.columns],
+        times=replace(source.times, event=reading.time_column),
+    )
+
+
 def readings_text(readings: tuple[SourceReading, ...]) -> str:
     """Write readings down."""
     return dumps(readings)

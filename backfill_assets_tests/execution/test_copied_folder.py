@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from backfill_assets.evidence.origins import origins
 from backfill_assets.evidence.plan_words import Naming
 from backfill_assets.execution.collecting import collect
+from backfill_assets.execution.events import Failed
 from backfill_assets.execution.going_back import rollback_plan
 from backfill_assets.planning.request import Restatement
 from backfill_assets.reading import published, resolve
@@ -22,7 +23,7 @@ from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import a_source, days
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.test_plans import COSTS, MORE, OLD, ROWS, VISITS
-from backfill_assets_tests.execution.world import LEASE, Clock, World, on, row, told
+from backfill_assets_tests.execution.world import LEASE, Clock, World, ended, on, row, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,6 +94,16 @@ def test_all_works_on_a_copied_folder_and_the_original_is_never_touched(
     assert str(tmp_path) not in texts(copy, new)
     if server is None:
         assert (digest(old), texts(url, old)) == before
+
+
+def test_a_folder_without_the_tables_that_the_state_knows_is_named(world: World):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD, VISITS, cells=days(7))
+    shutil.rmtree(world.root / "tables")
+    (failed,) = ended(world.fill(OLD, VISITS, cells=days(8))[VISITS], Failed)
+    assert f"no table at {world.path(VISITS)}" in failed.error
+    assert "BACKFILL_DATA_DIR" in failed.error
+    assert not (world.root / "tables").exists()
 
 
 def copied(server: Server) -> str:

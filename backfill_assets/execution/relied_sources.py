@@ -1,0 +1,73 @@
+"""Sources as an environment's snapshots rely on them: what is loaded counts once a plan has promoted it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from backfill_assets.models.source_reading import changed_sources, declared_as
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.source import Source
+    from backfill_assets.models.source_reading import SourceReading
+
+
+Relied: TypeAlias = "tuple[SourceReading, ...] | None"
+
+
+def as_relied_on(
+    graph: Graph, relied: Mapping[str, Relied], own: Collection[str]
+) -> tuple[Graph, dict[str, tuple[str, ...]]]:
+    """Declare each source as the snapshots of an environment rely on it.
+
+    Where they disagree, that declaration counts which most of them can be run with: of the
+    environment's own snapshots first, then of those that it follows; the loaded one, if it is as good.
+
+    Args:
+        graph: the models that the environment runs, and the loaded sources.
+        relied: by model, what the snapshot that its pointer names relies on of its sources.
+        own: the models that have a pointer of the environment's own.
+
+    Returns:
+        The graph with these sources; and by model, the sources that it relies on otherwise.
+    """
+    readers = {name: known for name, known in relied.items() if name in graph.models}
+    odd = sorted({one for found in _misread(graph, readers).values() for one in found})
+    for source in odd:
+        candidates = [graph, *(_with(graph, one) for one in _known(graph, readers, source))]
+        graph = min(candidates, key=lambda one: _left_out(one, readers, source, own))
+    return graph, _misread(graph, readers)
+
+
+def _misread(graph: Graph, readers: Mapping[str, Relied]) -> dict[str, tuple[str, ...]]:
+    found = {
+        name: changed_sources(graph, graph.models[name], known) for name, known in readers.items()
+    }
+    return {name: sources for name, sources in found.items() if sources}
+
+
+def _known(graph: Graph, readers: Mapping[str, Relied], source: str) -> Iterator[Source]:
+    """Give a source in every way that a snapshot relies on it."""
+    readings: dict[SourceReading, None] = {
+        reading: None
+        for known in readers.values()
+        for reading in known or ()
+        if reading.source == source
+    }
+    return (declared_as(graph.sources[source], one) for one in readings)
+
+
+def _with(graph: Graph, source: Source) -> Graph:
+    return replace(graph, sources={**graph.sources, source.name: source})
+
+
+def _left_out(
+    graph: Graph, readers: Mapping[str, Relied], source: str, own: Collection[str]
+) -> tuple[int, int]:
+    """Count the snapshots that can't be run: the environment's own, and others."""
+    found = [name for name, sources in _misread(graph, readers).items() if source in sources]
+    mine = sum(name in own for name in found)
+    return mine, len(found) - mine
