@@ -14,7 +14,7 @@ from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.model import Model
@@ -60,6 +60,23 @@ def settle(run: RunContext, model: Model) -> None:
         # Not as the run itself, which may be finishing a promotion over this table.
         with _turn(run, version, f"{run.run_id}/{version}"):
             pass
+
+
+def settle_tables(run: RunContext, versions: Collection[str]) -> None:
+    """Account for what others left in some of an environment's tables, upstream first.
+
+    A publication takes its locks in the order of names, in which a commit could be taken back only
+    because the one that it has read is not recorded yet.
+
+    Raises:
+        TableLockedError: a live batch holds a table and did not give it back in time.
+        ForeignTableError: something else lies where a version's table belongs.
+        CorruptTableError: a table's log is damaged, or lacks commits that the state knows.
+    """
+    for name in run.graph.order:
+        at = run.pointers.get(name)
+        if at is not None and at.version in versions:
+            settle(run, run.graph.model(name))
 
 
 def _own_upstreams(run: RunContext, model: Model) -> Iterator[Model]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Unpack
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.back_steps import is_dropped, steps_back
 from backfill_assets.execution.carrying_over import CarryOverError
+from backfill_assets.execution.commit_turn import settle_tables
 from backfill_assets.execution.leftover import as_text
 from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.publishing import Prepared, finish_publication, publish
@@ -157,6 +158,7 @@ def _publish(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> 
         holder=op.run_id,
         versions=tuple(sorted(one for one in named if _is_ours(op, one))),
     )
+    settle_tables(op.environment(), intent.versions)
     try:
         return publish(op.environment(), intent, lambda: _prepared(op, moves, kind))
     except PinGoneError:

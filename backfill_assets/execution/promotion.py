@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.carrying_over import carried_over, lacking
+from backfill_assets.execution.commit_turn import settle_tables
 from backfill_assets.execution.kept_audits import check_kept, unaudited
 from backfill_assets.execution.leftover import PlanUnfinishedError, as_text, left_in
 from backfill_assets.execution.operation import Means, Operation
@@ -24,6 +25,7 @@ from backfill_assets.execution.strategy_checks import check_strategies
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.snapshots.timing import PROMOTE
+from backfill_assets.state.publishing import PinMovedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,6 +87,7 @@ def promote(op: Operation) -> Promoted:
     since = op.at_work.seconds()
     appended: dict[str, IntervalSet] = {}
     for _ in range(_TRIES):
+        settle_tables(op.environment(), concerned(op))
         for name, cells in carried_over(op).items():
             appended[name] = appended[name] | cells if name in appended else cells
         with op.at_work.at(Phase.CHECKING, "what was built"):
@@ -93,7 +96,7 @@ def promote(op: Operation) -> Promoted:
             check_kept(op)
         try:
             number = publish(op.environment(), _intent(op), lambda: _prepared(op))
-        except _NewCellsError:
+        except (_NewCellsError, PinMovedError):
             continue
         if appended:
             op.tell("appended", cells=_shown(op, appended), number=number)
@@ -131,5 +134,18 @@ def _prepared(op: Operation) -> Prepared:
         if lacking(op) or unaudited(op):
             raise _NewCellsError
         _check(op)
-    pins = {name: one.pointer.delta_version for name, one in view.models.items()}
-    return Prepared(steps_of(op), op.plan.removed, op.who, op.why, view.counter, pins)
+    pointers = {name: one.pointer for name, one in view.models.items()}
+    return Prepared(
+        steps_of(op),
+        op.plan.removed,
+        op.who,
+        op.why,
+        seen=view.counter,
+        pins={name: at.delta_version for name, at in pointers.items()},
+        tables={
+            layer.version: layer.delta_version
+            for one in op.plan.models
+            if one.model in pointers
+            for layer in pointers[one.model].layers
+        },
+    )

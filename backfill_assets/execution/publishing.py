@@ -8,6 +8,7 @@ by its name. Before the transaction nobody reads anything of it.
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
 from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication
 from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
-from backfill_assets.state.publishing import PointerMovedError
+from backfill_assets.state.publishing import PinMovedError, PointerMovedError
 from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
 from backfill_assets.warehouse.tables import head
 
@@ -59,6 +60,7 @@ class Prepared:
         why: in words.
         seen: the counter when it was last looked whether anything was left to do.
         pins: the environment's pins then, by model.
+        tables: the pins then of the tables of what moves, by version, those underneath included.
     """
 
     steps: tuple[Step, ...]
@@ -67,10 +69,13 @@ class Prepared:
     why: str = ""
     seen: int = 0
     pins: Mapping[str, int] = field(default_factory=dict[str, int])
+    tables: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) -> int:
     """Write the intent, take the locks, decide under them what moves, copy, and move it.
+
+    What others left in the tables has been accounted for before, upstream first (`settle_tables`).
 
     Args:
         run: who publishes; its id holds intent and locks.
@@ -83,6 +88,7 @@ def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) ->
     Raises:
         TableLockedError: a live promotion, or a batch that does not end, is at one of the tables.
         PointerMovedError: a pointer is not where it was believed to be.
+        PinMovedError: another environment has published more in a table that this one reads.
     """
     with _ONE_AT_A_TIME, beating(run.store, run.run_id):
         intent = _begun(run, wanted)
@@ -111,7 +117,8 @@ def finish_publication(run: RunContext, plan_id: str) -> None:
         except PromotionTakenOverError:  # somebody else has finished it meanwhile
             return
         if _NOTED in intent.steps:
-            _carried_out(run, intent, _locked(run, intent))
+            with suppress(PinMovedError):  # it is given up: the plan is as it was before
+                _carried_out(run, intent, _locked(run, intent))
         else:
             run.store.withdraw_promotion(intent)
 
@@ -149,11 +156,12 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         why=prepared.why,
         seen=prepared.seen,
         pins=prepared.pins,
+        tables=prepared.tables,
     )
     try:
         with run.at_work.at(Phase.RECORDING, "the pointers"):
             return run.store.publish(publication, locks.values())
-    except (PointerMovedError, UnknownVersionError, VersionCollectingError):
+    except (PinMovedError, PointerMovedError, UnknownVersionError, VersionCollectingError):
         _give_up(run, intent, locks)
         raise
 

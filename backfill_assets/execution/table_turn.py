@@ -7,13 +7,16 @@ recording was cut off, or which a restored state has forgotten) or taken back (a
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.batch import BatchCommit
+from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state.locks import TableLockedError
+from backfill_assets.state.plans import UnknownPlanError
 from backfill_assets.warehouse.commit import fence, is_ours, restore, restored_to
 from backfill_assets.warehouse.tables import (
     CorruptTableError,
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.warehouse.tables import LoggedCommit
 
+TAKEN_BACK = "taken back"
+"""The event of a plan whose copy into a published table was taken back."""
+
 LONGEST_WAIT = 1800.0
 """Seconds that a batch waits for its turn before it gives up, saying who holds the lock."""
 
@@ -37,8 +43,9 @@ class ForeignTableError(BackfillAssetsError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"there is a table at '{path}' that no batch of ours began; move it away, or adopt it, "
-            "before this version is filled"
+            f"there is a table at '{path}' that no batch of ours began; nothing was written. Move it away "
+            "and run again: the model's table is made anew. To take its rows over, run "
+            "`backfill adopt TABLE MODEL`, with where it lies then"
         )
 
 
@@ -118,8 +125,24 @@ def reconcile(run: RunContext, lock: CommitLock) -> bool:
             adopted = True
         else:
             take_back(run, lock)
+            _tell_copies(run, unknown)
             break
     return adopted
+
+
+def _tell_copies(run: RunContext, commits: tuple[LoggedCommit, ...]) -> None:
+    """Tell of each publication whose copy was taken back, in the history of its plan."""
+    for logged in commits:
+        commit = BatchCommit.from_json(logged.metadata)
+        if commit is None or commit.reason != PROMOTED or commit.plan_id is None:
+            continue
+        why = (
+            f"commit {logged.delta_version} of {commit.model} is of no publication that the state knows, "
+            "as after an older backup was restored"
+        )
+        detail = {"model": commit.model, "delta_version": logged.delta_version}
+        with suppress(UnknownPlanError):  # the backup is older than the plan
+            run.store.tell(commit.plan_id, TAKEN_BACK, who=run.run_id, why=why, detail=detail)
 
 
 def _taken_back(commits: tuple[LoggedCommit, ...]) -> set[int]:

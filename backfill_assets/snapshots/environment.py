@@ -80,6 +80,11 @@ class Pointer:
     under: tuple[Layer, ...] = ()
     certain: IntervalSet = field(default_factory=IntervalSet.empty)
 
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The tables that it reads, the upper first."""
+        return (Layer(self.version, self.delta_version), *self.under)
+
 
 def workspace_name(plan_id: str) -> str:
     """Name the workspace of a plan."""

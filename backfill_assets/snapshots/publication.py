@@ -130,6 +130,8 @@ class Publication:
         seen: the counter when it was last looked whether anything was left to do.
         pins: the environment's pins then, by model. What other models published between then and the
             publication counts as changed after it, so that the rule finds it.
+        tables: the pins then of the tables of what moves, by version, those underneath included. What
+            other environments publish there, under no lock of this publication, voids a promotion.
     """
 
     intent: int
@@ -143,6 +145,7 @@ class Publication:
     why: str = ""
     seen: int = 0
     pins: Mapping[str, int] = field(default_factory=dict[str, int])
+    tables: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

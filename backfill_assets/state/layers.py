@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.snapshots.environment import Layer
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.state import environments, pointers, ready, snapshots, versions
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.content import Content
-    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.environment import Layer, Pointer
     from backfill_assets.snapshots.ready import ReadyRecord
 
 
@@ -38,7 +37,7 @@ class PublishedModel:
 
 def layers_of(pointer: Pointer) -> tuple[Layer, ...]:
     """Name the tables that a pointer reads, the upper first."""
-    return (Layer(pointer.version, pointer.delta_version), *pointer.under)
+    return pointer.layers
 
 
 def parts(

@@ -226,6 +226,7 @@ class PlanStore(StateReader):
 
         Raises:
             PointerMovedError: a pointer is not where the plan saw it.
+            PinMovedError: another environment has published more in a table that this one reads.
             LostLeaseError: a lock was taken over.
             PromotionTakenOverError: the intent is withdrawn, or another run's by now.
             VersionCollectingError: a table is being deleted.

@@ -16,6 +16,7 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state import environments, moves, plans, pointers, promotions, versions
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.cutoffs import publish_cutoffs
+from backfill_assets.state.layers import layers_of
 from backfill_assets.state.locks import check_lock
 from backfill_assets.state.owed import Mark, mark_owed
 from backfill_assets.state.plans import Told
@@ -49,6 +50,18 @@ class PointerMovedError(BackfillAssetsError):
         )
 
 
+class PinMovedError(BackfillAssetsError):
+    """Another environment has published more in tables whose models a plan moves."""
+
+    def __init__(self, plan_id: str, environment: str, models: tuple[str, ...]) -> None:
+        self.plan_id, self.environment, self.models = plan_id, environment, models
+        super().__init__(
+            f"{', '.join(models)} got more cells by the environment that '{environment}' follows, after "
+            f"plan {plan_id} was last looked at. Nothing was published; "
+            f"`backfill promote {plan_id}` looks again"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class _Moment:
     """One publication while it happens: what, its number, and when."""
@@ -73,6 +86,7 @@ def publish(
         PromotionTakenOverError: the intent is withdrawn, or another run's by now.
         LostLeaseError: a lock was taken over.
         PointerMovedError: a pointer is not where the plan saw it.
+        PinMovedError: another environment has published more in a table that this one reads.
         VersionCollectingError: a table is being deleted.
     """
     intent = promotions.intent(connection, publication.intent)
@@ -84,6 +98,8 @@ def publish(
     environment = environments.environment(connection, publication.environment)
     before = pointers.pointers(connection, environment.name)
     _compare(publication, before)
+    if publication.kind is PublicationKind.PROMOTE:
+        _compare_pins(connection, publication, before)
     moment = _Moment(publication, next_number(connection), now)
     made = [
         _move(connection, moment, environment, each, before.get(each.model))
@@ -104,6 +120,24 @@ def _compare(publication: Publication, before: Mapping[str, Pointer]) -> None:
     )
     if moved:
         raise PointerMovedError(publication.plan_id, publication.environment, moved)
+
+
+def _compare_pins(
+    connection: sa.Connection, publication: Publication, before: Mapping[str, Pointer]
+) -> None:
+    """Refuse to publish over what came into others' tables since: no lock of ours keeps it away."""
+    moved = tuple(
+        each.model
+        for each in publication.moves
+        if each.model in before
+        and any(
+            publication.tables.get(layer.version, layer.delta_version) != layer.delta_version
+            and versions.owner(connection, layer.version) != publication.environment
+            for layer in layers_of(before[each.model])
+        )
+    )
+    if moved:
+        raise PinMovedError(publication.plan_id, publication.environment, moved)
 
 
 def _seen(found: Pointer | None) -> tuple[str, str]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.execution import table_turn
+from backfill_assets.execution.going_back import undo_plan
+from backfill_assets.execution.table_turn import TAKEN_BACK
 from backfill_assets.planning.request import Restatement
 from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import a_source, days
@@ -74,7 +76,10 @@ def test_a_promotion_that_a_restored_state_does_not_know_is_never_read_by_half(
     world.fill(OLD)
     copied(world, "state.db", "backup.db")
     world.land(a_source(), *changed(row(8, 1, 99.0)))
-    Plans(world).published(OLD, restate=(Restatement(VISITS),))
+    plan = Plans(world).make(OLD, restate=(Restatement(VISITS),))
+    copied(world, "state.db", "backup.db")
+    Plans(world).apply(OLD, plan)
+    Plans(world).promote(OLD, plan)
     assert totals(world)[on(8)] == 99
     copied(world, "backup.db", "state.db")
     old = {on(n): n for n in range(7, 11)}
@@ -90,8 +95,47 @@ def test_a_promotion_that_a_restored_state_does_not_know_is_never_read_by_half(
     world.land(a_source(), *changed(row(8, 1, 99.0)), row(11, 1, 11.0))
     world.fill(OLD, VISITS)
     world.fill(OLD)
+    told_of = [one for one in world.store.plan_events(plan.plan_id) if one.event == TAKEN_BACK]
+    assert {one.detail["model"] for one in told_of} == {VISITS, COSTS}
     seen = {ds: int(cost) for ds, _, cost in world.rows(VISITS)}
     assert totals(world) == seen == {**old, on(11): 11}
     Plans(world).published(OLD)
     assert totals(world) == {**old, on(8): 99, on(11): 11}
     assert Plans(world).make(OLD).is_empty
+
+
+def test_a_publication_adopts_what_a_restored_state_has_forgotten_upstream_first(world: World):
+    """By name `web.costs` comes before `web.visits`, which it reads."""
+    plans, today = Plans(world), world.clock.now
+    world.clock.now = today.replace(day=9)
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    assert plans.apply(OLD, plan).left == {}
+    copied(world, "state.db", "backup.db")
+    world.clock.now = today.replace(day=10)
+    world.fill(OLD)
+    with restored(world) as again:
+        Plans(again).promote(OLD, plan)
+        assert totals(again) == {on(7): 7, on(8): 99, on(9): 9}
+        heads = {name: again.head(name) for name in (VISITS, COSTS)}
+        copied(world, "backup.db", "later.db")
+        world.clock.now = today
+        again.fill(OLD)
+        copied(world, "later.db", "backup.db")
+    with restored(world) as again:
+        undo_plan(again.store, OLD, plan, **Plans(again).means())
+        assert totals(again) == {on(n): n for n in range(7, 11)}
+        assert {name: again.head(name) - at for name, at in heads.items()} == {VISITS: 2, COSTS: 2}
+
+
+def test_what_does_not_count_in_a_table_that_the_state_has_never_seen_is_emptied(world: World):
+    world.land(a_source(), *ROWS)
+    copied(world, "state.db", "backup.db")
+    world.fill(OLD)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    with restored(world) as again:
+        again.fill(OLD)
+        assert totals(again) == {on(n): 99 if n == 8 else n for n in range(7, 11)}
+        assert told(again.fill(OLD)[VISITS]) == ["skipped"]

@@ -19,7 +19,7 @@ from backfill_assets.snapshots.workspace import OwedCells
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.locks import LostLeaseError
 from backfill_assets.state.promotions import PromotionTakenOverError, UnknownIntentError
-from backfill_assets.state.publishing import PointerMovedError
+from backfill_assets.state.publishing import PinMovedError, PointerMovedError
 from backfill_assets_tests.state.building import (
     LEASE,
     NOON,
@@ -264,6 +264,23 @@ def test_dev_gets_a_table_over_that_of_prod(store: Store):
     again.promote()
     assert store.pointers("dev")["orders"].version == "orders__v1__p1"
     assert store.view("dev").models["orders"].own == cells((2, 3), (4, 5))
+
+
+def test_dev_publishes_nothing_over_what_prod_has_written_since_it_looked(store: Store):
+    """No lock of dev keeps prod from its own table; so it is looked at again in the transaction."""
+    store.save_environment(DEV)
+    fill(store, Asked(start=0, end=5))
+    for number, start in enumerate((2, 4)):  # over prod's table, then over dev's own one over it
+        trial = Trial(store, f"p{number}", environment="dev")
+        trial.in_place("orders", cells((start, start + 1)))
+        trial.open()
+        trial.fill("orders", start, start + 1, {days(start, start + 1): content(12)})
+        looked = store.pointers("dev")["orders"]
+        tables = {layer.version: layer.delta_version for layer in looked.layers}
+        fill(store, Asked(start=start, end=start + 1, run=f"refresh-{number}"))
+        with pytest.raises(PinMovedError, match=f"backfill promote p{number}"):
+            trial.publish(trial.move("orders"), tables=tables)
+        trial.promote()  # as if it had looked again
 
 
 def test_when_prod_leaves_a_version_those_who_read_it_underneath_keep_it(store: Store):
