@@ -49,6 +49,7 @@ def edits_of_names(sql: str, tokens: Sequence[Token], views: Mapping[str, str]) 
         if name.role in ("table", "argument"):
             yield from _as_table(tokens, name, views) if len(name.parts) == 2 else ()  # noqa: PLR2004
         elif name.role == "hint" or name.opened or len(name.parts) > 2:  # noqa: PLR2004
+            _require_in_scope(sql, names, name)
             _require_unambiguous(sql, tokens, names, name, read)
             yield from _dropped(tokens, name.parts[0], name.parts[1])
 
@@ -71,6 +72,22 @@ def _as_table(tokens: Sequence[Token], name: Name, views: Mapping[str, str]) -> 
 def _dropped(tokens: Sequence[Token], first: Token, second: Token) -> Iterator[Edit]:
     """Leave out all tokens from the first one up to the second."""
     return ((one, "") for one in tokens if first.start <= one.start < second.start)
+
+
+def _require_in_scope(sql: str, names: Sequence[Name], name: Name) -> None:
+    """Refuse a qualifier of two parts that means a table of an outer query.
+
+    Of one part, it would be a column of the inner query's tables first, if one has that name.
+    """
+    tables = {
+        one.text for one in names if one.role in ("table", "argument") and one.scope == name.scope
+    }
+    if name.role != "hint" and _upstream(name) not in tables:
+        raise UnplaceableTokenError(
+            token=sql[name.parts[0].start : name.parts[-1].end], text=sql, at=name.parts[0].start,
+            why="means a table of the query around this one, and may be a column here; give that "
+            "table an alias, and write its columns with that",
+        )  # fmt: skip
 
 
 def _require_unambiguous(

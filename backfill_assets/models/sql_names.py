@@ -60,11 +60,13 @@ class Name:
         role: a table in a list of relations; a table after the word TABLE; a name inside a hint; or
             anything else, which may be a column or a field.
         opened: whether a dot follows, as in ``t.*``.
+        scope: the number of the innermost query that it stands in.
     """
 
     parts: tuple[Token, ...]
     role: Role
     opened: bool = False
+    scope: int = 0
 
     @property
     def text(self) -> str:
@@ -78,6 +80,7 @@ class _Bracket:
 
     expected: _Expected = "value"
     is_query: bool = False
+    scope: int = 0
 
 
 @dataclass(slots=True)
@@ -85,6 +88,7 @@ class _Reader:
     tokens: Sequence[Token]
     brackets: list[_Bracket] = field(default_factory=lambda: [_Bracket(is_query=True)])
     in_hint: bool = False
+    scopes: int = 1
     names: list[Name] = field(default_factory=list[Name])
 
     def read(self) -> None:
@@ -108,7 +112,8 @@ class _Reader:
         elif sign == "," and top.expected in ("joined", "on"):
             top.expected = "relation"
         elif sign == "|>":
-            top.expected, top.is_query = "pipe", True
+            top.expected = "pipe"
+            self._become_query(top)
         elif sign in ("/*+", "*/"):
             self.in_hint = sign == "/*+"
 
@@ -116,7 +121,14 @@ class _Reader:
         expected, is_query = self.brackets[-1].expected, self._keyword(at + 1) in _QUERY_STARTS
         inner = expected if expected in ("relation", "argument") and not is_query else "value"
         self._had_relation()
-        self.brackets.append(_Bracket(inner, is_query))
+        self.brackets.append(_Bracket(inner, scope=self.brackets[-1].scope))
+        if is_query:
+            self._become_query(self.brackets[-1])
+
+    def _become_query(self, bracket: _Bracket) -> None:
+        if not bracket.is_query:
+            bracket.is_query, bracket.scope = True, self.scopes
+            self.scopes += 1
 
     def _had_relation(self) -> None:
         top = self.brackets[-1]
@@ -137,7 +149,7 @@ class _Reader:
         """What a keyword makes of what follows; None for a word that is a name here."""
         word, top = self._keyword(at), self.brackets[-1]
         if word == "SELECT" or word in _SET_OPERATIONS:
-            top.is_query = True
+            self._become_query(top)
             return "value"
         if word == "FROM" and top.is_query:
             return top.expected if self._is_distinct_from(at) else "relation"
@@ -186,7 +198,8 @@ class _Reader:
             parts.append(self.tokens[here + 1])
             here += 2
         if self._keyword(at - 1) not in (".", ":"):
-            name = Name(tuple(parts), self._role(), opened=self._keyword(here) == ".")
+            is_opened = self._keyword(here) == "."
+            name = Name(tuple(parts), self._role(), is_opened, self.brackets[-1].scope)
             is_call = self._keyword(here) == "(" and name.text != "identifier"
             self.names += [] if is_call else [name]
         self._had_relation()

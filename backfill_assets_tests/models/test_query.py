@@ -217,6 +217,26 @@ def test_a_word_begins_a_clause_or_is_an_alias_as_what_follows_says(sql: str):
     assert query.bind({}, VIEWS).count("(`web__") == 2
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1 FROM web.events WHERE EXISTS (SELECT 1 FROM web.orders WHERE web.orders.id = web.events.id)",
+        "SELECT (SELECT max(id) FROM web.orders o WHERE o.id = web.events.id) FROM web.events",
+        "SELECT 1 FROM web.events, LATERAL (SELECT * FROM web.orders WHERE web.events.id = 1)",
+        "SELECT 1 FROM web.events JOIN ((SELECT web.events.id FROM a) UNION SELECT 1 FROM web.orders)",
+    ],
+)
+def test_a_column_of_an_outer_querys_table_is_refused_where_an_inner_one_may_have_its_name(
+    sql: str,
+):
+    with pytest.raises(UnplaceableTokenError, match="give that table an alias") as caught:
+        SqlQuery(sql).bind({}, VIEWS)
+
+    assert caught.value.token == "web.events.id"  # noqa: S105
+    aliased = sql.replace("web.events.id", "e.id").replace("FROM web.events", "FROM web.events e")
+    assert "e.id" in SqlQuery(aliased).bind({}, VIEWS)
+
+
 HOSTILE = [
     "'; DROP TABLE x; --",
     ":start_ds",
