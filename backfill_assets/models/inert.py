@@ -110,6 +110,8 @@ class _Quiet:
 
     def __init__(self, body: list[ast.stmt], package: str, stored: Set[str]) -> None:
         times = Counter(name for node in body for one in ast.walk(node) for name in bindings(one))
+        self._deletes = any(isinstance(one, ast.Delete) for node in body for one in ast.walk(node))
+        self._there = {*times, *vars(builtins)}
         self._is_clear = "*" not in times  # `from m import *` may bind anything
         self._imports = [
             (node, alias)
@@ -154,7 +156,7 @@ class _Quiet:
         """Whether a value is a constant, names others, or is a declaration of this product."""
         match node:
             case ast.Name():
-                return True
+                return self._is_there(node)
             case ast.Attribute(value=ast.Name(id=name)):
                 return name in self._modules | self._declaring
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
@@ -168,6 +170,10 @@ class _Quiet:
                 return declares and all(map(self.value, (*args, *(one.value for one in keywords))))
             case _:
                 return node is not None and _literal(node)
+
+    def _is_there(self, node: ast.expr) -> bool:
+        """Whether a value is a name that the module binds and never deletes: reading it does not fail."""
+        return isinstance(node, ast.Name) and node.id in self._there and not self._deletes
 
     def _declares(self, called: ast.expr) -> bool:
         match called:
@@ -184,7 +190,7 @@ class _Quiet:
         return (
             not node.decorator_list
             and not getattr(node, "type_params", ())
-            and all(one is None or isinstance(one, ast.Name) or _literal(one) for one in defaults)
+            and all(one is None or self._is_there(one) or _literal(one) for one in defaults)
             and all(one is None or self.annotation(one) for one in (*hints, node.returns))
         )
 
@@ -207,7 +213,7 @@ class _Quiet:
 
     def annotation(self, node: ast.expr) -> bool:
         """Whether an annotation runs nothing: it stays text, is a name, or is made of known types."""
-        if self._deferred or isinstance(node, (ast.Name, ast.Constant)):
+        if self._deferred or isinstance(node, ast.Constant) or self._is_there(node):
             return True
         parts = [*ast.walk(node)]
         return all(isinstance(one, _IN_TYPES) for one in parts) and all(

@@ -314,6 +314,9 @@ FORMS: dict[str, tuple[str, str, str, str]] = {
     ),
     "declared slots": ("class A:\n    __slots__ = {}", "('a',)", "('b',)", "A.__slots__"),
     "all names": ("__all__ = ['{}']\na = b = 1", "a", "b", "__all__"),
+    "a name that is gone": ("A = 1\ndel A\n{}", "UNUSED = A", "", "1"),
+    "a default that is gone": ("A = 1\ndel A\n{}", "def unused(a=A): ...", "", "1"),
+    "a name that is not there": ("{}", "UNUSED = nowhere", "", "1"),
     "a formatted lookup": ("class A:\n    x = {}", "1", "2", "'{0.x}'.format(A)"),
     "a hook of types in a union": (
         "class Seen(list):\n    def __ror__(self, o): self.append(o)\nSEEN = Seen()\n{}",
