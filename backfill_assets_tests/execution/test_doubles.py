@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.execution import batch_run
+from backfill_assets.execution.going_back import rollback_plan, undo_plan
 from backfill_assets.intervals import Daily
 from backfill_assets.planning.request import Restatement
 from backfill_assets.warehouse.doubles import DoubleMeanwhileError
@@ -63,3 +64,21 @@ def test_a_promotion_brings_no_key_that_another_cell_got_meanwhile(world: World)
     with pytest.raises(DoubleMeanwhileError, match="2024-01-11"):
         plans.promote(graph, plan)
     assert world.rows(VISITS) == published
+
+
+def test_a_way_back_brings_no_key_that_another_cell_got_since(world: World):
+    graph, plans = by_id(), Plans(world)
+    world.land(a_source(), row(9, 1), row(10, 2))
+    world.fill(graph)
+    world.land(a_source(), row(9, 3), row(10, 2))
+    plan = plans.published(graph, restate=(Restatement(VISITS, "2024-01-09", "2024-01-09"),))
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), row(9, 3), row(10, 2), row(11, 1))
+    world.fill(graph)
+    published = kept(row(9, 3), row(10, 2), row(11, 1))
+    assert world.rows(VISITS) == published
+    with pytest.raises(DoubleMeanwhileError, match="2024-01-11"):
+        undo_plan(world.store, graph, plan, **plans.means())
+    assert world.rows(VISITS) == published
+    rollback_plan(world.store, graph, plan, **plans.means())  # which takes the 11th away
+    assert world.rows(VISITS) == kept(row(9, 1), row(10, 2))

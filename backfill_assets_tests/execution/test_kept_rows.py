@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.execution.kept_rows import kept_rows_in
+from backfill_assets.execution.strategy_checks import StrategyCheckError
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
-from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete
+from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
+from backfill_assets.planning import explained
+from backfill_assets.planning.categorize import Difference
 from backfill_assets.planning.kept_rows import KeptRowsUndecidedError
-from backfill_assets.planning.request import KeptRows, Restatement
+from backfill_assets.planning.request import Category, KeptRows, Restatement
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.world import on, told
@@ -47,12 +50,11 @@ def orders(cost: str = "cost", extra: str = "", **declared: Any) -> Graph:  # no
         ORDERS,
         sql=f"SELECT id, ds, {cost} AS cost, gone{extra} FROM web.events"
         " WHERE ds >= :start_ds AND ds < :end_ds",
-        kind=IncrementalByUniqueKey("ds"),
         columns=columns,
         unique_key=["id"],
         grain="one row per order",
         cadence=Daily(start="2024-01-09"),
-        **{"deletes": "none", **declared},
+        **{"kind": IncrementalByUniqueKey("ds"), "deletes": "none", **declared},
     )
     return a_graph(model, sources=[a_source(columns=COLUMNS)])
 
@@ -69,7 +71,9 @@ def only_history_has_order_1(world: World, plans: Plans, graph: Graph) -> None:
 
 
 @pytest.mark.parametrize(
-    ("deletes", "mark"), [("none", False), (SoftDelete("gone"), True)], ids=["none", "soft"]
+    ("deletes", "mark"),
+    [("none", False), (SoftDelete("gone"), True), (Tombstone("gone"), False)],
+    ids=["none", "soft", "tombstone"],
 )
 def test_a_wider_table_takes_over_the_rows_that_only_history_has(
     world: World,
@@ -113,6 +117,18 @@ def test_a_breaking_change_does_with_kept_rows_what_a_person_says(
     found = kept_rows_in(world.store.plan_events(plan.plan_id))[ORDERS]
     assert (found.carried if carried else found.dropped) == {"2024-01-09": 1}
     assert not (found.dropped if carried else found.carried)
+
+
+def test_rows_that_are_dropped_excuse_no_other_value_of_those_that_stay(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    only_history_has_order_1(world, plans, orders())
+    plan = plans.make(BREAKING, kept_rows=KeptRows.DROP)
+    plans.apply(BREAKING, plan)
+    nothing = Difference(Category.BREAKING, "seems harmless", rows=False, columns=frozenset())
+    monkeypatch.setattr(explained, "difference", lambda *_: nothing)
+    with pytest.raises(StrategyCheckError, match="cost differs in 2 cells"):
+        plans.promote(BREAKING, plan)
 
 
 def test_rows_that_lose_their_source_while_a_plan_waits_are_taken_over(world: World, plans: Plans):
