@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.execution.commit_turn import settle
 from backfill_assets.execution.events import Failed
+from backfill_assets.execution.table_turn import ForeignTableError
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
@@ -142,3 +144,17 @@ def test_a_data_folder_that_is_a_file_is_told(world: World):
     (world.root / "tables").write_text("not a folder")
     (failed,) = ended(world.fill(graph, cells=days(9))[VISITS], Failed)
     assert "can't write" in failed.error
+
+
+def test_a_strangers_table_in_the_place_of_a_models_own_is_left_alone_and_the_way_out_is_named(
+    world: World,
+):
+    graph = visits()
+    world.land(a_source(), row(9), row(10))
+    run = world.open(graph)
+    world.scribble(VISITS, row(9, 1, 5.0))
+    with pytest.raises(ForeignTableError, match="backfill adopt TABLE MODEL"):
+        settle(run, graph.model(VISITS))
+    assert world.head(VISITS) == 0
+    Path(world.path(VISITS)).rename(world.root / "elsewhere")
+    assert told(world.fill(graph)[VISITS]) == ["committed"]
