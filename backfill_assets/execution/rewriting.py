@@ -17,6 +17,8 @@ from backfill_assets.warehouse.tables import Table
 from backfill_assets.warehouse.ticket import Ticket
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.snapshots.environment import Layer, Pointer
     from backfill_assets.snapshots.publication import Intent
@@ -56,7 +58,10 @@ def rewritten(
     if known is not None:
         refuse_strangers(run, pointer.version, known.delta_version)
         return known.delta_version
-    session = batch_session(run.spark())
+
+    def session() -> SparkSession:
+        return batch_session(run.spark())
+
     model = stored_model(run.store.snapshot_definition(pointer.fingerprint))
     ticket = Ticket(path, pointer.version, lock.token, commit.to_json())
     source, touched = rewrite.source, rewrite.differing | rewrite.emptied

@@ -12,9 +12,9 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.models.model import Model
 from backfill_assets.models.query import SqlQuery
-from backfill_assets.warehouse.commit import Ticket
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
 from backfill_assets.warehouse.tables import table_now
+from backfill_assets.warehouse.ticket import Ticket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
