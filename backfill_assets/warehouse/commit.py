@@ -68,7 +68,8 @@ class WrittenCells:
         self.offered = True
         done = set_cells(wanted, ticket)
         kept = {one.name for files in wanted.values() for one in files}
-        delete_files(self.path, [one.name for one in self.files if one.name not in kept])
+        if unused := [one.name for one in self.files if one.name not in kept]:
+            delete_files(self.path, unused)
         return done
 
 

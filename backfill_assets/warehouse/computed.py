@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -16,13 +16,15 @@ from backfill_assets.warehouse.connect import release
 from backfill_assets.warehouse.doubles import refuse_doubles
 from backfill_assets.warehouse.inputs import compute
 from backfill_assets.warehouse.kept_rows import Kept, only_in_history
+from backfill_assets.warehouse.layers import files_read
+from backfill_assets.warehouse.log_entry import set_cells
 from backfill_assets.warehouse.moves import cells_moved_from, keys_in_other_cells
-from backfill_assets.warehouse.profile import Subject, profile
+from backfill_assets.warehouse.profile import Subject, empty_profiles, profile
 from backfill_assets.warehouse.samples import failing_rows
 from backfill_assets.warehouse.spark_errors import explaining
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
@@ -128,6 +130,57 @@ class ComputedBatch:
     @property
     def _subject(self) -> Subject:
         return Subject(self.model, self.cells, self.target, self.inputs)
+
+
+@dataclass(frozen=True)
+class EmptyBatch:
+    """Cells that shall hold nothing, which takes no query.
+
+    Attributes:
+        model: whose they are.
+        cells: which.
+        target: the table as it was before, layers included.
+        spark: gives a session; asked only where the table is new, and a column's type is nested.
+        moved: no cell.
+        kept: no row.
+    """
+
+    model: Model
+    cells: tuple[Interval, ...]
+    target: Table
+    spark: Callable[[], SparkSession]
+    moved: IntervalSet = field(default_factory=IntervalSet.empty)
+    kept: Kept | None = None
+
+    def profile(self) -> tuple[CellProfile, ...]:
+        """Measure nothing, per cell."""
+        return empty_profiles(self.model, self.cells)
+
+    def failing_rows(self, audit: Audit) -> tuple[str, ...]:  # noqa: ARG002 - as of any batch
+        """Give no rows."""
+        return ()
+
+    def commit(
+        self,
+        ticket: Ticket,
+        now: Table,  # noqa: ARG002 - as of any batch
+        unchanged: Collection[Interval] = (),
+    ) -> Committed:
+        """Let the cells consist of no files, in one commit.
+
+        Raises:
+            CommitLostError: another writer has taken the table over.
+        """
+        prepare_table(self.spark, self.model, ticket)
+        cells = [cell for cell in self.cells if cell not in set(unchanged)]
+        return set_cells(by_cell(self.model.cadence, cells, ()), ticket)
+
+
+def holds_kept_rows(model: Model, cells: Sequence[Interval], target: Table) -> bool:
+    """Whether cells hold rows that stay though nothing was computed for them."""
+    if not (model.keeps_rows and target.exists):
+        return False
+    return any(files for _, files in files_read(model, target, IntervalSet.of(cells)))
 
 
 @contextmanager

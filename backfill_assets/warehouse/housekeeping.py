@@ -15,7 +15,7 @@ from backfill_assets.warehouse.log_entry import enter, set_cells
 from backfill_assets.warehouse.session import RETENTION
 from backfill_assets.warehouse.spark_errors import explaining
 from backfill_assets.warehouse.stored_columns import ColumnChanges, column_changes, stored_columns
-from backfill_assets.warehouse.tables import delta_schema
+from backfill_assets.warehouse.tables import delta_schema, delta_type
 from backfill_assets.warehouse.ticket import EVOLVED, FENCED, RESTORED, Committed, Ticket
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def create_table(spark: Callable[[], SparkSession], model: Model, path: str) -> 
         return
     clear_unborn(path)
     columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
-    schema = {"type": "struct", "fields": _fields(spark(), columns)}
+    schema = {"type": "struct", "fields": _fields(spark, columns)}
     created = f"{_CREATED}{json.dumps(dumps(model))}}}"
     with explaining(path):
         DeltaTable.create(
@@ -91,11 +91,16 @@ def create_table(spark: Callable[[], SparkSession], model: Model, path: str) -> 
 _KEPT = {"enableExpiredLogCleanup": "false", "checkpointInterval": "10", **RETENTION}
 
 
-def _fields(spark: SparkSession, columns: Mapping[str, str]) -> list[dict[str, Any]]:
+def _fields(spark: Callable[[], SparkSession], columns: Mapping[str, str]) -> list[dict[str, Any]]:
     """Give columns in Delta's own words; all of them may be NULL."""
+    known = {name: delta_type(dtype) for name, dtype in columns.items()}
+    if None not in known.values():
+        return [
+            {"name": name, "type": dtype, "nullable": True, "metadata": {}}
+            for name, dtype in known.items()
+        ]
     listed = ", ".join(f"{quoted(name)} {dtype}" for name, dtype in columns.items())
-    schema = json.loads(spark.createDataFrame([], listed).schema.json())
-    return schema["fields"]
+    return json.loads(spark().createDataFrame([], listed).schema.json())["fields"]
 
 
 def fence(path: str, *, app_id: str, token: int) -> Committed:
@@ -172,7 +177,7 @@ def evolve_table(
     changes.refuse_retyped(model.name, path)
     if not changes.added:
         return None
-    fields = [Field.from_json(json.dumps(one)) for one in _fields(spark(), changes.added)]
+    fields = [Field.from_json(json.dumps(one)) for one in _fields(spark, changes.added)]
 
     def add(table: DeltaTable, said: CommitProperties) -> None:
         table.alter.add_columns(fields, commit_properties=said)
