@@ -7,10 +7,12 @@ ever names is garbage: it is taken away by who wrote it, or by `backfill gc`.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
 
 _PARQUET = ".parquet"
+_FOLDER = re.compile("b-[0-9a-f]{32}/")
 _PARTITION = f"{CELL_COLUMN}="
 # A task's files become visible together, when the task is committed, so a task that was tried twice
 # leaves its files once; and no marker is left beside them.
@@ -68,6 +71,16 @@ class NamedFile:
     name: str
     cell: str
     bytes: int
+
+
+def new_folder() -> str:
+    """Name a folder that no other batch has or had, whatever a restored state believes of its ids."""
+    return f"b-{token_hex(16)}"
+
+
+def is_written(name: str) -> bool:
+    """Whether a file lies in a folder that `new_folder` has named."""
+    return bool(_FOLDER.match(name))
 
 
 def write_files(rows: DataFrame, cells: Sequence[Interval], path: str, folder: str) -> None:

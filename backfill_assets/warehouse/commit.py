@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from backfill_assets.warehouse.cell_files import copy_files, files_in, remove_folder, write_files
+from backfill_assets.warehouse.cell_files import (
+    copy_files,
+    files_in,
+    new_folder,
+    remove_folder,
+    write_files,
+)
 from backfill_assets.warehouse.cells import cell_text
 from backfill_assets.warehouse.housekeeping import create_table, evolve_table
 from backfill_assets.warehouse.log_entry import set_cells
@@ -82,7 +87,7 @@ def written_cells(rows: DataFrame, cells: Sequence[Interval], path: str) -> Iter
         cells: that the rows are of.
         path: of the table, which need not be there yet.
     """
-    folder = _new_folder()
+    folder = new_folder()
     written = WrittenCells(path, folder, ())
     try:
         write_files(rows, cells, path, folder)
@@ -106,7 +111,7 @@ def copied_cells(
     Raises:
         PinGoneError: one of the files is not there any more.
     """
-    folder = _new_folder()
+    folder = new_folder()
     written = WrittenCells(path, folder, ())
     try:
         for number, (source, files) in enumerate(sources):
@@ -115,11 +120,6 @@ def copied_cells(
     finally:
         if not written.offered:
             remove_folder(path, folder)
-
-
-def _new_folder() -> str:
-    """Name a folder that no other batch has or had, whatever a restored state believes of its ids."""
-    return f"b-{token_hex(16)}"
 
 
 def prepare_table(spark: Callable[[], SparkSession], model: Model, ticket: Ticket) -> None:

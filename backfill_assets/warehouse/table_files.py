@@ -101,13 +101,13 @@ def delete_files(path: str, names: Iterable[str]) -> None:
 
 
 def _remove_empty(lowest: Path, table: Path) -> None:
-    """Take away folders that hold nothing any more, up to the table's own."""
+    """Take away folders that hold nothing any more, the table's own the last."""
     for folder in (lowest, *lowest.parents):
-        if folder == table:
-            return
         try:
             folder.rmdir()
         except OSError:  # something lies there still
+            return
+        if folder == table:
             return
 
 
