@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.going_back import rollback_plan, undo_plan
-from backfill_assets.execution.range_run import Published
+from backfill_assets.execution.run_context import Published
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.environment import Environment

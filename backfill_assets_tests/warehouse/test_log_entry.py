@@ -28,7 +28,7 @@ from backfill_assets_tests.warehouse.shop import batch, days, sale, sales, ticke
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from deltalake.table import CommitProperties
+    from deltalake import CommitProperties
     from pyspark.sql import SparkSession
 
 SHOPS = sales(columns=(Column("ds", "date"), Column("shop", "string"), Column("amount", "bigint")))
