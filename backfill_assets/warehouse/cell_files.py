@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from backfill_assets.models.model import CELL_COLUMN
@@ -104,21 +104,29 @@ def files_in(path: str, folder: str) -> tuple[CellFile, ...]:
     )
 
 
-def files_of(table: DeltaTable) -> tuple[NamedFile, ...]:
-    """Name the files that a version of a table consists of."""
+def files_of(table: DeltaTable, cells: Iterable[str] | None = None) -> tuple[NamedFile, ...]:
+    """Name the files that some cells (all, unless named) of a version of a table consist of."""
     import pyarrow as pa  # noqa: PLC0415 - only who reads a table pays for it
+    from pyarrow import compute  # noqa: PLC0415
 
-    actions = table.get_add_actions(flatten=True)
-    held = f"partition.{CELL_COLUMN}"
-    found = pa.RecordBatchReader.from_stream(actions.select(["path", "size_bytes", held]))
+    actions, held = table.get_add_actions(flatten=True), f"partition.{CELL_COLUMN}"
+    listed = actions.select(["path", "size_bytes", held])
+    found = pa.RecordBatchReader.from_stream(listed).read_all()
+    if cells is not None:
+        # Thousands of files are told apart here, and only those that are asked for become Python's.
+        asked = pa.array([_value_of(text) for text in cells], found.column(held).type)
+        inside = compute.SetLookupOptions(asked)
+        found = found.filter(compute.call_function("is_in", [found.column(held)], inside))
     return tuple(
         NamedFile(unquote(one["path"]), _text_of(one[held]), one["size_bytes"])
-        for one in found.read_all().to_pylist()
+        for one in found.to_pylist()
     )
 
 
-def files_at(path: str, delta_version: int) -> tuple[NamedFile, ...]:
-    """Name the files that a table consists of at a delta_version.
+def files_at(
+    path: str, delta_version: int, cells: Iterable[str] | None = None
+) -> tuple[NamedFile, ...]:
+    """Name the files that some cells (all, unless named) of a table consist of at a delta_version.
 
     Raises:
         CorruptTableError: the log is damaged, or does not reach so far.
@@ -127,7 +135,7 @@ def files_at(path: str, delta_version: int) -> tuple[NamedFile, ...]:
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     try:
-        return files_of(DeltaTable(path, version=delta_version))
+        return files_of(DeltaTable(path, version=delta_version), cells)
     except DeltaError as error:
         raise CorruptTableError(path=path, found=str(error)) from error
 
@@ -232,15 +240,22 @@ def _described(store: FileSystem, root: str, name: str, cell: str) -> CellFile:
 
 def _cell_of(name: str) -> str:
     text = unquote(name.split("/")[1].removeprefix(_PARTITION))
-    return text if len(text) == _DATE else _text_of(datetime.fromisoformat(text))
+    return text if text == _NO_CELL else _text_of(_value_of(text))
 
 
-def _text_of(value: Any) -> str:  # noqa: ANN401 - a date, or an instant
+def _value_of(text: str) -> date:
+    if len(text) == _DATE:
+        return date.fromisoformat(text)
+    known = datetime.fromisoformat(text)
+    return known if known.tzinfo else known.replace(tzinfo=UTC)
+
+
+def _text_of(value: date) -> str:
     if isinstance(value, datetime):
         known = value if value.tzinfo else value.replace(tzinfo=UTC)
         return f"{known.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
-    day: date = value
-    return day.isoformat()
+    return value.isoformat()
 
 
 _DATE = len("2024-01-01")
+_NO_CELL = "__HIVE_DEFAULT_PARTITION__"  # rows without a time, which the audit refuses

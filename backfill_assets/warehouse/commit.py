@@ -16,7 +16,6 @@ from backfill_assets.warehouse.cell_files import (
 from backfill_assets.warehouse.cells import cell_text
 from backfill_assets.warehouse.housekeeping import create_table, evolve_table
 from backfill_assets.warehouse.log_entry import set_cells
-from backfill_assets.warehouse.spark_errors import explaining
 from backfill_assets.warehouse.table_files import delete_files
 
 if TYPE_CHECKING:
@@ -29,22 +28,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.cell_files import CellFile, NamedFile
     from backfill_assets.warehouse.ticket import Committed, Ticket
-
-
-def commit_cells(
-    rows: DataFrame, model: Model, cells: Sequence[Interval], ticket: Ticket
-) -> Committed:
-    """Write rows and let exactly these cells consist of them, in one commit.
-
-    Raises:
-        CommitLostError: another writer has taken the table over.
-        CommitConflictError: another commit came first.
-        DestructiveChangeError: a column of the table has another type.
-        WarehouseUnwritableError: the disk is full, read-only or not ours.
-    """
-    prepare_table(lambda: rows.sparkSession, model, ticket)
-    with explaining(ticket.path), written_cells(rows, cells, ticket.path) as written:
-        return written.commit(by_cell(model.cadence, cells, written.files), ticket)
 
 
 @dataclass(slots=True)

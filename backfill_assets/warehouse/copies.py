@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.warehouse.cell_files import described, files_at
 from backfill_assets.warehouse.cells import cell_text
-from backfill_assets.warehouse.commit import by_cell, copied_cells, prepare_table
-from backfill_assets.warehouse.delta_log import logged_commits
+from backfill_assets.warehouse.commit import by_cell, copied_cells, prepare_table, written_cells
+from backfill_assets.warehouse.delta_log import ABSENT, head, logged_commits
 from backfill_assets.warehouse.doubles import may_be_twice, refuse_doubles
 from backfill_assets.warehouse.layers import files_read, rows_of
 from backfill_assets.warehouse.log_entry import set_cells
 from backfill_assets.warehouse.moves import KeyInAnotherCellError, keys_in_other_cells
-from backfill_assets.warehouse.tables import Table, table_now
+from backfill_assets.warehouse.tables import Table, delta_schema, table_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,9 +65,13 @@ def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied from where to where
     if not differing:
         return set_cells({}, ticket)
     _refuse_twice(spark, model, source, (cells, differing), ticket.path, over)
-    copied = tuple(model.cadence.cells(differing))
-    with copied_cells(files_read(model, source, differing), ticket.path) as files:
-        return files.commit(by_cell(model.cadence, copied, files.files), ticket)
+    named, there = tuple(model.cadence.cells(differing)), files_read(model, source, differing)
+    if _fits(source, ticket.path):
+        copies = copied_cells(there, ticket.path)
+    else:
+        copies = written_cells(rows_of(spark(), model, source, differing), named, ticket.path)
+    with copies as written:
+        return written.commit(by_cell(model.cadence, named, written.files), ticket)
 
 
 def restore_cells(
@@ -96,8 +100,8 @@ def restore_cells(
         return set_cells({}, ticket)
     old, named = Table(ticket.path, to_version), tuple(model.cadence.cells(cells))
     _refuse_twice(spark, model, old, (cells, cells), ticket.path, to_version)
-    asked = {cell_text(model.cadence, cell) for cell in named}
-    files = [one for one in files_at(ticket.path, to_version) if one.cell in asked]
+    asked = [cell_text(model.cadence, cell) for cell in named]
+    files = files_at(ticket.path, to_version, asked)
     return set_cells(by_cell(model.cadence, named, described(ticket.path, files)), ticket)
 
 
@@ -112,6 +116,20 @@ def find_commit(path: str, since: int, batch_id: str) -> LoggedCommit | None:
         if said is not None and said.batch_id == batch_id:
             return commit
     return None
+
+
+def _fits(source: Table, path: str) -> bool:
+    """Whether files of a source hold no column that the table at a path lacks.
+
+    Such a column would come to light in rows of another meaning, once the table gains one of its name.
+    """
+    known = dict(delta_schema(path, head(path)))
+    return all(
+        known.get(name) == dtype
+        for one in (source, *source.under)
+        if one.delta_version > ABSENT
+        for name, dtype in delta_schema(one.path, one.delta_version)
+    )
 
 
 def _refuse_twice(

@@ -124,9 +124,8 @@ def files_read(
         inside = (cells if one.cells is None else one.cells & cells) - above
         above |= inside
         if inside and one.delta_version > ABSENT:
-            asked = {cell_text(model.cadence, cell) for cell in model.cadence.cells(inside)}
-            there = files_at(one.path, one.delta_version)
-            found.append((one.path, tuple(file for file in there if file.cell in asked)))
+            asked = [cell_text(model.cadence, cell) for cell in model.cadence.cells(inside)]
+            found.append((one.path, files_at(one.path, one.delta_version, asked)))
     return tuple(found)
 
 

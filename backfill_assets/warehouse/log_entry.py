@@ -151,7 +151,7 @@ def _actions(
     from deltalake.transaction import AddAction, RemoveAction  # noqa: PLC0415
 
     now = time.time_ns() // 1_000_000
-    held = {one.name: one for one in files_of(table) if one.cell in wanted}
+    held = {one.name: one for one in files_of(table, wanted)} if wanted else {}
     kept = {one.name for files in wanted.values() for one in files}
     for one in held.values():
         if one.name not in kept:

@@ -16,10 +16,9 @@ from backfill_assets.warehouse.collection import (
     vacuum,
     vacuum_unborn,
 )
-from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.housekeeping import create_table
 from backfill_assets.warehouse.tables import head, logged_commits, snapshot_df
-from backfill_assets_tests.warehouse.shop import batch, days, sale, sales, ticket
+from backfill_assets_tests.warehouse.shop import batch, commit_cells, days, sale, sales, ticket
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

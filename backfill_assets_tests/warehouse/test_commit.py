@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.conform import contract, result_rows
 from backfill_assets.warehouse.delta_log import actions_of
 from backfill_assets.warehouse.housekeeping import create_table, fence, is_ours, restore
@@ -29,6 +28,7 @@ from backfill_assets.warehouse.ticket import CommitLostError
 from backfill_assets_tests.warehouse.shop import (
     STAMP,
     batch,
+    commit_cells,
     content,
     day,
     days,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
-from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.conform import OutputSchemaError, contract, result_rows
 from backfill_assets.warehouse.moves import KeyInAnotherCellError, cells_moved_from
 from backfill_assets.warehouse.tables import table_now
@@ -15,6 +14,7 @@ from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     STAMP,
     batch,
+    commit_cells,
     content,
     days,
     frame,

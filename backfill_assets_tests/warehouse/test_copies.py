@@ -10,7 +10,6 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.snapshots.batch import BatchCommit
-from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.conform import contract
 from backfill_assets.warehouse.copies import copy_cells, find_commit, restore_cells
 from backfill_assets.warehouse.moves import KeyInAnotherCellError
@@ -19,6 +18,7 @@ from backfill_assets.warehouse.ticket import CommitLostError
 from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     batch,
+    commit_cells,
     content,
     day,
     days,

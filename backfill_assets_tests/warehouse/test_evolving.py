@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.models.column import Column
-from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.conform import contract, result_rows
 from backfill_assets.warehouse.housekeeping import evolve_table, fence, is_ours, restore
 from backfill_assets.warehouse.stored_columns import DestructiveChangeError, column_changes
@@ -22,6 +21,7 @@ from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     STAMP,
     batch,
+    commit_cells,
     content,
     days,
     frame,

@@ -14,7 +14,6 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.snapshots.ready import InputPin
-from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.conform import contract, result_rows
 from backfill_assets.warehouse.inputs import Input, read_cells, read_whole
 from backfill_assets.warehouse.layers import parts_of, rows_of, table_of, without
@@ -26,6 +25,7 @@ from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     STAMP,
     batch,
+    commit_cells,
     content,
     day,
     days,

@@ -17,13 +17,12 @@ from pyarrow import parquet
 from backfill_assets.models.column import Column
 from backfill_assets.warehouse import log_entry
 from backfill_assets.warehouse.cell_files import CellFile, described, files_at, files_in
-from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.delta_log import actions_of, head, last_token
 from backfill_assets.warehouse.housekeeping import create_table, restore
 from backfill_assets.warehouse.log_entry import FilesGoneError, set_cells
 from backfill_assets.warehouse.spark_errors import CommitConflictError, PinGoneError
 from backfill_assets.warehouse.ticket import CommitLostError, Ticket
-from backfill_assets_tests.warehouse.shop import batch, days, sale, sales, ticket
+from backfill_assets_tests.warehouse.shop import batch, commit_cells, days, sale, sales, ticket
 
 if TYPE_CHECKING:
     from pathlib import Path
