@@ -10,15 +10,14 @@ leaves a commit that says all about itself, and whoever takes the table next rec
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.audited import AuditsFailedError, audited
-from backfill_assets.execution.batch_inputs import batch_inputs, history_of, target_table
+from backfill_assets.execution.batch_inputs import target_table
 from backfill_assets.execution.cancelling import RunCancelledError
 from backfill_assets.execution.commit_turn import commit_turn, record, unchanged
+from backfill_assets.execution.computing import computing
 from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started, Waiting
 from backfill_assets.execution.failures import kind_of, sentence_of_batch
 from backfill_assets.execution.kept_rows import tell_kept
@@ -30,10 +29,6 @@ from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.queued import PlanHeldError
-from backfill_assets.warehouse.computed import EmptyBatch, computed_batch, holds_kept_rows
-from backfill_assets.warehouse.driver import interrupt
-from backfill_assets.warehouse.inputs import compute, no_rows
-from backfill_assets.warehouse.session import batch_session
 from backfill_assets.warehouse.spark_errors import explained
 from backfill_assets.warehouse.ticket import Ticket
 
@@ -41,12 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from backfill_assets.execution.cancelling import Flight
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.content import CellProfile
     from backfill_assets.snapshots.batch import BatchRequest, OpenBatch
-    from backfill_assets.warehouse.computed import ComputedBatch
 
 
 def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
@@ -93,7 +86,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     if request.reason != EMPTY:
         run.spark()  # its start is no batch's
     watch, started_at = Stopwatch(), run.clock()
-    with _computed(run, opened, started_at) as (flight, batch):
+    with computing(run, opened, started_at) as (flight, batch):
         watch.lap("compute")
         flight.check()
         if batch.moved:
@@ -122,40 +115,6 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
         rows=sum(profile.content.rows for profile in profiles),
         timing=watch.timing(),
     )
-
-
-@contextmanager
-def _computed(
-    run: RunContext, opened: OpenBatch, now: datetime
-) -> Iterator[tuple[Flight, ComputedBatch | EmptyBatch]]:
-    """Compute a batch; cells that are recorded empty, and hold nothing to keep, need no Spark."""
-    request, model = opened.request, run.graph.model(opened.request.model)
-    inputs = batch_inputs(run, model, opened)
-    target = target_table(run, model, run.pointer(model))
-    empty = request.reason == EMPTY
-    if empty and not holds_kept_rows(model, request.cells, target):
-        batch = EmptyBatch(model, request.cells, target, run.spark)
-        with run.flights.begun(model.name, _nothing, run.allowed(model)) as flight:
-            yield flight, batch
-        return
-    session = batch_session(run.spark(), request.resources)
-    computed = computed_batch(
-        session,
-        model,
-        opened,
-        inputs,
-        target=target,
-        now=now,
-        rows_from=no_rows if empty else run.rows_from or compute,
-        history=None if empty else history_of(run, model.name),
-    )
-    stopping = run.flights.begun(model.name, partial(interrupt, session), run.allowed(model))
-    with stopping as flight, computed as batch:
-        yield flight, batch
-
-
-def _nothing() -> None:
-    """Interrupt nothing: Spark does nothing for the batch."""
 
 
 def _commit(
