@@ -176,15 +176,15 @@ def copy_files(
 
 
 def remove_folder(path: str, folder: str) -> None:
-    """Take away a folder of files that no log names; one that is gone stays gone."""
+    """Take away a folder of files that no log names; what can't be taken away now, `gc` takes."""
     local = local_folder(path)
-    if local is None:
-        store, root = _store(path)
-        store.delete_dir_contents(f"{root}/{folder}", missing_dir_ok=True)
-        return
-    shutil.rmtree(local / folder, ignore_errors=True)
-    with suppress(OSError):  # a table, or another batch's files, lie there
-        local.rmdir()
+    with suppress(OSError):
+        if local is None:
+            store, root = _store(path)
+            store.delete_dir_contents(f"{root}/{folder}", missing_dir_ok=True)
+            return
+        shutil.rmtree(local / folder, ignore_errors=True)
+        local.rmdir()  # unless a table, or another batch's files, lie there
 
 
 def missing(path: str, files: Iterable[CellFile]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,8 @@ class WrittenCells:
         done = set_cells(wanted, ticket)
         kept = {one.name for files in wanted.values() for one in files}
         if unused := [one.name for one in self.files if one.name not in kept]:
-            delete_files(self.path, unused)
+            with suppress(OSError):  # what is published stays published; `gc` takes them
+                delete_files(self.path, unused)
         return done
 
 

@@ -11,7 +11,7 @@ from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cell_files import described, files_at
 from backfill_assets.warehouse.cells import cell_type
 from backfill_assets.warehouse.delta_log import ABSENT, clear_unborn, head, logged_commits
-from backfill_assets.warehouse.log_entry import enter, set_cells
+from backfill_assets.warehouse.log_entry import enter, kept_log, set_cells
 from backfill_assets.warehouse.session import RETENTION
 from backfill_assets.warehouse.spark_errors import explaining
 from backfill_assets.warehouse.stored_columns import ColumnChanges, column_changes, stored_columns
@@ -180,7 +180,9 @@ def evolve_table(
     fields = [Field.from_json(json.dumps(one)) for one in _fields(spark, changes.added)]
 
     def add(table: DeltaTable, said: CommitProperties) -> None:
-        table.alter.add_columns(fields, commit_properties=said)
+        table.alter.add_columns(
+            fields, commit_properties=said, post_commithook_properties=kept_log()
+        )
 
     return enter(Ticket(path, app_id, token, _evolved(changes)), add)
 

@@ -75,7 +75,7 @@ def set_cells(
             table.schema(),
             [CELL_COLUMN],
             commit_properties=said,
-            post_commithook_properties=_kept_log(),
+            post_commithook_properties=kept_log(),
         )
 
     return enter(ticket, write, after)
@@ -138,7 +138,7 @@ def _refuse_overtaken(ticket: Ticket, table: DeltaTable) -> None:
         raise CommitLostError(path=ticket.path, token=ticket.token, head_before=table.version())
 
 
-def _kept_log() -> PostCommitHookProperties:
+def kept_log() -> PostCommitHookProperties:
     """Let deltalake make checkpoints, and delete nothing of the log."""
     from deltalake import PostCommitHookProperties  # noqa: PLC0415
 
