@@ -68,7 +68,7 @@ def test_of_a_batch_only_the_cells_whose_rows_differ_get_other_files(world: Worl
     world.fill(graph)
     before, at = files(world), world.head(VISITS)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
-    again = world.fill(graph, cells=days(7, 10), published=Published.REBUILT)
+    again = world.fill(graph, cells=days(*range(7, 11)), published=Published.REBUILT)
     (done,) = ended(again[VISITS], Committed)
     assert done.rows == len(ROWS)
     (commit,) = logged_commits(world.path(VISITS), at)
@@ -107,4 +107,4 @@ def test_an_empty_backfill_needs_no_spark(spared: World):
     Plans(spared).promote(OLD, plan)
     assert spared.store.plan(plan.plan_id).status is PlanStatus.PROMOTED
     assert (spared.rows(VISITS), spared.ready(OLD, VISITS)) == ([], "2024-01-07..2024-01-10 (4)")
-    assert told(spared.fill(OLD, VISITS, cells=days(7, 10))[VISITS]) == ["skipped"]
+    assert told(spared.fill(OLD, VISITS, cells=days(*range(7, 11)))[VISITS]) == ["skipped"]
