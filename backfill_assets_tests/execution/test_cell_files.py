@@ -42,9 +42,11 @@ def spared(world: World) -> World:
     return replace(world, spark=nothing, runs=500)
 
 
-def files(world: World, name: str = VISITS) -> set[str]:
-    """The files that the newest version of a table consists of."""
-    return {Path(one).name for one in DeltaTable(world.path(name)).file_uris()}
+def files(world: World, at: int | None = None) -> set[str]:
+    """The files that a version of the visits' table consists of, by their paths below it."""
+    root = Path(world.path(VISITS))
+    uris = DeltaTable(str(root), version=at).file_uris()
+    return {str(Path(one).relative_to(root)) for one in uris}
 
 
 def lying(world: World) -> list[Path]:
@@ -75,12 +77,8 @@ def test_of_a_batch_only_the_cells_whose_rows_differ_get_other_files(world: Worl
     assert commit.cells == {"2024-01-08"}
     assert len(files(world) & before) == len(ROWS) - 1
     assert world.rows(VISITS) == kept(*changed(row(8, 1, 99.0)))
-    named = {
-        Path(one).name
-        for at in (1, 2)
-        for one in DeltaTable(world.path(VISITS), version=at).file_uris()
-    }
-    assert {one.name for one in lying(world)} == named
+    root = Path(world.path(VISITS))
+    assert {str(one.relative_to(root)) for one in lying(world)} == files(world, at) | files(world)
 
 
 def test_restated_cells_are_promoted_rolled_back_and_undone_without_spark(
