@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.audit import Audit
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.content import CellProfile
-    from backfill_assets.warehouse.computed import ComputedBatch
+    from backfill_assets.warehouse.computed import ComputedBatch, EmptyBatch
 
 
 class AuditsFailedError(BackfillAssetsError):
@@ -38,7 +38,7 @@ _SHOWN = 5
 
 
 def audited(
-    run: RunContext, batch: ComputedBatch, audits: tuple[Audit, ...]
+    run: RunContext, batch: ComputedBatch | EmptyBatch, audits: tuple[Audit, ...]
 ) -> tuple[tuple[CellProfile, ...], tuple[AuditResult, ...]]:
     """Profile a batch in one action and judge it.
 

@@ -1,22 +1,23 @@
 """The one write path: every batch of every entrance is this function, whatever asked for it.
 
-    pin the inputs -> compute -> one aggregation -> judge -> commit -> record
+    pin the inputs -> compute into files -> one aggregation over them -> judge -> commit -> record
 
-A blocking audit that fails ends it before the commit, so rows that failed are never in a table. The
-commit and its record are one critical section of the table; a process that dies between the two
+What is audited is the very files that are published. A blocking audit that fails ends it before the
+commit, so rows that failed are never in a table. The commit, which names the files in the table's
+log, and its record are one critical section of the table; a process that dies between the two
 leaves a commit that says all about itself, and whoever takes the table next records it.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.audited import AuditsFailedError, audited
-from backfill_assets.execution.batch_inputs import batch_inputs, history_of, target_table
+from backfill_assets.execution.batch_inputs import target_table
 from backfill_assets.execution.cancelling import RunCancelledError
-from backfill_assets.execution.commit_turn import commit_turn, record
+from backfill_assets.execution.commit_turn import commit_turn, record, unchanged
+from backfill_assets.execution.computing import computing
 from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started, Waiting
 from backfill_assets.execution.failures import kind_of, sentence_of_batch
 from backfill_assets.execution.kept_rows import tell_kept
@@ -28,12 +29,8 @@ from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.queued import PlanHeldError
-from backfill_assets.warehouse.commit import Ticket
-from backfill_assets.warehouse.computed import computed_batch
-from backfill_assets.warehouse.driver import interrupt
-from backfill_assets.warehouse.inputs import compute, no_rows
-from backfill_assets.warehouse.session import batch_session
 from backfill_assets.warehouse.spark_errors import explained
+from backfill_assets.warehouse.ticket import Ticket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,39 +83,25 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     request, model = opened.request, run.graph.model(opened.request.model)
     if run.frozen is not None:
         run.frozen.check()
-    spark, watch, started_at = run.spark(), Stopwatch(), run.clock()  # Spark's start is no batch's
-    inputs = batch_inputs(run, model, opened)
-    target = target_table(run, model, run.pointer(model))
-    session = batch_session(spark, request.resources)
-    # Cells that are recorded without computing have no rows that an audit could be about.
-    empty = request.reason == EMPTY
-    rows_from = no_rows if empty else run.rows_from or compute
-    history = None if empty else history_of(run, model.name)
-    with (
-        run.flights.begun(model.name, partial(interrupt, session), run.allowed(model)) as flight,
-        computed_batch(
-            session,
-            model,
-            opened,
-            inputs,
-            target=target,
-            now=started_at,
-            rows_from=rows_from,
-            history=history,
-        ) as batch,
-    ):
+    if request.reason != EMPTY:
+        run.spark()  # its start is no batch's
+    watch, started_at = Stopwatch(), run.clock()
+    with computing(run, opened, started_at) as (flight, batch):
         watch.lap("compute")
         flight.check()
         if batch.moved:
             run.store.claim_more(request.batch_id, batch.moved)
-        profiles, results = audited(run, batch, () if empty else audits_of(model))
+        # Cells that are recorded without computing have no rows that an audit could be about.
+        audits = () if request.reason == EMPTY else audits_of(model)
+        profiles, results = audited(run, batch, audits)
         watch.lap("audit")
         tell_kept(run, request, batch.kept)
         with commit_turn(run, opened) as lock:
             flight.commits()
             commit = _commit(opened, lock.token, started_at, (profiles, results))
             ticket = Ticket(batch.target.path, request.version, lock.token, commit.to_json())
-            done = batch.commit(ticket, target_table(run, model, run.pointer(model)))
+            same = unchanged(run, request.version, profiles)
+            done = batch.commit(ticket, target_table(run, model, run.pointer(model)), same)
             watch.lap("commit")
             record(run, lock, commit, done)
             watch.lap("state")

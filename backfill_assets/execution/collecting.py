@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.execution.table_turn import reconcile, take
 from backfill_assets.state.collecting import VersionNeededError
-from backfill_assets.warehouse.collection import Vacuumed, delete_table, vacuum
+from backfill_assets.warehouse.collection import Vacuumed, delete_table, vacuum, vacuum_unborn
 from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
@@ -104,8 +104,6 @@ def _vacuumed(
     """Vacuum the tables that environments read, each under its commit lock."""
     for version, oldest in sorted(_oldest_needed(run, promise).items()):
         path = run.store.version_path(version)
-        if oldest < 0 or head(path) < 0:
-            continue
         gone = _Vacuum(path, oldest, run.clock(), grace)
         found = gone.look() if dry_run else _alone(run, version, gone)
         if found.files:
@@ -114,7 +112,7 @@ def _vacuumed(
 
 @dataclass(frozen=True, slots=True)
 class _Vacuum:
-    """A table, and the oldest version of it that somebody needs."""
+    """A table, and the oldest version of it that somebody needs; without one, all of it is kept."""
 
     path: str
     oldest: int
@@ -122,14 +120,16 @@ class _Vacuum:
     grace: timedelta
 
     def look(self) -> Vacuumed:
-        return vacuum(
-            self.path, keep_from=self.oldest, now=self.now, grace=self.grace, dry_run=True
-        )
+        return self._done(dry_run=True)
 
     def run(self) -> Vacuumed:
-        return vacuum(
-            self.path, keep_from=self.oldest, now=self.now, grace=self.grace, dry_run=False
-        )
+        return self._done(dry_run=False)
+
+    def _done(self, *, dry_run: bool) -> Vacuumed:
+        if head(self.path) < 0:
+            return vacuum_unborn(self.path, now=self.now, grace=self.grace, dry_run=dry_run)
+        oldest = max(self.oldest, 0)
+        return vacuum(self.path, keep_from=oldest, now=self.now, grace=self.grace, dry_run=dry_run)
 
 
 def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:

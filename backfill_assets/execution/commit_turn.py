@@ -14,13 +14,15 @@ from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.content import CellProfile
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
     from backfill_assets.state.locks import CommitLock
-    from backfill_assets.warehouse.commit import Committed
+    from backfill_assets.warehouse.ticket import Committed
 
 
 @contextmanager
@@ -41,6 +43,15 @@ def commit_turn(run: RunContext, opened: OpenBatch) -> Iterator[CommitLock]:
         if adopted and request.reason == GAP:
             _refuse_ready(run, request)
         yield lock
+
+
+def unchanged(
+    run: RunContext, version: str, profiles: Sequence[CellProfile]
+) -> frozenset[Interval]:
+    """Name the cells whose own table holds the very content that was computed again."""
+    cells = IntervalSet.of(one.cell for one in profiles)
+    held = run.store.held_contents(version, cells)
+    return frozenset(one.cell for one in profiles if held.get(one.cell) == one.content)
 
 
 def settle(run: RunContext, model: Model) -> None:

@@ -35,6 +35,7 @@ from backfill_assets.warehouse.connect import (
 )
 from backfill_assets.warehouse.doubles import DoubleMeanwhileError
 from backfill_assets.warehouse.inputs import SchemaDriftError
+from backfill_assets.warehouse.log_entry import FilesGoneError
 from backfill_assets.warehouse.session import MissingJarsError, UnsafeLogStoreError
 from backfill_assets.warehouse.spark_errors import (
     CommitConflictError,
@@ -59,7 +60,7 @@ _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
         MissingJarsError, UnsafeLogStoreError, WarehouseUnwritableError,
         StateBusyError, StateUnavailableError,
         # other writers
-        CommitConflictError, CommitLostError, OvertakenError, MovedMeanwhileError,
+        CommitConflictError, CommitLostError, FilesGoneError, OvertakenError, MovedMeanwhileError,
         DoubleMeanwhileError,
         TableLockedError, LostLeaseError, LostClaimError, CellsClaimedError, NoSlotError,
         InputsMovedError, VersionMovedError, CellsReadyError,

@@ -56,15 +56,24 @@ def rewritten(
     if known is not None:
         refuse_strangers(run, pointer.version, known.delta_version)
         return known.delta_version
-    session = batch_session(run.spark())
     model = stored_model(run.store.snapshot_definition(pointer.fingerprint))
     ticket = Ticket(path, pointer.version, lock.token, commit.to_json())
     source, touched = rewrite.source, rewrite.differing | rewrite.emptied
     if source.version == pointer.version:
-        done = restore_cells(session, model, source.delta_version, touched, ticket)
+        done = restore_cells(
+            lambda: batch_session(run.spark()), model, source.delta_version, touched, ticket
+        )
     else:
         table = Table(run.store.version_path(source.version), source.delta_version)
-        done = copy_cells(session, model, table, rewrite.cells, touched, ticket, rewrite.over)
+        done = copy_cells(
+            lambda: batch_session(run.spark()),
+            model,
+            table,
+            rewrite.cells,
+            touched,
+            ticket,
+            rewrite.over,
+        )
     refuse_strangers(run, pointer.version, done.delta_version)
     return done.delta_version
 

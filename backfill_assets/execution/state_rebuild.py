@@ -12,7 +12,7 @@ from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.snapshots.snapshot import snapshots_of, stored_model
 from backfill_assets.state.rebuild import LoggedCommit, TableHead
-from backfill_assets.warehouse.commit import created_by, is_ours, restored_to
+from backfill_assets.warehouse.housekeeping import created_by, is_ours, restored_to
 from backfill_assets.warehouse.tables import last_token, logged_commits
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state.locks import TableLockedError
 from backfill_assets.state.plans import UnknownPlanError
-from backfill_assets.warehouse.commit import fence, is_ours, restore, restored_to
+from backfill_assets.warehouse.housekeeping import fence, is_ours, restore, restored_to
 from backfill_assets.warehouse.tables import (
     CorruptTableError,
     head,
@@ -91,7 +91,7 @@ def take(run: RunContext, version: str, holder: str) -> CommitLock:
     lock = patience(run.store.take_commit_lock, version, holder, above=token)
     try:
         if lock.taken_over and head(path) >= 0:
-            fence(run.spark(), path, app_id=version, token=lock.token)
+            fence(path, app_id=version, token=lock.token)
     except BaseException:
         run.store.release_commit_lock(lock)
         raise
@@ -198,5 +198,5 @@ def take_back(run: RunContext, lock: CommitLock) -> None:
     path, known = run.store.version_path(lock.version), run.store.known_head(lock.version)
     if known < 0:
         raise ForeignTableError(path)
-    restored = restore(run.spark(), path, known, app_id=lock.version, token=lock.token)
+    restored = restore(path, known, app_id=lock.version, token=lock.token)
     run.store.advance_head(lock, restored.delta_version)

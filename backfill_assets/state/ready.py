@@ -75,9 +75,9 @@ def held(connection: sa.Connection, version: str, at: int) -> IntervalSet:
 
 
 def contents(
-    connection: sa.Connection, version: str, at: int, within: IntervalSet
+    connection: sa.Connection, version: str, at: int | None, within: IntervalSet
 ) -> dict[Interval, Content]:
-    """Read what the ready cells hold at a delta_version."""
+    """Read what the ready cells hold at a delta_version; None is the latest."""
     if not within:
         return {}
     columns = [_RECORDS.starts, _RECORDS.ends, _RECORDS.content]

@@ -139,6 +139,13 @@ def number_text(cadence: Cadence, number: int) -> str:
     return (_EPOCH_DAY + timedelta(days=number)).isoformat()
 
 
+def cell_text(cadence: Cadence, cell: Interval) -> str:
+    """Write a cell's `_cell` as our tables' logs have it: a local date, or an instant in UTC."""
+    if cadence.unit.is_subday:
+        return f"{cell.start.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+    return number_text(cadence, cell_number(cadence, cell))
+
+
 def cell_of_number(cadence: Cadence, number: int) -> Interval:
     """Give the cell that `cell_number` numbers so."""
     if cadence.unit is Unit.WHOLE:

@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.warehouse.delta_log import head, is_table, local_folder, logged_commit
+from backfill_assets.warehouse.cell_files import is_written
+from backfill_assets.warehouse.delta_log import ABSENT, head, is_table, local_folder, logged_commit
 from backfill_assets.warehouse.housekeeping import created_by
 from backfill_assets.warehouse.table_files import delete_files, file_changes, stored_files
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
+
+    from backfill_assets.warehouse.table_files import StoredFile
 
 
 class PromisedVersionError(BackfillAssetsError):
@@ -85,6 +89,25 @@ def vacuum(
     going = [
         one for one in stored_files(path) if one.name not in needed and one.written < now - grace
     ]
+    return _gone(path, going, dry_run=dry_run)
+
+
+def vacuum_unborn(path: str, *, now: datetime, grace: timedelta, dry_run: bool) -> Vacuumed:
+    """Delete what batches left that died before their table was made.
+
+    Args:
+        path: where a table of ours will lie, whose commit lock the caller holds.
+        now: the instant (UTC).
+        grace: how long a file stays anyway, for the batch that writes it.
+        dry_run: only say what would go.
+    """
+    if head(path) != ABSENT:
+        return Vacuumed(path, (), 0)
+    ours = (one for one in stored_files(path) if is_written(one.name))
+    return _gone(path, [one for one in ours if one.written < now - grace], dry_run=dry_run)
+
+
+def _gone(path: str, going: Sequence[StoredFile], *, dry_run: bool) -> Vacuumed:
     if not dry_run:
         delete_files(path, [one.name for one in going])
     return Vacuumed(path, tuple(one.name for one in going), sum(one.bytes for one in going))
@@ -103,12 +126,16 @@ def _needed(path: str, keep_from: int, gone_since: datetime) -> set[str]:
 def delete_table(path: str) -> None:
     """Delete a table that this project made, its folder and all; one that is gone stays gone.
 
+    Of a table that was never made, what its batches left goes.
+
     The first commit, which carries our mark, goes last: a deletion that was cut off can be finished.
 
     Raises:
         NotOurTableError: its log does not begin with our mark.
     """
     if not is_table(path):
+        left = (one.name for one in stored_files(path) if is_written(one.name))
+        delete_files(path, left)
         return
     _refuse_foreign(path)
     folder = local_folder(path)

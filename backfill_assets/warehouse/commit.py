@@ -1,115 +1,118 @@
-"""Commits: cells enter a table in one Delta commit that names the batch."""
+"""Commits: rows become files, and the files become what some cells of a table consist of."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.column import quoted
-from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.warehouse.cells import cells_predicate
-from backfill_assets.warehouse.delta_log import head
-from backfill_assets.warehouse.housekeeping import (
-    create_table,
-    created_by,
-    evolve_table,
-    fence,
-    is_ours,
-    restore,
-    restored_to,
+from backfill_assets.warehouse.cell_files import (
+    copy_files,
+    files_in,
+    new_folder,
+    remove_folder,
+    write_files,
 )
-from backfill_assets.warehouse.merge_changes import changes, merge_statement
-from backfill_assets.warehouse.session import session_beside
-from backfill_assets.warehouse.spark_errors import explaining
-from backfill_assets.warehouse.tables import snapshot_df
-from backfill_assets.warehouse.ticket import (
-    SESSION_APP,
-    SESSION_METADATA,
-    SESSION_TOKEN,
-    CommitLostError,
-    Committed,
-    Ticket,
-    commit_nothing,
-    found,
-    writer,
-)
+from backfill_assets.warehouse.cells import cell_text
+from backfill_assets.warehouse.housekeeping import create_table, evolve_table
+from backfill_assets.warehouse.log_entry import set_cells
+from backfill_assets.warehouse.table_files import delete_files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
-
-__all__ = [
-    "CommitLostError",
-    "Committed",
-    "Ticket",
-    "commit_cells",
-    "create_table",
-    "created_by",
-    "evolve_table",
-    "fence",
-    "is_ours",
-    "merge_cells",
-    "prepare_table",
-    "restore",
-    "restored_to",
-]
+    from backfill_assets.warehouse.cell_files import CellFile, NamedFile
+    from backfill_assets.warehouse.ticket import Committed, Ticket
 
 
-def commit_cells(
-    rows: DataFrame, model: Model, cells: Sequence[Interval], ticket: Ticket
-) -> Committed:
-    """Replace exactly these cells by these rows, in one commit.
+@dataclass(slots=True)
+class WrittenCells:
+    """Files that were written for a table and that no log names yet.
+
+    Attributes:
+        path: of the table.
+        folder: theirs, below it.
+        files: what they are.
+        offered: whether an entry that names them was begun; from then on the log alone knows.
+    """
+
+    path: str
+    folder: str
+    files: tuple[CellFile, ...]
+    offered: bool = False
+
+    def commit(self, wanted: Mapping[str, Sequence[CellFile]], ticket: Ticket) -> Committed:
+        """Let cells consist of these files, or others; those that no cell got are taken away.
+
+        Raises:
+            CommitLostError: another writer has taken the table over.
+            CommitConflictError: another commit came first.
+        """
+        self.offered = True
+        done = set_cells(wanted, ticket)
+        kept = {one.name for files in wanted.values() for one in files}
+        if unused := [one.name for one in self.files if one.name not in kept]:
+            with suppress(OSError):  # what is published stays published; `gc` takes them
+                delete_files(self.path, unused)
+        return done
+
+
+@contextmanager
+def written_cells(rows: DataFrame, cells: Sequence[Interval], path: str) -> Iterator[WrittenCells]:
+    """Write rows as files that no log names; at the end they are gone unless they were offered.
+
+    Args:
+        rows: with `_cell`.
+        cells: that the rows are of.
+        path: of the table, which need not be there yet.
+    """
+    folder = new_folder()
+    written = WrittenCells(path, folder, ())
+    try:
+        write_files(rows, cells, path, folder)
+        written.files = files_in(path, folder)
+        yield written
+    finally:
+        if not written.offered:
+            remove_folder(path, folder)
+
+
+@contextmanager
+def copied_cells(
+    sources: Iterable[tuple[str, Sequence[NamedFile]]], path: str
+) -> Iterator[WrittenCells]:
+    """Copy files of other tables below this one; at the end they are gone unless they were offered.
+
+    Args:
+        sources: paths of tables, each with files of it.
+        path: of the table.
 
     Raises:
-        CommitLostError: another writer has taken the table over.
-        CommitConflictError: Delta refused, because another commit came first.
-        DestructiveChangeError: a column of the table has another type.
-        WarehouseUnwritableError: the disk is full, read-only or not ours.
+        PinGoneError: one of the files is not there any more.
     """
-    prepare_table(rows.sparkSession, model, ticket)
-    before = head(ticket.path)
-    replacing = writer(_by_cell(rows, cells), ticket).mode("overwrite")
-    with explaining(ticket.path):
-        replacing.option("replaceWhere", cells_predicate(model.cadence, cells)).save(ticket.path)
-    return found(ticket, before)
+    folder = new_folder()
+    written = WrittenCells(path, folder, ())
+    try:
+        for number, (source, files) in enumerate(sources):
+            written.files += copy_files(source, files, path, f"{folder}/{number}")
+        yield written
+    finally:
+        if not written.offered:
+            remove_folder(path, folder)
 
 
-def merge_cells(
-    rows: DataFrame, model: Model, cells: Sequence[Interval], ticket: Ticket
-) -> Committed:
-    """Make exactly these cells equal to these rows, touching only rows that differ.
-
-    Cells that are still empty, and cells that are equal already, need no merge.
-
-    Raises:
-        CommitLostError: another writer has taken the table over.
-        CommitConflictError: Delta refused, because another commit came first.
-        DestructiveChangeError: a column of the table has another type.
-        WarehouseUnwritableError: the disk is full, read-only or not ours.
-    """
-    prepare_table(rows.sparkSession, model, ticket)
-    before = head(ticket.path)
-    held = snapshot_df(rows.sparkSession, ticket.path, before)
-    held = held.where(cells_predicate(model.cadence, cells))
-    with explaining(ticket.path):
-        if held.isEmpty():
-            return commit_cells(rows, model, cells, ticket)
-        different = changes(rows, held, model).cache()
-        try:
-            if different.isEmpty():
-                commit_nothing(held, ticket)
-            else:
-                _merge(different, model, cells, ticket)
-        finally:
-            different.unpersist()
-    return found(ticket, before)
-
-
-def prepare_table(spark: SparkSession, model: Model, ticket: Ticket) -> None:
+def prepare_table(spark: Callable[[], SparkSession], model: Model, ticket: Ticket) -> None:
     """Make sure that there is a table with every column that the model declares.
+
+    Args:
+        spark: gives a session; asked only where something has to be written.
+        model: whose table it is.
+        ticket: of the commit that follows.
 
     Raises:
         DestructiveChangeError: a column has another type.
@@ -119,23 +122,11 @@ def prepare_table(spark: SparkSession, model: Model, ticket: Ticket) -> None:
     evolve_table(spark, model, ticket.path, app_id=ticket.app_id, token=ticket.token)
 
 
-def _merge(different: DataFrame, model: Model, cells: Sequence[Interval], ticket: Ticket) -> None:
-    # MERGE takes its metadata and token from the session, and two batches of one session would
-    # commit under one name: the view is a global one's, so that a session of its own can read it.
-    session = session_beside(different.sparkSession)
-    session.conf.set(SESSION_METADATA, ticket.text)
-    session.conf.set(SESSION_APP, ticket.app_id)
-    session.conf.set(SESSION_TOKEN, ticket.transaction)
-    view = f"_changes_{ticket.app_id}_{ticket.token}"
-    different.createOrReplaceGlobalTempView(view)
-    try:
-        session.sql(merge_statement(f"global_temp.{quoted(view)}", model, cells, ticket.path))
-    finally:
-        session.catalog.dropGlobalTempView(view)
-
-
-def _by_cell(rows: DataFrame, cells: Sequence[Interval]) -> DataFrame:
-    """Bring the rows of each cell together, so that a cell is one file; a large one is split."""
-    if len(cells) == 1:
-        return rows.hint("rebalance")
-    return rows.repartition(CELL_COLUMN)
+def by_cell(
+    cadence: Cadence, cells: Iterable[Interval], files: Iterable[CellFile]
+) -> dict[str, list[CellFile]]:
+    """Sort files by cell; a cell without any is empty."""
+    sorted_: dict[str, list[CellFile]] = {cell_text(cadence, cell): [] for cell in cells}
+    for one in files:
+        sorted_[one.cell].append(one)
+    return sorted_

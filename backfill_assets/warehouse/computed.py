@@ -1,40 +1,45 @@
-"""A computed batch: its rows, cached between their computation, their audit and their commit."""
+"""A computed batch: files that no log names yet, which are audited, and then published as they are."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.warehouse.commit import commit_cells, merge_cells
+from backfill_assets.warehouse.cells import cell_text
+from backfill_assets.warehouse.commit import by_cell, prepare_table, written_cells
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
 from backfill_assets.warehouse.connect import release
 from backfill_assets.warehouse.doubles import refuse_doubles
 from backfill_assets.warehouse.inputs import compute
 from backfill_assets.warehouse.kept_rows import Kept, only_in_history
+from backfill_assets.warehouse.layers import files_read
+from backfill_assets.warehouse.log_entry import set_cells
 from backfill_assets.warehouse.moves import cells_moved_from, keys_in_other_cells
-from backfill_assets.warehouse.profile import Subject, profile
+from backfill_assets.warehouse.profile import Subject, empty_profiles, profile
 from backfill_assets.warehouse.samples import failing_rows
 from backfill_assets.warehouse.spark_errors import explaining
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.audit import Audit
     from backfill_assets.models.content import CellProfile
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.batch import OpenBatch
-    from backfill_assets.warehouse.commit import Committed, Ticket
+    from backfill_assets.warehouse.commit import WrittenCells
     from backfill_assets.warehouse.inputs import Input, RowsFrom
     from backfill_assets.warehouse.kept_rows import History
     from backfill_assets.warehouse.tables import Table
+    from backfill_assets.warehouse.ticket import Committed, Ticket
 
 
 class MovedMeanwhileError(BackfillAssetsError):
@@ -50,7 +55,7 @@ class MovedMeanwhileError(BackfillAssetsError):
 
 @dataclass(frozen=True)
 class ComputedBatch:
-    """The rows that a batch's cells shall hold.
+    """The files that a batch's cells shall consist of.
 
     Attributes:
         model: whose rows they are.
@@ -58,8 +63,9 @@ class ComputedBatch:
         moved: the latter alone.
         target: the table as it was when the rows were computed, layers included.
         inputs: what they were computed from.
-        computed: the query's answer in its contract, cached.
-        rows: what the cells shall hold, cached.
+        computed: the query's answer in its contract; cached where more than one query reads it.
+        rows: what the cells shall hold, read from the files.
+        written: the files.
         kept: rows that only history has, and what becomes of them here; None where none is asked about.
     """
 
@@ -70,6 +76,7 @@ class ComputedBatch:
     inputs: Mapping[str, Input]
     computed: DataFrame
     rows: DataFrame
+    written: WrittenCells
     kept: Kept | None = None
 
     def profile(self) -> tuple[CellProfile, ...]:
@@ -80,12 +87,13 @@ class ComputedBatch:
         """Give a few rows that fail an audit."""
         return failing_rows(self.rows, audit, self._subject)
 
-    def commit(self, ticket: Ticket, now: Table) -> Committed:
-        """Make the cells equal to the rows in one commit.
+    def commit(self, ticket: Ticket, now: Table, unchanged: Collection[Interval] = ()) -> Committed:
+        """Let the cells consist of the files, in one commit.
 
         Args:
             ticket: what the commit says of itself.
             now: the target as it stands under the commit lock.
+            unchanged: cells whose own table holds the same rows already: they keep their files.
 
         Raises:
             DoubleMeanwhileError: one has put a value elsewhere that must be single.
@@ -96,13 +104,17 @@ class ComputedBatch:
         if now != self.target:
             # Other cells were committed since: what must be single must still be in these cells alone.
             refuse_doubles(self.rows, self.model, self.cells, now, self._audited_at(now))
-        if not isinstance(self.model.kind, IncrementalByUniqueKey):
-            return commit_cells(self.rows, self.model, self.cells, ticket)
-        if now != self.target:
             moved = cells_moved_from(self.computed, self.model, self.cells, now)
             if moved or self._carries_into_others(now):
                 raise MovedMeanwhileError(self.model.name)
-        return merge_cells(self.rows, self.model, self.cells, ticket)
+        spark = self.rows.sparkSession
+        prepare_table(lambda: spark, self.model, ticket)
+        cadence, kept = self.model.cadence, set(unchanged)
+        changed = [cell for cell in self.cells if cell not in kept]
+        named = {cell_text(cadence, cell) for cell in changed}
+        files = [one for one in self.written.files if one.cell in named]
+        with explaining(ticket.path):
+            return self.written.commit(by_cell(cadence, changed, files), ticket)
 
     def _carries_into_others(self, now: Table) -> bool:
         """Whether another batch has computed, for another cell, a key that this one carries over."""
@@ -120,6 +132,57 @@ class ComputedBatch:
         return Subject(self.model, self.cells, self.target, self.inputs)
 
 
+@dataclass(frozen=True)
+class EmptyBatch:
+    """Cells that shall hold nothing, which takes no query.
+
+    Attributes:
+        model: whose they are.
+        cells: which.
+        target: the table as it was before, layers included.
+        spark: gives a session; asked only where the table is new, and a column's type is nested.
+        moved: no cell.
+        kept: no row.
+    """
+
+    model: Model
+    cells: tuple[Interval, ...]
+    target: Table
+    spark: Callable[[], SparkSession]
+    moved: IntervalSet = field(default_factory=IntervalSet.empty)
+    kept: Kept | None = None
+
+    def profile(self) -> tuple[CellProfile, ...]:
+        """Measure nothing, per cell."""
+        return empty_profiles(self.model, self.cells)
+
+    def failing_rows(self, audit: Audit) -> tuple[str, ...]:  # noqa: ARG002 - as of any batch
+        """Give no rows."""
+        return ()
+
+    def commit(
+        self,
+        ticket: Ticket,
+        now: Table,  # noqa: ARG002 - as of any batch
+        unchanged: Collection[Interval] = (),
+    ) -> Committed:
+        """Let the cells consist of no files, in one commit.
+
+        Raises:
+            CommitLostError: another writer has taken the table over.
+        """
+        prepare_table(self.spark, self.model, ticket)
+        cells = [cell for cell in self.cells if cell not in set(unchanged)]
+        return set_cells(by_cell(self.model.cadence, cells, ()), ticket)
+
+
+def holds_kept_rows(model: Model, cells: Sequence[Interval], target: Table) -> bool:
+    """Whether cells hold rows that stay though nothing was computed for them."""
+    if not (model.keeps_rows and target.exists):
+        return False
+    return any(files for _, files in files_read(model, target, IntervalSet.of(cells)))
+
+
 @contextmanager
 def computed_batch(  # noqa: PLR0913 - all that a batch is made of
     session: SparkSession,
@@ -132,7 +195,7 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
     rows_from: RowsFrom = compute,
     history: History | None = None,
 ) -> Iterator[ComputedBatch]:
-    """Compute a batch and keep its rows for as long as the context is open.
+    """Compute a batch into files, and take them away at the end unless a commit was begun.
 
     Args:
         session: the batch's own.
@@ -146,14 +209,20 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
     """
     request = opened.request
     stamp = RowStamp(request.plan_id, request.batch_id, request.fingerprint, now)
-    with explaining(target.path), ExitStack() as cached:
-        cached.callback(release, session)
+    with explaining(target.path), ExitStack() as held:
+        held.callback(release, session)
 
         def kept(rows: DataFrame) -> DataFrame:
-            cached.callback(rows.unpersist)
+            held.callback(rows.unpersist)
             return rows.cache()
 
-        computed = kept(contract(rows_from(session, model, request.interval, inputs), model))
+        computed = contract(rows_from(session, model, request.interval, inputs), model)
+        if (
+            history is not None
+            or model.keeps_rows
+            or isinstance(model.kind, IncrementalByUniqueKey)
+        ):
+            computed = kept(computed)  # what it is compared with is read by queries of its own
         moved = cells_moved_from(computed, model, request.cells, target)
         cells = tuple(sorted((*request.cells, *moved)))
         found = told = None
@@ -162,8 +231,15 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
             told = Kept.of(found, model, carried=history.carried)
         carried = found if told is not None and told.carried else None
         rows = result_rows(computed, model, request.cells, target, stamp, moved, carried)
-        rows = rows if rows is computed else kept(rows)
-        rows.count()  # fills the cache, so that audit and commit read it and time alone
+        written = held.enter_context(written_cells(rows, cells, target.path))
+        rows = rows_written(session, rows.schema, written)
         yield ComputedBatch(
-            model, cells, IntervalSet.of(moved), target, inputs, computed, rows, told
+            model, cells, IntervalSet.of(moved), target, inputs, computed, rows, written, told
         )
+
+
+def rows_written(session: SparkSession, schema: StructType, written: WrittenCells) -> DataFrame:
+    """Read the rows of files that no log names."""
+    if not written.files:
+        return session.createDataFrame([], schema)
+    return session.read.schema(schema).parquet(f"{written.path.rstrip('/')}/{written.folder}")

@@ -10,25 +10,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.snapshots.batch import BatchCommit
-from backfill_assets.warehouse.commit import commit_cells, prepare_table
-from backfill_assets.warehouse.delta_log import head, logged_commits
-from backfill_assets.warehouse.doubles import refuse_doubles
-from backfill_assets.warehouse.layers import rows_of
+from backfill_assets.warehouse.cell_files import described, files_at
+from backfill_assets.warehouse.cells import cell_text
+from backfill_assets.warehouse.commit import by_cell, copied_cells, prepare_table, written_cells
+from backfill_assets.warehouse.delta_log import ABSENT, head, logged_commits
+from backfill_assets.warehouse.doubles import may_be_twice, refuse_doubles
+from backfill_assets.warehouse.layers import files_read, rows_of
+from backfill_assets.warehouse.log_entry import set_cells
 from backfill_assets.warehouse.moves import KeyInAnotherCellError, keys_in_other_cells
-from backfill_assets.warehouse.spark_errors import explaining
-from backfill_assets.warehouse.tables import Table, snapshot_df, table_now
-from backfill_assets.warehouse.ticket import Committed, Ticket, commit_nothing, found
+from backfill_assets.warehouse.tables import Table, delta_schema, table_now
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.delta_log import LoggedCommit
+    from backfill_assets.warehouse.ticket import Committed, Ticket
 
 
 def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied from where to where
-    spark: SparkSession,
+    spark: Callable[[], SparkSession],
     model: Model,
     source: Table,
     cells: IntervalSet,
@@ -36,12 +40,12 @@ def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied from where to where
     ticket: Ticket,
     over: int | None = None,
 ) -> Committed:
-    """Replace the differing cells of a published table by a workspace's rows, in one commit.
+    """Replace the differing cells of a published table by copies of a workspace's files, in one commit.
 
     A commit is made in any case, for its metadata says of all the cells what they hold.
 
     Args:
-        spark: a session.
+        spark: gives a session; asked only where rows have to be read, or columns to be added.
         model: whose table it is; columns that it declares and the table lacks are added first.
         source: the workspace's table at its pin.
         cells: all that the workspace built.
@@ -55,39 +59,50 @@ def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied from where to where
         KeyInAnotherCellError: a copied key is also in a published cell that is not copied.
         CommitLostError: another writer has taken the table over.
         DestructiveChangeError: a column of the published table has another type.
+        PinGoneError: a file of the workspace is not there any more.
     """
     prepare_table(spark, model, ticket)
     if not differing:
-        return _nothing(spark, ticket)
+        return set_cells({}, ticket)
     _refuse_twice(spark, model, source, (cells, differing), ticket.path, over)
-    rows = rows_of(spark, model, source, differing)
-    return commit_cells(rows, model, tuple(model.cadence.cells(differing)), ticket)
+    named, there = tuple(model.cadence.cells(differing)), files_read(model, source, differing)
+    if _fits(source, ticket.path):
+        copies = copied_cells(there, ticket.path)
+    else:
+        copies = written_cells(rows_of(spark(), model, source, differing), named, ticket.path)
+    with copies as written:
+        return written.commit(by_cell(model.cadence, named, written.files), ticket)
 
 
 def restore_cells(
-    spark: SparkSession, model: Model, to_version: int, cells: IntervalSet, ticket: Ticket
+    spark: Callable[[], SparkSession],
+    model: Model,
+    to_version: int,
+    cells: IntervalSet,
+    ticket: Ticket,
 ) -> Committed:
-    """Bring some cells of a table back to what they held at an older delta_version, in one commit.
+    """Let some cells of a table consist of the files that they had at an older delta_version.
 
     Args:
-        spark: a session.
+        spark: gives a session; asked only where rows have to be read.
         model: the snapshot that the table goes back to.
         to_version: the delta_version whose content comes back.
         cells: which; the others stay as they are.
         ticket: what the commit says of itself.
 
     Raises:
-        DoubleMeanwhileError: the same of another value that must be single.
-        KeyInAnotherCellError: a key that comes back is in another cell by now.
+        DoubleMeanwhileError: a value that comes back, and must be single, is in another cell by now.
+        KeyInAnotherCellError: the same of a key.
         CommitLostError: another writer has taken the table over.
-        PinGoneError: that version can't be read any more.
+        PinGoneError: a file of that version is not there any more.
     """
-    old = Table(ticket.path, to_version)
     if not cells:
-        return _nothing(spark, ticket)
+        return set_cells({}, ticket)
+    old, named = Table(ticket.path, to_version), tuple(model.cadence.cells(cells))
     _refuse_twice(spark, model, old, (cells, cells), ticket.path, to_version)
-    rows = rows_of(spark, model, old, cells)
-    return commit_cells(rows, model, tuple(model.cadence.cells(cells)), ticket)
+    asked = [cell_text(model.cadence, cell) for cell in named]
+    files = files_at(ticket.path, to_version, asked)
+    return set_cells(by_cell(model.cadence, named, described(ticket.path, files)), ticket)
 
 
 def find_commit(path: str, since: int, batch_id: str) -> LoggedCommit | None:
@@ -103,15 +118,22 @@ def find_commit(path: str, since: int, batch_id: str) -> LoggedCommit | None:
     return None
 
 
-def _nothing(spark: SparkSession, ticket: Ticket) -> Committed:
-    before = head(ticket.path)
-    with explaining(ticket.path):
-        commit_nothing(snapshot_df(spark, ticket.path, before), ticket)
-    return found(ticket, before)
+def _fits(source: Table, path: str) -> bool:
+    """Whether files of a source hold no column that the table at a path lacks.
+
+    Such a column would come to light in rows of another meaning, once the table gains one of its name.
+    """
+    known = dict(delta_schema(path, head(path)))
+    return all(
+        known.get(name) == dtype
+        for one in (source, *source.under)
+        if one.delta_version > ABSENT
+        for name, dtype in delta_schema(one.path, one.delta_version)
+    )
 
 
 def _refuse_twice(
-    spark: SparkSession,
+    spark: Callable[[], SparkSession],
     model: Model,
     source: Table,
     cells: tuple[IntervalSet, IntervalSet],
@@ -119,8 +141,10 @@ def _refuse_twice(
     since: int | None,
 ) -> None:
     """Refuse keys that the published table holds in cells which the source does not answer for."""
+    if not may_be_twice(model):
+        return
     answered, copied = cells
-    rows, now = rows_of(spark, model, source, copied), table_now(path)
+    rows, now = rows_of(spark(), model, source, copied), table_now(path)
     cells_ = tuple(model.cadence.cells(answered))
     refuse_doubles(rows, model, cells_, now, since)
     clashes = keys_in_other_cells(rows, model, cells_, now)

@@ -42,6 +42,15 @@ class DoubleMeanwhileError(BackfillAssetsError):
         )
 
 
+def may_be_twice(model: Model) -> bool:
+    """Whether a value that must be single could be in two cells: not where its columns name the cell."""
+    single = [audit.columns for audit in _unique(model)]
+    if isinstance(model.kind, IncrementalByUniqueKey):
+        single.append(tuple(model.key))
+    time = model.time_column
+    return time is not None and any(time not in columns for columns in single)
+
+
 def refuse_doubles(
     rows: DataFrame, model: Model, cells: Sequence[Interval], table: Table, since: int | None
 ) -> None:

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.cell_files import described, files_at
 from backfill_assets.warehouse.cells import cell_type
 from backfill_assets.warehouse.delta_log import ABSENT, clear_unborn, head, logged_commits
-from backfill_assets.warehouse.quoting import table_at
-from backfill_assets.warehouse.session import RETENTION, batch_session
+from backfill_assets.warehouse.log_entry import enter, kept_log, set_cells
+from backfill_assets.warehouse.session import RETENTION
 from backfill_assets.warehouse.spark_errors import explaining
 from backfill_assets.warehouse.stored_columns import ColumnChanges, column_changes, stored_columns
-from backfill_assets.warehouse.tables import snapshot_df
-from backfill_assets.warehouse.ticket import (
-    EVOLVED,
-    FENCED,
-    RESTORED,
-    SESSION_METADATA,
-    Committed,
-    Ticket,
-    commit_nothing,
-    found,
-    writer,
-)
+from backfill_assets.warehouse.tables import delta_schema, delta_type
+from backfill_assets.warehouse.ticket import EVOLVED, FENCED, RESTORED, Committed, Ticket
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from deltalake import CommitProperties, DeltaTable
     from pyspark.sql import SparkSession
 
     from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.cell_files import CellFile, NamedFile
 
 _CREATED = '{"@":"TableCreated","definition":'
 
@@ -60,53 +55,69 @@ def restored_to(metadata: str | None) -> int | None:
     return int(metadata.removeprefix(RESTORED).removesuffix("}"))
 
 
-def create_table(spark: SparkSession, model: Model, path: str) -> None:
+def create_table(spark: Callable[[], SparkSession], model: Model, path: str) -> None:
     """Create a model's empty table, partitioned by cell, unless it is there.
+
+    Args:
+        spark: gives a session; asked only where there is no table.
+        model: whose columns it gets.
+        path: where; files that no log names may lie there.
 
     Raises:
         WarehouseUnwritableError: the place can't be written.
         CorruptTableError: something damaged lies there.
     """
+    from deltalake import CommitProperties, DeltaTable, Schema  # noqa: PLC0415 - once a table
+
     if head(path) != ABSENT:
         return
     clear_unborn(path)
     columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
-    listed = ", ".join(f"{quoted(name)} {dtype}" for name, dtype in columns.items())
-    kept = {"enableExpiredLogCleanup": "false", **RETENTION}
-    properties = ", ".join(f"'delta.{name}' = '{value}'" for name, value in kept.items())
-    session = batch_session(spark)
+    schema = {"type": "struct", "fields": _fields(spark, columns)}
     created = f"{_CREATED}{json.dumps(dumps(model))}}}"
-    session.conf.set(SESSION_METADATA, created.replace("$", "\\u0024"))
     with explaining(path):
-        session.sql(
-            f"CREATE TABLE IF NOT EXISTS {table_at(path)} ({listed}) USING DELTA "
-            f"PARTITIONED BY ({CELL_COLUMN}) TBLPROPERTIES ({properties})"
+        DeltaTable.create(
+            path,
+            Schema.from_json(json.dumps(schema)),
+            mode="ignore",
+            partition_by=[CELL_COLUMN],
+            configuration={f"delta.{name}": value for name, value in _KEPT.items()},
+            commit_properties=CommitProperties(
+                custom_metadata={"userMetadata": created.replace("$", "\\u0024")}
+            ),
         )
 
 
-def fence(spark: SparkSession, path: str, *, app_id: str, token: int) -> Committed:
-    """Commit nothing with a new token: writers with smaller tokens fail or do nothing from now on.
+_KEPT = {"enableExpiredLogCleanup": "false", "checkpointInterval": "10", **RETENTION}
+
+
+def _fields(spark: Callable[[], SparkSession], columns: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Give columns in Delta's own words; all of them may be NULL."""
+    known = {name: delta_type(dtype) for name, dtype in columns.items()}
+    if None not in known.values():
+        return [
+            {"name": name, "type": dtype, "nullable": True, "metadata": {}}
+            for name, dtype in known.items()
+        ]
+    listed = ", ".join(f"{quoted(name)} {dtype}" for name, dtype in columns.items())
+    return json.loads(spark().createDataFrame([], listed).schema.json())["fields"]
+
+
+def fence(path: str, *, app_id: str, token: int) -> Committed:
+    """Commit nothing with a new token: writers with smaller tokens fail from now on.
 
     Raises:
         CommitLostError: another writer has taken the table over with a larger token yet.
     """
-    before = head(path)
-    ticket = Ticket(path, app_id, token, FENCED)
-    with explaining(path):
-        commit_nothing(snapshot_df(spark, path, before), ticket)
-    return found(ticket, before)
+    return set_cells({}, Ticket(path, app_id, token, FENCED))
 
 
-def restore(
-    spark: SparkSession, path: str, to_version: int, *, app_id: str, token: int
-) -> Committed:
-    """Bring a table's content back to what it was, in a fenced commit.
+def restore(path: str, to_version: int, *, app_id: str, token: int) -> Committed:
+    """Bring a table's content back to what it was: its cells consist of their old files again.
 
-    Only the cells that were touched since are rewritten. Delta's own RESTORE would copy nothing,
-    but takes no token: a writer that sleeps through a takeover could still run it.
+    Only the cells that were touched since are named.
 
     Args:
-        spark: a session.
         path: of the table.
         to_version: the delta_version whose content comes back.
         app_id: the table's name for transaction ids.
@@ -116,21 +127,39 @@ def restore(
         CommitLostError: another writer has taken the table over.
         PinGoneError: that version can't be read any more.
     """
-    before = head(path)
-    ticket = Ticket(path, app_id, token, f"{RESTORED}{to_version}}}")
-    old = snapshot_df(spark, path, to_version)
-    where = touched_since(path, to_version, old.schema[CELL_COLUMN].dataType.simpleString())
-    with explaining(path):
-        if where is None:
-            commit_nothing(old, ticket)
-        else:
-            rows = old.where(where).repartition(CELL_COLUMN)
-            writer(rows, ticket).mode("overwrite").option("replaceWhere", where).save(path)
-    return found(ticket, before)
+    ticket, now = Ticket(path, app_id, token, f"{RESTORED}{to_version}}}"), head(path)
+    return set_cells(cells_at(path, to_version, now), ticket, after=now)
+
+
+def cells_at(path: str, to_version: int, newest: int) -> dict[str, tuple[CellFile, ...]]:
+    """Give the files that cells consisted of at a delta_version, of those that have others now.
+
+    Args:
+        path: of the table.
+        to_version: the older delta_version.
+        newest: the newer one.
+
+    Raises:
+        PinGoneError: one of the files is not there any more.
+    """
+    old, now = (_by_cell(files_at(path, at)) for at in (to_version, newest))
+    touched = {cell for cell in {*old, *now} if old.get(cell) != now.get(cell)}
+    return {cell: described(path, sorted(old.get(cell, ()), key=_name)) for cell in sorted(touched)}
+
+
+def _by_cell(files: Iterable[NamedFile]) -> dict[str, frozenset[NamedFile]]:
+    found: dict[str, set[NamedFile]] = {}
+    for one in files:
+        found.setdefault(one.cell, set()).add(one)
+    return {cell: frozenset(held) for cell, held in found.items()}
+
+
+def _name(file: NamedFile) -> str:
+    return file.name
 
 
 def evolve_table(
-    spark: SparkSession, model: Model, path: str, *, app_id: str, token: int
+    spark: Callable[[], SparkSession], model: Model, path: str, *, app_id: str, token: int
 ) -> Committed | None:
     """Give a table the columns that its model declares and it lacks, in a fenced commit.
 
@@ -142,19 +171,20 @@ def evolve_table(
         DestructiveChangeError: a column has another type.
         CommitLostError: another writer has taken the table over.
     """
-    before = head(path)
-    held = snapshot_df(spark, path, before)
-    there = {one.name: one.dataType.simpleString() for one in held.schema.fields}
-    changes = column_changes(model, there)
+    from deltalake import Field  # noqa: PLC0415 - only where a column is added
+
+    changes = column_changes(model, dict(delta_schema(path, head(path))))
     changes.refuse_retyped(model.name, path)
     if not changes.added:
         return None
-    ticket = Ticket(path, app_id, token, _evolved(changes))
-    new = (f"CAST(NULL AS {dtype}) AS {quoted(name)}" for name, dtype in changes.added.items())
-    with explaining(path):
-        rows = held.limit(0).selectExpr("*", *new)
-        writer(rows, ticket).mode("append").option("mergeSchema", "true").save(path)
-    return found(ticket, before)
+    fields = [Field.from_json(json.dumps(one)) for one in _fields(spark, changes.added)]
+
+    def add(table: DeltaTable, said: CommitProperties) -> None:
+        table.alter.add_columns(
+            fields, commit_properties=said, post_commithook_properties=kept_log()
+        )
+
+    return enter(Ticket(path, app_id, token, _evolved(changes)), add)
 
 
 def _evolved(changes: ColumnChanges) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.warehouse.cells import cell_type, cells_predicate
+from backfill_assets.warehouse.cell_files import files_at
+from backfill_assets.warehouse.cells import cell_text, cell_type, cells_predicate
 from backfill_assets.warehouse.stored_columns import stored_columns
 from backfill_assets.warehouse.tables import ABSENT, Table, snapshot_df
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.ready import InputPin
+    from backfill_assets.warehouse.cell_files import NamedFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,25 @@ def rows_of(
         columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
         return spark.createDataFrame([], ", ".join(f"{quoted(c)} {t}" for c, t in columns.items()))
     return reduce(lambda one, other: one.unionByName(other), frames)
+
+
+def files_read(
+    model: Model, table: Table, cells: IntervalSet
+) -> tuple[tuple[str, tuple[NamedFile, ...]], ...]:
+    """Name the files that some cells consist of, by the path of the table that they lie in.
+
+    Raises:
+        CorruptTableError: a table's log is damaged.
+    """
+    found: list[tuple[str, tuple[NamedFile, ...]]] = []
+    above = IntervalSet.empty()
+    for one in _flat(table):
+        inside = (cells if one.cells is None else one.cells & cells) - above
+        above |= inside
+        if inside and one.delta_version > ABSENT:
+            asked = [cell_text(model.cadence, cell) for cell in model.cadence.cells(inside)]
+            found.append((one.path, files_at(one.path, one.delta_version, asked)))
+    return tuple(found)
 
 
 def _flat(table: Table) -> Iterator[Table]:

@@ -116,6 +116,12 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
     )
 
 
+def empty_profiles(model: Model, cells: Sequence[Interval]) -> tuple[CellProfile, ...]:
+    """Give the profile of cells without a row, in order; nothing is read."""
+    nothing = _Answers(defaultdict(dict))
+    return tuple(_cell_profile(model, cell, nothing, ()) for cell in cells)
+
+
 def _main_wanted(rows: DataFrame, model: Model) -> dict[str, str]:
     """Name each aggregate of the main part with its SQL; `_key` is the row's key hash."""
     wanted = {"rows": "count(1)"}

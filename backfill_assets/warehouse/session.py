@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.spark_tuning import TUNABLE
 from backfill_assets.warehouse.connect import cloned, connect
 from backfill_assets.warehouse.quiet_gateway import quiet_gateway
 
@@ -198,22 +197,11 @@ def batch_session(spark: SparkSession, tuning: Mapping[str, str] | None = None) 
 
     Args:
         spark: the run's.
-        tuning: settings of this batch alone; see `TUNABLE`.
+        tuning: settings of this batch alone; see `models.spark_tuning`.
     """
     session = _session_beside(spark)
     for key, value in (tuning or {}).items():
         session.conf.set(key, value)
-    return session
-
-
-def session_beside(batch: SparkSession) -> SparkSession:
-    """Open one more session for a batch, tuned as its first one is."""
-    session = _session_beside(batch)
-    if not hasattr(batch, "cloneSession"):
-        for key in TUNABLE:
-            value = batch.conf.get(key, None)
-            if value is not None:
-                session.conf.set(key, value)
     return session
 
 

@@ -33,6 +33,7 @@ _UNWRITABLE = (
     "(Permission denied)",
     "Mkdirs failed",
     "AccessDenied",
+    "Could not create local directory",
     "FAILED_TO_CREATE_DIR",
     "DELTA_CANNOT_CREATE_LOG_PATH",
 )

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.delta_log import ABSENT, actions_of, head, local_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SUFFIX = ".parquet"
+_SUFFIX, _LOG = ".parquet", "_delta_log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def file_changes(path: str) -> Iterator[FileChanges]:
 
 
 def stored_files(path: str) -> list[StoredFile]:
-    """List the data files that lie below a table's cells."""
+    """List the data files that lie below a table, in whatever folder."""
     folder = local_folder(path)
     if folder is None:
         return _remote_files(path)
@@ -78,7 +78,8 @@ def stored_files(path: str) -> list[StoredFile]:
             file.stat().st_size,
             datetime.fromtimestamp(file.stat().st_mtime, UTC),
         )
-        for file in sorted(folder.glob(f"{CELL_COLUMN}=*/*{_SUFFIX}"))
+        for file in sorted(folder.rglob(f"*{_SUFFIX}"))
+        if _LOG not in file.relative_to(folder).parts
     ]
 
 
@@ -87,13 +88,27 @@ def delete_files(path: str, names: Iterable[str]) -> None:
     folder = local_folder(path)
     if folder is not None:
         for name in names:
-            (folder / name).unlink(missing_ok=True)
+            file = folder / name
+            file.unlink(missing_ok=True)
+            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+            _remove_empty(file.parent, folder)
         return
     from pyarrow import fs  # noqa: PLC0415 - only tables in an object store need it
 
     store, root = fs.FileSystem.from_uri(path)
     for name in names:
         store.delete_file(f"{root}/{name}")
+
+
+def _remove_empty(lowest: Path, table: Path) -> None:
+    """Take away folders that hold nothing any more, the table's own the last."""
+    for folder in (lowest, *lowest.parents):
+        try:
+            folder.rmdir()
+        except OSError:  # something lies there still
+            return
+        if folder == table:
+            return
 
 
 def _remote_files(path: str) -> list[StoredFile]:
@@ -105,5 +120,5 @@ def _remote_files(path: str) -> list[StoredFile]:
     return [
         StoredFile(name, one.size, one.mtime or _EPOCH)
         for name, one in sorted(names.items())
-        if name.startswith(f"{CELL_COLUMN}=") and name.endswith(_SUFFIX)
+        if name.endswith(_SUFFIX) and not name.startswith(f"{_LOG}/")
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ __all__ = [
     "commits_since",
     "delta_json_schema",
     "delta_schema",
+    "delta_type",
     "head",
     "last_token",
     "logged_commits",
@@ -45,6 +47,8 @@ __all__ = [
 ]
 
 _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+_PLAIN = {"string", "boolean", "float", "double", "binary", "date", "timestamp", "timestamp_ntz"}
+_DECIMAL = r"decimal\(\d+,\d+\)"
 _ALIASES = {**_SIMPLE, "bool": "boolean", "real": "float", "numeric": "decimal"}
 
 
@@ -126,6 +130,15 @@ def delta_json_schema(path: str, delta_version: int) -> Any:  # noqa: ANN401 - D
         return json.loads(DeltaTable(path, version=delta_version).schema().to_json())
     except DeltaError as error:
         raise CorruptTableError(path=path, found=str(error)) from error
+
+
+def delta_type(dtype: str) -> str | None:
+    """Give Delta's word for a Spark type; None for a nested type, and for one that is not known here."""
+    plain = _canonical(dtype)
+    words = {short: long for long, short in _SIMPLE.items()}
+    if plain in words:
+        return words[plain]
+    return plain if plain in _PLAIN or re.fullmatch(_DECIMAL, plain) else None
 
 
 def same_type(one: str, other: str) -> bool:

@@ -1,8 +1,7 @@
 """Tickets: what a commit says of itself, and finding it in the log again.
 
 Every commit of a table carries the same transaction id with a larger number than the one before, so
-Delta refuses or ignores a writer whose lock was taken over; and every commit is looked up in the
-log afterwards, since Delta ignores such a writer without an error.
+a writer whose lock was taken over is refused; and every commit is looked up in the log afterwards.
 """
 
 from __future__ import annotations
@@ -14,12 +13,8 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.warehouse.delta_log import STEPS_PER_TOKEN, logged_commits
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.readwriter import DataFrameWriter
+    from deltalake import CommitProperties
 
-SESSION_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-SESSION_APP = "spark.databricks.delta.write.txnAppId"
-SESSION_TOKEN = "spark.databricks.delta.write.txnVersion"  # noqa: S105 - no password
 FENCED = '{"@":"Fenced"}'
 RESTORED = '{"@":"Restored","to":'
 EVOLVED = '{"@":"Evolved","added":'
@@ -28,7 +23,7 @@ _STEPS = (FENCED, RESTORED, EVOLVED)
 
 
 class CommitLostError(BackfillAssetsError):
-    """Delta did not take a commit, and said nothing."""
+    """A commit is not in the log, for its writer's lock was taken over."""
 
     def __init__(self, *, path: str, token: int, head_before: int) -> None:
         self.path, self.token = path, token
@@ -57,14 +52,14 @@ class Ticket:
 
     @property
     def text(self) -> str:
-        """The metadata as it stands in the log: Spark's settings would expand a `${...}`."""
+        """The metadata as it stands in the log: a `$` in it is written so that nothing expands it."""
         return self.metadata.replace("$", "\\u0024")
 
     @property
-    def transaction(self) -> str:
+    def transaction(self) -> int:
         """Delta's transaction version: the steps of one token's holder come in this order."""
         steps = (number for number, mark in enumerate(_STEPS) if self.metadata.startswith(mark))
-        return str(self.token * STEPS_PER_TOKEN + next(steps, len(_STEPS)))
+        return self.token * STEPS_PER_TOKEN + next(steps, len(_STEPS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +75,15 @@ class Committed:
     bytes: int
 
 
-def writer(rows: DataFrame, ticket: Ticket) -> DataFrameWriter:
-    """Write rows under a ticket."""
-    return (
-        rows.write.format("delta")
-        .option("userMetadata", ticket.text)
-        .option("txnAppId", ticket.app_id)
-        .option("txnVersion", ticket.transaction)
+def named(ticket: Ticket) -> CommitProperties:
+    """Give a ticket as deltalake writes it; an entry that another one came before is not retried."""
+    from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - only who commits pays
+
+    return CommitProperties(
+        custom_metadata={"userMetadata": ticket.text},
+        max_commit_retries=0,
+        app_transactions=[Transaction(ticket.app_id, ticket.transaction)],
     )
-
-
-def commit_nothing(rows: DataFrame, ticket: Ticket) -> None:
-    """Commit a ticket alone; rows are only the schema's sake."""
-    writer(rows.limit(0), ticket).mode("append").save(ticket.path)
 
 
 def found(ticket: Ticket, head_before: int) -> Committed:
@@ -101,7 +92,14 @@ def found(ticket: Ticket, head_before: int) -> Committed:
     Raises:
         CommitLostError: it is not there.
     """
+    if (done := in_log(ticket, head_before)) is not None:
+        return done
+    raise CommitLostError(path=ticket.path, token=ticket.token, head_before=head_before)
+
+
+def in_log(ticket: Ticket, head_before: int) -> Committed | None:
+    """Find a ticket's commit after a delta_version; None where it is not there."""
     for commit in logged_commits(ticket.path, head_before):
         if commit.metadata == ticket.text:
             return Committed(commit.delta_version, commit.bytes_added)
-    raise CommitLostError(path=ticket.path, token=ticket.token, head_before=head_before)
+    return None

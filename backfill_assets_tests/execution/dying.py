@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.execution import batch_run
+from backfill_assets.execution import batch_run, computing
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.computed import ComputedBatch
 
@@ -40,7 +40,7 @@ class MortalStore(Store):
 
 
 STEPS: dict[str, tuple[object, str]] = {
-    "open": (batch_run, "batch_inputs"),
+    "open": (computing, "batch_inputs"),
     "compute": (batch_run, "audited"),
     "audit": (batch_run, "commit_turn"),
     "lock": (ComputedBatch, "commit"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from backfill_assets.execution import batch_pool, batch_run
+from backfill_assets.execution import batch_pool, batch_run, computing
 from backfill_assets.execution.events import Committed, Failed, Skipped
 from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.requests import batch_request
@@ -180,8 +180,8 @@ def test_a_second_run_waits_for_the_cells_of_a_first(world: World, monkeypatch: 
     graph = visits()
     world.land(a_source(), *ROWS)
     first, second = world.open(graph), world.open(graph)
-    computing, refused = threading.Event(), threading.Event()
-    open_batch, inputs = Store.open_batch, batch_run.batch_inputs
+    at_work, refused = threading.Event(), threading.Event()
+    open_batch, inputs = Store.open_batch, computing.batch_inputs
 
     def opened(store: Store, request: Any) -> Any:  # noqa: ANN401
         try:
@@ -191,15 +191,15 @@ def test_a_second_run_waits_for_the_cells_of_a_first(world: World, monkeypatch: 
             raise
 
     def slow(run: Any, *rest: Any) -> Any:  # noqa: ANN401
-        computing.set()
+        at_work.set()
         assert refused.wait(120)
         return inputs(run, *rest)
 
     monkeypatch.setattr(Store, "open_batch", opened)
-    monkeypatch.setattr(batch_run, "batch_inputs", slow)
+    monkeypatch.setattr(computing, "batch_inputs", slow)
     thread = threading.Thread(target=world.go, args=(first,))
     thread.start()
-    assert computing.wait(120)
+    assert at_work.wait(120)
     events = world.go(second)[VISITS]
     thread.join()
     assert told(events) == ["skipped"]
@@ -288,7 +288,7 @@ def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(
         world.land(a_source(), *ROWS, row(9, 3))
         world.fill(graph, VISITS, published=Published.REBUILT)
 
-    before(batch_run, "computed_batch", upstream_moves, monkeypatch)
+    before(computing, "computed_batch", upstream_moves, monkeypatch)
     (done,) = ended(world.fill(graph, "web.child")["web.child"], Committed)
     assert world.rows("web.child") == kept(*ROWS)
     (pin,) = world.store.batch(done.batch_id).inputs

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.execution import batch_run, commit_turn, sources
+from backfill_assets.execution import batch_run, commit_turn, computing, sources
 from backfill_assets.execution.events import Committed, Failed, Skipped, TryingAgain
 from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import accepted_range
@@ -75,7 +75,7 @@ def filled(world: World) -> Callable[[], tuple[Event, ...]]:
 def test_a_batch_that_something_passing_has_failed_is_tried_again_with_a_row_of_its_own(
     world: World, filled: Callable[[], Any], monkeypatch: pytest.MonkeyPatch, error: Exception
 ):
-    monkeypatch.setattr(batch_run, "compute", failing(compute, error))
+    monkeypatch.setattr(computing, "compute", failing(compute, error))
     events = filled()
     assert len(ended(events, Committed)) == 2
     assert ended(events, Failed) == []
@@ -95,7 +95,7 @@ def test_one_that_fails_every_time_ends_after_the_last_attempt_and_the_others_go
     world: World, filled: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ):
     gone = ConnectionRefusedError(111, "Connection refused")
-    monkeypatch.setattr(batch_run, "compute", failing(compute, gone, times=3))
+    monkeypatch.setattr(computing, "compute", failing(compute, gone, times=3))
     events = filled()
     (failed,) = ended(events, Failed)
     assert (failed.kind, failed.interval) == (FailureKind.TRANSIENT, day(9))

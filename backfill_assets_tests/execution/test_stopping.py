@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.execution import batch_run, watching
+from backfill_assets.execution import batch_run, computing, watching
 from backfill_assets.execution.cancelling import RunCancelledError
 from backfill_assets.execution.events import Committed, Failed, Started
 from backfill_assets.execution.graph_run import run_graph
@@ -198,10 +198,10 @@ def test_a_plan_that_is_stopped_at_once_cancels_its_batches_and_goes_on_after_re
     plan = plans.make(GRAPH, restate=(Restatement(VISITS),))
 
     def stop() -> None:
-        monkeypatch.setattr(batch_run, "compute", compute)
+        monkeypatch.setattr(computing, "compute", compute)
         world.store.control_plan(plan.plan_id, Control.CANCELLED, "ana")
 
-    monkeypatch.setattr(batch_run, "compute", endless)
+    monkeypatch.setattr(computing, "compute", endless)
     applied = plans.apply(GRAPH, plan, listener=when_started(stop))
 
     assert [one.kind for one in applied.failed] == [FailureKind.CANCELLED]

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 _DEEP, _HITS = 30, 14
 _OPEN_SHARE = 0.5
 _SLEEPS = {
-    "fill": ("merge_cells:1:before", "commit_cells:2:before", "record:2:before", "record:1:after"),
-    "apply in place": ("commit_cells:1:before", "merge_cells:1:before", "open_workspace:1:before"),
+    "fill": ("write_files:1:after", "set_cells:2:before", "record:2:before", "record:1:after"),
+    "apply in place": ("set_cells:1:before", "write_files:2:after", "open_workspace:1:before"),
     "promote in place": ("copy_cells:1:before", "copy_cells:2:after", "publish:1:before"),
     "rollback in place": ("restore_cells:2:before", "publish:1:before", "note_promotion:1:after"),
     "collect": ("delete_table:1:before", "delete_files:1:before"),
 }
 _JVM_DIES = {
-    "fill": "commit_cells:1:before",
-    "apply in place": "commit_cells:1:before",
+    "fill": "write_files:1:before",
+    "apply in place": "write_files:1:before",
     "promote in place": "copy_cells:2:before",
     "rollback in place": "restore_cells:1:before",
     "collect": "take_commit_lock:1:after",

@@ -163,7 +163,8 @@ def _orphans(ledger: Ledger, folder: Path) -> Iterator[str]:
         for version in range(max(first, 0), head + 1)
         for uri in DeltaTable(str(folder), version=version).file_uris()
     }
-    there = {str(file.relative_to(folder)) for file in folder.glob("_cell=*/*.parquet")}
+    found = (str(file.relative_to(folder)) for file in folder.rglob("*.parquet"))
+    there = {name for name in found if not name.startswith("_delta_log/")}
     if there - needed:
         yield f"{folder.name}: {len(there - needed)} orphan files after gc, {min(there - needed)}"
     if needed - there:

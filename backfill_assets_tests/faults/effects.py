@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 TABLES = {
     "housekeeping": ("create_table", "evolve_table", "fence", "restore"),
-    "commit": ("commit_cells", "merge_cells"),
+    "cell_files": ("write_files", "copy_files", "remove_folder"),
+    "log_entry": ("set_cells",),
     "copies": ("copy_cells", "restore_cells"),
     "collection": ("delete_table",),
     "table_files": ("delete_files",),

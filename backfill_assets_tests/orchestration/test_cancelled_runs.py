@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
-from backfill_assets.execution import batch_run
+from backfill_assets.execution import computing
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.warehouse.inputs import compute
@@ -37,7 +37,7 @@ def test_its_batches_are_cancelled_their_cells_free_at_once_and_the_next_run_fil
             "FROM range(1000000000000000) WHERE id % 7 = 8"
         )
 
-    monkeypatch.setattr(batch_run, "compute", endless)
+    monkeypatch.setattr(computing, "compute", endless)
     assert not shop.fill("toy.sales", cells=DAY).success
 
     [run] = shop.instance.get_runs()
@@ -48,5 +48,5 @@ def test_its_batches_are_cancelled_their_cells_free_at_once_and_the_next_run_fil
     assert "was cancelled before the commit" in str(batch.error)
     assert state.store.in_flight() == ()
     state.store.close()
-    monkeypatch.setattr(batch_run, "compute", compute)
+    monkeypatch.setattr(computing, "compute", compute)
     assert shop.fill("toy.sales", cells=DAY).success

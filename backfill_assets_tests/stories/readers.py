@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets import resolve
-from backfill_assets.execution import batch_run
+from backfill_assets.execution import computing
 from backfill_assets_tests.looking import Looking
 from backfill_assets_tests.stories.project import MODELS
 
@@ -76,7 +76,7 @@ class TransientError(RuntimeError):
 def failing_at(model: str, day: date) -> Iterator[list[str]]:
     """Let every batch of a model that builds a day fail while it computes; gives their ids."""
     failed: list[str] = []
-    computed = batch_run.computed_batch
+    computed = computing.computed_batch
 
     def failing(session: Any, of: Any, opened: OpenBatch, *rest: Any, **named: Any) -> Any:  # noqa: ANN401 - passed on
         request = opened.request
@@ -89,5 +89,5 @@ def failing_at(model: str, day: date) -> Iterator[list[str]]:
         return computed(session, of, opened, *rest, **named)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch_run, "computed_batch", failing)
+        patch.setattr(computing, "computed_batch", failing)
         yield failed

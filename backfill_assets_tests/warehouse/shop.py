@@ -12,14 +12,17 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.models.model import Model
 from backfill_assets.models.query import SqlQuery
-from backfill_assets.warehouse.commit import Ticket
+from backfill_assets.warehouse.commit import by_cell, prepare_table, written_cells
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
 from backfill_assets.warehouse.tables import table_now
+from backfill_assets.warehouse.ticket import Ticket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from backfill_assets.warehouse.ticket import Committed
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DAILY = Cadence(Unit.DAY, start=START)
@@ -117,3 +120,12 @@ def content(spark: SparkSession, path: str, *columns: str) -> list[tuple[Any, ..
     """What a table holds, sorted."""
     rows = spark.read.format("delta").load(path).select(*columns).collect()
     return sorted(tuple(row) for row in rows)
+
+
+def commit_cells(
+    rows: DataFrame, model: Model, cells: Sequence[Interval], said: Ticket
+) -> Committed:
+    """Write rows, and let cells consist of them, as a batch does."""
+    prepare_table(lambda: rows.sparkSession, model, said)
+    with written_cells(rows, cells, said.path) as written:
+        return written.commit(by_cell(model.cadence, cells, written.files), said)

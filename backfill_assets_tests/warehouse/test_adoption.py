@@ -11,7 +11,6 @@ from backfill_assets.models.audit import Reconciles, RowRule
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.warehouse.adoption import UnfitTableError, adopted_from, profile_table
-from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.conform import contract
 from backfill_assets.warehouse.inputs import no_rows
 from backfill_assets.warehouse.outside_rows import NoTimeError
@@ -19,7 +18,16 @@ from backfill_assets.warehouse.profile import Subject, profile
 from backfill_assets.warehouse.published import published_rows
 from backfill_assets.warehouse.samples import failing_rows
 from backfill_assets.warehouse.tables import ABSENT, MissingTableError, Table, table_now
-from backfill_assets_tests.warehouse.shop import START, day, days, frame, sale, sales, ticket
+from backfill_assets_tests.warehouse.shop import (
+    START,
+    commit_cells,
+    day,
+    days,
+    frame,
+    sale,
+    sales,
+    ticket,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,10 +14,11 @@ from backfill_assets.warehouse.collection import (
     PromisedVersionError,
     delete_table,
     vacuum,
+    vacuum_unborn,
 )
-from backfill_assets.warehouse.commit import commit_cells
+from backfill_assets.warehouse.housekeeping import create_table
 from backfill_assets.warehouse.tables import head, logged_commits, snapshot_df
-from backfill_assets_tests.warehouse.shop import batch, days, sale, sales, ticket
+from backfill_assets_tests.warehouse.shop import batch, commit_cells, days, sale, sales, ticket
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,6 +81,27 @@ def test_files_that_no_commit_names_go_once_they_are_old(spark: SparkSession, tm
     done = vacuum(path, keep_from=1, now=later(), grace=NO_GRACE, dry_run=False)
     assert [Path(file).name for file in done.files] == [orphan.name]
     assert shop_at(spark, path, 1) == "a"
+
+
+def test_what_a_batch_left_that_died_before_its_commit_goes_once_it_is_old(tmp_path: Path):
+    path = tmp_path / "sales"
+    files = [
+        path / f"b-{32 * '0'}" / where / "part-00000.snappy.parquet"
+        for where in ("_cell=2024-01-01", "_temporary/0/_temporary/attempt_1/_cell=2024-01-02")
+    ]
+    for unborn in (True, False):
+        for file in files:
+            file.parent.mkdir(parents=True)
+            file.write_bytes(b"left by a batch that died")
+            os.utime(file, (0, 0))
+        if unborn:
+            done = vacuum_unborn(str(path), now=later(), grace=NO_GRACE, dry_run=False)
+            assert not path.exists()
+        else:
+            create_table(lambda: pytest.fail("Spark was asked for"), sales(), str(path))
+            done = vacuum(str(path), keep_from=0, now=later(), grace=NO_GRACE, dry_run=False)
+            assert [one.name for one in path.iterdir()] == ["_delta_log"]
+        assert len(done.files) == len(files)
 
 
 def test_a_version_that_is_none_of_the_tables_is_refused(spark: SparkSession, tmp_path: Path):

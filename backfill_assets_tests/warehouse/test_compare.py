@@ -9,7 +9,6 @@ import pytest
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
-from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.compare import (
     BY_CELL,
     Compared,
@@ -23,6 +22,7 @@ from backfill_assets.warehouse.conform import contract
 from backfill_assets.warehouse.tables import ABSENT, Table, table_now
 from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
+    commit_cells,
     day,
     days,
     frame,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
-from backfill_assets.warehouse.commit import merge_cells
 from backfill_assets.warehouse.conform import OutputSchemaError, contract, result_rows
 from backfill_assets.warehouse.moves import KeyInAnotherCellError, cells_moved_from
 from backfill_assets.warehouse.tables import table_now
@@ -15,6 +14,7 @@ from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     STAMP,
     batch,
+    commit_cells,
     content,
     days,
     frame,
@@ -65,9 +65,9 @@ def test_of_rows_with_one_key_the_latest_wins_and_ties_are_always_broken_alike(s
 def rebuilt(spark: SparkSession, path: str, model: Model) -> list[tuple[object, ...]]:
     """A day of two orders, of which the source has lost the second, and another day."""
     rows = batch(spark, model, path, days(1, 2), order(1, 1), order(2, 1), order(3, 2))
-    merge_cells(rows, model, days(1, 2), ticket(path, 1))
+    commit_cells(rows, model, days(1, 2), ticket(path, 1))
     rows = batch(spark, model, path, days(1), order(1, 1, 4))
-    merge_cells(rows, model, days(1), ticket(path, 2))
+    commit_cells(rows, model, days(1), ticket(path, 2))
     return content(spark, path, "order_id", "gone")
 
 
@@ -89,20 +89,20 @@ def test_a_key_that_the_source_lost_follows_the_delete_policy(
 
 def test_a_tombstone_deletes_its_key(spark: SparkSession, tmp_path: Path):
     path, model = str(tmp_path / "orders"), orders(deletes=Tombstone("gone"))
-    merge_cells(
+    commit_cells(
         batch(spark, model, path, days(1), order(1, 1), order(2, 1)),
         model,
         days(1),
         ticket(path, 1),
     )
     rows = batch(spark, model, path, days(1), order(2, 1, gone="TRUE"))
-    merge_cells(rows, model, days(1), ticket(path, 2))
+    commit_cells(rows, model, days(1), ticket(path, 2))
     assert content(spark, path, "order_id") == [(1,)]
 
 
 def test_a_key_in_another_cell_is_refused_with_a_sample(spark: SparkSession, tmp_path: Path):
     path, model = str(tmp_path / "orders"), orders()
-    merge_cells(batch(spark, model, path, days(1), order(7, 1)), model, days(1), ticket(path, 1))
+    commit_cells(batch(spark, model, path, days(1), order(7, 1)), model, days(1), ticket(path, 1))
     computed = contract(frame(spark, model.schema, order(7, 2), order(8, 2)), model)
     with pytest.raises(KeyInAnotherCellError, match="rows_move=True") as refused:
         cells_moved_from(computed, model, days(2), table_now(path))
@@ -115,11 +115,11 @@ def test_audit_columns_say_who_wrote_a_row_and_stay_while_it_does_not_change(
 ):
     path, model = str(tmp_path / "orders"), orders(audit_columns=True)
     rows = batch(spark, model, path, days(1), order(1, 1), order(2, 1))
-    merge_cells(rows, model, days(1), ticket(path, 1))
+    commit_cells(rows, model, days(1), ticket(path, 1))
     later = replace(STAMP, batch_id="batch-2", now=datetime(2024, 3, 1, tzinfo=UTC))
     computed = contract(frame(spark, model.schema, order(1, 1), order(2, 1, 5), order(3, 1)), model)
     rows = result_rows(computed, model, days(1), table_now(path), later)
-    merge_cells(rows, model, days(1), ticket(path, 2))
+    commit_cells(rows, model, days(1), ticket(path, 2))
     found = (
         spark.read.format("delta")
         .load(path)

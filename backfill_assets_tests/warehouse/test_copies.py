@@ -10,14 +10,15 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.snapshots.batch import BatchCommit
-from backfill_assets.warehouse.commit import CommitLostError, commit_cells, merge_cells
 from backfill_assets.warehouse.conform import contract
 from backfill_assets.warehouse.copies import copy_cells, find_commit, restore_cells
 from backfill_assets.warehouse.moves import KeyInAnotherCellError
 from backfill_assets.warehouse.tables import Table, head, logged_commits, table_now
+from backfill_assets.warehouse.ticket import CommitLostError
 from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     batch,
+    commit_cells,
     content,
     day,
     days,
@@ -66,7 +67,9 @@ def test_a_promotion_replaces_exactly_the_cells_that_differ(spark: SparkSession,
     prod, mine = str(tmp_path / "prod"), str(tmp_path / "mine")
     sold(spark, prod, 1, "old", 1, 2, 3)
     sold(spark, mine, 1, "new", 1, 2)
-    copied = copy_cells(spark, sales(), table_now(mine), cells(1, 2), cells(2), ticket(prod, 2))
+    copied = copy_cells(
+        lambda: spark, sales(), table_now(mine), cells(1, 2), cells(2), ticket(prod, 2)
+    )
     assert held(spark, prod) == [(1, "old"), (2, "new"), (3, "old")]
     (commit,) = logged_commits(prod, copied.delta_version - 1)
     assert commit.cells == {"2024-01-02"}
@@ -79,7 +82,9 @@ def test_a_promotion_that_changes_nothing_is_a_commit_all_the_same(
     sold(spark, prod, 1, "a", 1)
     sold(spark, mine, 1, "a", 1)
     nothing = IntervalSet.empty()
-    copied = copy_cells(spark, sales(), table_now(mine), cells(1), nothing, ticket(prod, 2, "it"))
+    copied = copy_cells(
+        lambda: spark, sales(), table_now(mine), cells(1), nothing, ticket(prod, 2, "it")
+    )
     (commit,) = logged_commits(prod, copied.delta_version - 1)
     assert (commit.metadata, commit.changes_data) == ("it", False)
 
@@ -90,7 +95,7 @@ def test_a_cell_that_the_plan_emptied_is_empty_after_its_promotion(
     prod, mine = str(tmp_path / "prod"), str(tmp_path / "mine")
     sold(spark, prod, 1, "a", 1, 2)
     commit_cells(batch(spark, sales(), mine, days(1)), sales(), days(1), ticket(mine, 1))
-    copy_cells(spark, sales(), table_now(mine), cells(1), cells(1), ticket(prod, 2))
+    copy_cells(lambda: spark, sales(), table_now(mine), cells(1), cells(1), ticket(prod, 2))
     assert held(spark, prod) == [(2, "a")]
 
 
@@ -101,7 +106,7 @@ def test_the_commit_of_a_copy_is_found_by_its_name(spark: SparkSession, tmp_path
     since = head(prod)
     assert find_commit(prod, since, "p1:commerce.sales") is None
     said = ticket(prod, 2, named("p1:commerce.sales"))
-    copied = copy_cells(spark, sales(), table_now(mine), cells(1), cells(1), said)
+    copied = copy_cells(lambda: spark, sales(), table_now(mine), cells(1), cells(1), said)
     assert (commit := find_commit(prod, since, "p1:commerce.sales")) is not None
     assert commit.delta_version == copied.delta_version
     assert find_commit(prod, copied.delta_version, "p1:commerce.sales") is None
@@ -112,7 +117,7 @@ def test_a_promotion_whose_lock_was_taken_over_writes_nothing(spark: SparkSessio
     sold(spark, prod, 5, "old", 1)
     sold(spark, mine, 1, "new", 1)
     with pytest.raises(CommitLostError):
-        copy_cells(spark, sales(), table_now(mine), cells(1), cells(1), ticket(prod, 4))
+        copy_cells(lambda: spark, sales(), table_now(mine), cells(1), cells(1), ticket(prod, 4))
     assert held(spark, prod) == [(1, "old")]
 
 
@@ -123,10 +128,10 @@ def test_a_key_that_was_published_elsewhere_meanwhile_stops_the_promotion(
     prod, mine = str(tmp_path / "prod"), str(tmp_path / "mine")
     for path, number in ((prod, 9), (mine, 2)):
         rows = batch(spark, model, path, days(number), order(1, number))
-        merge_cells(rows, model, days(number), ticket(path, 1))
+        commit_cells(rows, model, days(number), ticket(path, 1))
     at = head(prod)
     with pytest.raises(KeyInAnotherCellError, match="2024-01-09"):
-        copy_cells(spark, model, table_now(mine), cells(2), cells(2), ticket(prod, 2))
+        copy_cells(lambda: spark, model, table_now(mine), cells(2), cells(2), ticket(prod, 2))
     assert head(prod) == at
 
 
@@ -138,7 +143,7 @@ def test_cells_go_back_to_an_older_content_and_the_days_since_stay(
     good = head(path)
     sold(spark, path, 2, "bad", 1, 2, 3)
     sold(spark, path, 3, "later", 4)
-    restored = restore_cells(spark, sales(), good, cells(2, 3), ticket(path, 4))
+    restored = restore_cells(lambda: spark, sales(), good, cells(2, 3), ticket(path, 4))
     assert held(spark, path) == [(1, "bad"), (2, "good"), (4, "later")]
     (commit,) = logged_commits(path, restored.delta_version - 1)
     assert commit.cells == {"2024-01-02", "2024-01-03"}
@@ -152,7 +157,7 @@ def test_a_table_gains_the_columns_that_its_model_declares_by_now(
     before = head(prod)
     computed = frame(spark, WIDER.schema, "(DATE'2024-01-02', 'new', 1, 7)")
     commit_cells(contract(computed, WIDER), WIDER, days(2), ticket(mine, 1))
-    copy_cells(spark, WIDER, table_now(mine), cells(2), cells(2), ticket(prod, 2))
+    copy_cells(lambda: spark, WIDER, table_now(mine), cells(2), cells(2), ticket(prod, 2))
     assert held(spark, prod, "rate") == [(1, "old", None), (2, "new", 7)]
     added, _ = logged_commits(prod, before)
     assert not added.changes_data
@@ -166,7 +171,7 @@ def test_after_a_way_back_the_older_snapshot_writes_the_wider_table(
     good = head(path)
     computed = frame(spark, WIDER.schema, "(DATE'2024-01-02', 'new', 1, 7)")
     commit_cells(contract(computed, WIDER), WIDER, days(2), ticket(path, 2))
-    restore_cells(spark, sales(), good, cells(2), ticket(path, 3))
+    restore_cells(lambda: spark, sales(), good, cells(2), ticket(path, 3))
     sold(spark, path, 4, "next", 3)
     assert held(spark, path, "rate") == [(1, "old", None), (2, "old", None), (3, "next", None)]
 
@@ -177,5 +182,5 @@ def test_a_source_over_others_is_copied_as_it_reads(spark: SparkSession, tmp_pat
     sold(spark, mine, 1, "mine", 1)
     sold(spark, under, 1, "under", 1, 2)
     source = replace(table_now(mine), cells=cells(1), under=(Table(under, head(under)),))
-    copy_cells(spark, sales(), source, cells(1, 2), cells(1, 2), ticket(prod, 2))
+    copy_cells(lambda: spark, sales(), source, cells(1, 2), cells(1, 2), ticket(prod, 2))
     assert held(spark, prod) == [(1, "mine"), (2, "under")]

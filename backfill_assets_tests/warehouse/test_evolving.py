@@ -5,16 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.models.column import Column
-from backfill_assets.warehouse.commit import (
-    CommitLostError,
-    commit_cells,
-    evolve_table,
-    fence,
-    is_ours,
-    merge_cells,
-    restore,
-)
 from backfill_assets.warehouse.conform import contract, result_rows
+from backfill_assets.warehouse.housekeeping import evolve_table, fence, is_ours, restore
 from backfill_assets.warehouse.stored_columns import DestructiveChangeError, column_changes
 from backfill_assets.warehouse.tables import (
     commit_metadata,
@@ -23,11 +15,13 @@ from backfill_assets.warehouse.tables import (
     last_token,
     table_now,
 )
+from backfill_assets.warehouse.ticket import CommitLostError
 from backfill_assets_tests.warehouse.shop import (
     ORDER_COLUMNS,
     SALES_COLUMNS,
     STAMP,
     batch,
+    commit_cells,
     content,
     days,
     frame,
@@ -58,14 +52,14 @@ def filled(spark: SparkSession, path: str) -> None:
 def test_new_columns_come_in_a_fenced_commit_that_is_ours(spark: SparkSession, tmp_path: Path):
     path = str(tmp_path / "sales")
     filled(spark, path)
-    done = evolve_table(spark, WIDER, path, app_id=APP, token=2)
+    done = evolve_table(lambda: spark, WIDER, path, app_id=APP, token=2)
     assert done is not None
     assert is_ours(commit_metadata(path, done.delta_version))
     assert dict(delta_schema(path, done.delta_version))["tags"] == "array<string>"
     assert last_token(path, APP) == 2
-    assert evolve_table(spark, WIDER, path, app_id=APP, token=2) is None
+    assert evolve_table(lambda: spark, WIDER, path, app_id=APP, token=2) is None
     with pytest.raises(CommitLostError):
-        evolve_table(spark, sales(columns=(*WIDER.schema, Column("x", "int"))), path,
+        evolve_table(lambda: spark, sales(columns=(*WIDER.schema, Column("x", "int"))), path,
                      app_id=APP, token=1)  # fmt: skip
 
 
@@ -74,8 +68,8 @@ def test_the_holder_of_one_token_may_fence_restore_evolve_and_commit(
 ):
     path = str(tmp_path / "sales")
     filled(spark, path)
-    fence(spark, path, app_id=APP, token=2)
-    restore(spark, path, 1, app_id=APP, token=2)
+    fence(path, app_id=APP, token=2)
+    restore(path, 1, app_id=APP, token=2)
     computed = frame(spark, WIDER.schema, "(DATE'2024-01-02', 'b', 1, array('x'), 0.5)")
     commit_cells(contract(computed, WIDER), WIDER, days(2), ticket(path, 2))
     assert content(spark, path, "shop", "rate") == [("a", None), ("b", 0.5)]
@@ -84,12 +78,12 @@ def test_the_holder_of_one_token_may_fence_restore_evolve_and_commit(
 def test_a_merge_finds_the_new_column_in_the_table(spark: SparkSession, tmp_path: Path):
     path = str(tmp_path / "orders")
     rows = batch(spark, orders(), path, days(1), order(1, 1), order(2, 1))
-    merge_cells(rows, orders(), days(1), ticket(path, 1))
+    commit_cells(rows, orders(), days(1), ticket(path, 1))
     wider = orders(columns=(*ORDER_COLUMNS, Column("rate", "int")))
     computed = frame(spark, wider.schema, f"{order(1, 1)[:-1]}, 7)", f"{order(2, 1)[:-1]}, NULL)")
     computed = contract(computed, wider)
     rows = result_rows(computed, wider, days(1), table_now(path), STAMP)
-    merge_cells(rows, wider, days(1), ticket(path, 2))
+    commit_cells(rows, wider, days(1), ticket(path, 2))
     assert content(spark, path, "order_id", "rate") == [(1, 7), (2, None)]
 
 

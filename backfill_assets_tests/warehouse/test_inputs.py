@@ -12,7 +12,6 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.function_query import FunctionQuery
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import Source, TimeColumns
-from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.inputs import Input, SchemaDriftError, compute, read_cells
 from backfill_assets.warehouse.reading import read_pinned
 from backfill_assets.warehouse.session import batch_session
@@ -20,7 +19,7 @@ from backfill_assets.warehouse.source_rows import cells_with_rows
 from backfill_assets.warehouse.spark_errors import PinGoneError
 from backfill_assets.warehouse.tables import ABSENT, MissingTableError, Table, table_now
 from backfill_assets_tests.models.authoring import query_of
-from backfill_assets_tests.warehouse.shop import batch, day, days, sale, sales, ticket
+from backfill_assets_tests.warehouse.shop import batch, commit_cells, day, days, sale, sales, ticket
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,6 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.snapshots.ready import InputPin
-from backfill_assets.warehouse.commit import commit_cells, merge_cells
 from backfill_assets.warehouse.conform import contract, result_rows
 from backfill_assets.warehouse.inputs import Input, read_cells, read_whole
 from backfill_assets.warehouse.layers import parts_of, rows_of, table_of, without
@@ -26,6 +25,7 @@ from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     STAMP,
     batch,
+    commit_cells,
     content,
     day,
     days,
@@ -115,7 +115,7 @@ def test_of_each_layer_only_the_files_of_its_own_cells_are_scanned(
 ):
     a, b, _ = three
     rows = read_cells(spark, Input(sales(), over(a, a_set(2), b), a_set(2, 3)))
-    files = {tuple(file.split("/")[-3:-1]) for file in rows.inputFiles()}
+    files = {(parts[-4], parts[-2]) for file in rows.inputFiles() if (parts := file.split("/"))}
     assert files == {("a", "_cell=2024-01-02"), ("b", "_cell=2024-01-03")}
 
 
@@ -172,7 +172,7 @@ def test_a_column_that_an_older_table_lacks_is_null_in_its_rows(
 
 def merged(spark: SparkSession, path: str, model: Model, number: int, *rows: str) -> None:
     cells = days(number)
-    merge_cells(batch(spark, model, path, cells, *rows), model, cells, ticket(path, number))
+    commit_cells(batch(spark, model, path, cells, *rows), model, cells, ticket(path, number))
 
 
 def test_a_key_that_moves_out_of_a_lower_cell_makes_that_cell_the_upper_tables(
@@ -188,7 +188,7 @@ def test_a_key_that_moves_out_of_a_lower_cell_makes_that_cell_the_upper_tables(
     moved = cells_moved_from(computed, model, days(2), target)
     assert moved == days(1)
     rows = result_rows(computed, model, days(2), target, STAMP, moved)
-    merge_cells(rows, model, days(1, 2), ticket(mine, 1))
+    commit_cells(rows, model, days(1, 2), ticket(mine, 1))
     overlay = over(table_now(mine), a_set(1, 2), table_now(prod))
     seen = {(row["order_id"], row["ds"]) for row in rows_of(spark, model, overlay).collect()}
     assert seen == {(1, date(2024, 1, 2)), (2, date(2024, 1, 1)), (3, date(2024, 1, 3))}

@@ -10,7 +10,6 @@ from backfill_assets.models.audit import not_null, reconciles, references, row_r
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import Source, TimeColumns
-from backfill_assets.warehouse.commit import commit_cells
 from backfill_assets.warehouse.conform import contract
 from backfill_assets.warehouse.inputs import Input
 from backfill_assets.warehouse.outside_rows import NoTimeError, RowsOutsideBatchError
@@ -21,6 +20,7 @@ from backfill_assets_tests.warehouse.shop import (
     DAILY,
     SALES_COLUMNS,
     batch,
+    commit_cells,
     days,
     frame,
     sale,

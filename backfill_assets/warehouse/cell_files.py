@@ -1,0 +1,261 @@
+"""The files of cells: a cell of a table is a list of immutable Parquet files, and nothing else.
+
+They are written into a folder of their own below the table, before any log names them. What no log
+ever names is garbage: it is taken away by who wrote it, or by `backfill gc`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from secrets import token_hex
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.delta_log import CorruptTableError, local_folder
+from backfill_assets.warehouse.file_statistics import statistics_of
+from backfill_assets.warehouse.spark_errors import PinGoneError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from deltalake import DeltaTable
+    from pyarrow.fs import FileSystem
+    from pyspark.sql import DataFrame
+
+    from backfill_assets.intervals.interval import Interval
+
+_PARQUET = ".parquet"
+_FOLDER = re.compile("b-[0-9a-f]{32}/")
+_PARTITION = f"{CELL_COLUMN}="
+# A task's files become visible together, when the task is committed, so a task that was tried twice
+# leaves its files once; and no marker is left beside them.
+_COMMITTER = {
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CellFile:
+    """A data file that holds rows of one cell.
+
+    Attributes:
+        name: its path below the table.
+        cell: the cell, as `cells.cell_text` writes it.
+        bytes: its size.
+        statistics: what Delta's log says of its rows, as JSON.
+    """
+
+    name: str
+    cell: str
+    bytes: int
+    statistics: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A data file that a version of a table names, whether it is still there or not.
+
+    Attributes:
+        name: its path below the table.
+        cell: the cell, as `cells.cell_text` writes it.
+        bytes: its size.
+    """
+
+    name: str
+    cell: str
+    bytes: int
+
+
+def new_folder() -> str:
+    """Name a folder that no other batch has or had, whatever a restored state believes of its ids."""
+    return f"b-{token_hex(16)}"
+
+
+def is_written(name: str) -> bool:
+    """Whether a file lies in a folder that `new_folder` has named."""
+    return bool(_FOLDER.match(name))
+
+
+def write_files(rows: DataFrame, cells: Sequence[Interval], path: str, folder: str) -> None:
+    """Write rows as files of a table's cells, into a new folder below it that no log names.
+
+    Args:
+        rows: with `_cell`; rows of other cells are written like any.
+        cells: how many the rows are of says how they are brought together.
+        path: of the table, which need not be there yet.
+        folder: its name.
+    """
+    writer = _by_cell(rows, cells).write.partitionBy(CELL_COLUMN).options(**_COMMITTER)
+    writer.parquet(f"{path.rstrip('/')}/{folder}")
+
+
+def files_in(path: str, folder: str) -> tuple[CellFile, ...]:
+    """Describe the files of a folder that `write_files` has named."""
+    store, root = _store(path)
+    return tuple(
+        _described(store, root, name, _cell_of(name)) for name in _names(store, root, folder)
+    )
+
+
+def files_of(table: DeltaTable, cells: Iterable[str] | None = None) -> tuple[NamedFile, ...]:
+    """Name the files that some cells (all, unless named) of a version of a table consist of."""
+    import pyarrow as pa  # noqa: PLC0415 - only who reads a table pays for it
+    from pyarrow import compute  # noqa: PLC0415
+
+    actions, held = table.get_add_actions(flatten=True), f"partition.{CELL_COLUMN}"
+    listed = actions.select(["path", "size_bytes", held])
+    found = pa.RecordBatchReader.from_stream(listed).read_all()
+    if cells is not None:
+        # Thousands of files are told apart here, and only those that are asked for become Python's.
+        asked = pa.array([_value_of(text) for text in cells], found.column(held).type)
+        inside = compute.SetLookupOptions(asked)
+        found = found.filter(compute.call_function("is_in", [found.column(held)], inside))
+    return tuple(
+        NamedFile(unquote(one["path"]), _text_of(one[held]), one["size_bytes"])
+        for one in found.to_pylist()
+    )
+
+
+def files_at(
+    path: str, delta_version: int, cells: Iterable[str] | None = None
+) -> tuple[NamedFile, ...]:
+    """Name the files that some cells (all, unless named) of a table consist of at a delta_version.
+
+    Raises:
+        CorruptTableError: the log is damaged, or does not reach so far.
+    """
+    from deltalake import DeltaTable  # noqa: PLC0415
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    try:
+        return files_of(DeltaTable(path, version=delta_version), cells)
+    except DeltaError as error:
+        raise CorruptTableError(path=path, found=str(error)) from error
+
+
+def described(path: str, files: Iterable[NamedFile]) -> tuple[CellFile, ...]:
+    """Read again what the log shall say of files that a version of the table has named before.
+
+    Raises:
+        PinGoneError: one of them is not there any more.
+    """
+    store, root = _store(path)
+    try:
+        return tuple(_described(store, root, one.name, one.cell) for one in files)
+    except FileNotFoundError as error:
+        raise PinGoneError(path=path, found=str(error)) from error
+
+
+def copy_files(
+    source: str, files: Iterable[NamedFile], path: str, folder: str
+) -> tuple[CellFile, ...]:
+    """Copy files of one table byte for byte into a new folder below another.
+
+    Raises:
+        PinGoneError: one of them is not there any more.
+    """
+    (here, from_), (there, to) = _store(source), _store(path)
+    named = [
+        (one, f"{folder}/{_PARTITION}{one.cell[:_DATE]}/{number:05d}-{one.name.rsplit('/', 1)[-1]}")
+        for number, one in enumerate(files)
+    ]
+    try:
+        for one, name in named:
+            there.create_dir(f"{to}/{name.rsplit('/', 1)[0]}", recursive=True)
+            _copy_file(f"{from_}/{one.name}", f"{to}/{name}", here, there)
+    except FileNotFoundError as error:
+        raise PinGoneError(path=source, found=str(error)) from error
+    return tuple(_described(there, to, name, one.cell) for one, name in named)
+
+
+def remove_folder(path: str, folder: str) -> None:
+    """Take away a folder of files that no log names; what can't be taken away now, `gc` takes."""
+    local = local_folder(path)
+    with suppress(OSError):
+        if local is None:
+            store, root = _store(path)
+            store.delete_dir_contents(f"{root}/{folder}", missing_dir_ok=True)
+            return
+        shutil.rmtree(local / folder, ignore_errors=True)
+        local.rmdir()  # unless a table, or another batch's files, lie there
+
+
+def missing(path: str, files: Iterable[CellFile]) -> tuple[str, ...]:
+    """Name those of these files that are not there, or not as large as they were."""
+    wanted = [*files]
+    if not wanted:
+        return ()
+    store, root = _store(path)
+    infos = store.get_file_info([f"{root}/{one.name}" for one in wanted])
+    return tuple(
+        one.name for one, info in zip(wanted, infos, strict=True) if info.size != one.bytes
+    )
+
+
+def _by_cell(rows: DataFrame, cells: Sequence[Interval]) -> DataFrame:
+    """Bring the rows of each cell together, so that a cell is one file; a large one is split."""
+    if len(cells) == 1:
+        return rows.hint("rebalance")
+    return rows.repartition(CELL_COLUMN)
+
+
+def _copy_file(source: str, path: str, here: FileSystem, there: FileSystem) -> None:
+    with here.open_input_stream(source) as read, there.open_output_stream(path) as written:
+        shutil.copyfileobj(read, written, _AT_ONCE)
+
+
+_AT_ONCE = 2**22  # bytes in memory
+
+
+def _store(path: str) -> tuple[FileSystem, str]:
+    from pyarrow.fs import FileSystem, LocalFileSystem  # noqa: PLC0415
+
+    local = local_folder(path)
+    if local is not None:
+        return LocalFileSystem(), str(local.absolute())
+    return FileSystem.from_uri(path.rstrip("/"))
+
+
+def _names(store: FileSystem, root: str, folder: str) -> Iterator[str]:
+    from pyarrow.fs import FileSelector  # noqa: PLC0415
+
+    selector = FileSelector(f"{root}/{folder}", recursive=True, allow_not_found=True)
+    for one in sorted(store.get_file_info(selector), key=lambda info: info.path):
+        name = one.path.removeprefix(f"{root}/")
+        if one.is_file and name.endswith(_PARQUET) and name.split("/")[1].startswith(_PARTITION):
+            yield name
+
+
+def _described(store: FileSystem, root: str, name: str, cell: str) -> CellFile:
+    size, said = statistics_of(store, f"{root}/{name}")
+    return CellFile(name, cell, size, json.dumps(said))
+
+
+def _cell_of(name: str) -> str:
+    text = unquote(name.split("/")[1].removeprefix(_PARTITION))
+    return text if text == _NO_CELL else _text_of(_value_of(text))
+
+
+def _value_of(text: str) -> date:
+    if len(text) == _DATE:
+        return date.fromisoformat(text)
+    known = datetime.fromisoformat(text)
+    return known if known.tzinfo else known.replace(tzinfo=UTC)
+
+
+def _text_of(value: date) -> str:
+    if isinstance(value, datetime):
+        known = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return f"{known.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+    return value.isoformat()
+
+
+_DATE = len("2024-01-01")
+_NO_CELL = "__HIVE_DEFAULT_PARTITION__"  # rows without a time, which the audit refuses

@@ -1,0 +1,72 @@
+"""Statistics of a Parquet file, as Delta's log has them, read from the file's footer.
+
+Readers skip files by them, so they say only what is exact: the number of rows, of NULLs, and the
+least and largest value of whole numbers, dates and short texts. Of the rest nothing is said, and a
+file is read.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyarrow.fs import FileSystem
+    from pyarrow.parquet import FileMetaData, Statistics
+
+_LONGEST_TEXT = 32
+
+
+def statistics_of(store: FileSystem, path: str) -> tuple[int, dict[str, Any]]:
+    """Give a file's size in bytes, and its statistics.
+
+    Raises:
+        FileNotFoundError: it is not there.
+    """
+    from pyarrow import parquet  # noqa: PLC0415 - only who publishes files pays for it
+
+    with store.open_input_file(path) as file:
+        return file.size(), _said(parquet.read_metadata(file))
+
+
+def _said(footer: FileMetaData) -> dict[str, Any]:
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    nulls: dict[str, int] = {}
+    least: dict[str, Any] = {}
+    largest: dict[str, Any] = {}
+    for number in range(footer.num_columns):
+        parts = [group.column(number) for group in groups]
+        name = footer.schema.column(number).path
+        found = [part.statistics for part in parts]
+        if "." in name or not parts or not all(one and one.has_null_count for one in found):
+            continue
+        nulls[name] = sum(one.null_count for one in found)
+        edges = _edges(found)
+        if edges is not None:
+            least[name], largest[name] = edges
+    return {
+        "numRecords": footer.num_rows,
+        "minValues": least,
+        "maxValues": largest,
+        "nullCount": nulls,
+    }
+
+
+def _edges(found: Sequence[Statistics]) -> tuple[Any, Any] | None:
+    """Give the least and the largest value; None where they can't be said exactly."""
+    if not all(one.has_min_max for one in found):
+        return None
+    values = [value for one in found for value in (one.min, one.max)]
+    if not all(_is_exact(value) for value in values):
+        return None
+    first, last = min(values), max(values)
+    return (first.isoformat(), last.isoformat()) if isinstance(first, date) else (first, last)
+
+
+def _is_exact(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_TEXT
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return whole or (isinstance(value, date) and not isinstance(value, datetime))

@@ -1,0 +1,108 @@
+"""A cell is its files: what is written, kept, named again, and when no Spark is asked for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from deltalake import DeltaTable
+
+from backfill_assets.execution.events import Committed, Failed
+from backfill_assets.execution.going_back import rollback_plan, undo_plan
+from backfill_assets.execution.run_context import Published
+from backfill_assets.models.audit import accepted_range
+from backfill_assets.planning.request import Restatement
+from backfill_assets.snapshots.environment import Environment
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.warehouse.delta_log import logged_commits
+from backfill_assets_tests.builders import a_graph, a_source, days
+from backfill_assets_tests.execution.plans import Plans
+from backfill_assets_tests.execution.test_plans import OLD, ROWS, VISITS, changed, visits
+from backfill_assets_tests.execution.world import World, ended, kept, row, told
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+class NoSpark:
+    """A session that must not be asked for anything."""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        pytest.fail(f"Spark was asked for {name}")
+
+
+@pytest.fixture
+def spared(world: World) -> World:
+    """The same world, where Spark does not answer."""
+    nothing: SparkSession = NoSpark()  # type: ignore[assignment]
+    return replace(world, spark=nothing, runs=500)
+
+
+def files(world: World, at: int | None = None) -> set[str]:
+    """The files that a version of the visits' table consists of, by their paths below it."""
+    root = Path(world.path(VISITS))
+    uris = DeltaTable(str(root), version=at).file_uris()
+    return {str(Path(one).relative_to(root)) for one in uris}
+
+
+def lying(world: World) -> list[Path]:
+    """The data files that lie where tables are, whoever names them."""
+    return [*world.root.glob("tables/**/*.parquet")]
+
+
+def test_a_batch_that_fails_its_audit_leaves_no_file(world: World):
+    graph = a_graph(visits(audits=[accepted_range("cost", None, 9)]))
+    world.land(a_source(), *ROWS)
+    (failed,) = ended(world.fill(graph)[VISITS], Failed)
+    assert "accepted_range_cost" in failed.error
+    assert (lying(world), world.head(VISITS)) == ([], -1)
+
+
+def test_of_a_batch_only_the_cells_whose_rows_differ_get_other_files(world: World):
+    world.store.save_environment(Environment("dev", protected=False))
+    world.environment = "dev"
+    graph = a_graph(visits())
+    world.land(a_source(), *ROWS)
+    world.fill(graph)
+    before, at = files(world), world.head(VISITS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    again = world.fill(graph, cells=days(*range(7, 11)), published=Published.REBUILT)
+    (done,) = ended(again[VISITS], Committed)
+    assert done.rows == len(ROWS)
+    (commit,) = logged_commits(world.path(VISITS), at)
+    assert commit.cells == {"2024-01-08"}
+    assert len(files(world) & before) == len(ROWS) - 1
+    assert world.rows(VISITS) == kept(*changed(row(8, 1, 99.0)))
+    root = Path(world.path(VISITS))
+    assert {str(one.relative_to(root)) for one in lying(world)} == files(world, at) | files(world)
+
+
+def test_restated_cells_are_promoted_rolled_back_and_undone_without_spark(
+    world: World, spared: World
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    before = files(world)
+    bad = changed(row(8, 1, 99.0))
+    for back in (rollback_plan, undo_plan):
+        world.land(a_source(), *bad)
+        plan = Plans(world).make(OLD, restate=(Restatement(VISITS),))
+        assert Plans(world).apply(OLD, plan).left == {}
+        Plans(spared).promote(OLD, plan)
+        assert world.rows(VISITS) == kept(*bad)
+        back(world.store, OLD, plan, **Plans(spared).means())
+        assert world.rows(VISITS) == kept(*ROWS)
+        assert files(world) == before
+
+
+def test_an_empty_backfill_needs_no_spark(spared: World):
+    plan = Plans(spared).make(OLD, empty=True, select=(VISITS,))
+    assert Plans(spared).apply(OLD, plan).left == {}
+    Plans(spared).promote(OLD, plan)
+    assert spared.store.plan(plan.plan_id).status is PlanStatus.PROMOTED
+    assert (spared.rows(VISITS), spared.ready(OLD, VISITS)) == ([], "2024-01-07..2024-01-10 (4)")
+    assert told(spared.fill(OLD, VISITS, cells=days(*range(7, 11)))[VISITS]) == ["skipped"]

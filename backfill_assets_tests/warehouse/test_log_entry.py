@@ -1,0 +1,240 @@
+"""Log entries: compare-and-set, whole files only, and every version stays readable."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from hypothesis import given, settings, strategies as st
+from pyarrow import parquet
+
+from backfill_assets.models.column import Column
+from backfill_assets.warehouse import log_entry
+from backfill_assets.warehouse.cell_files import CellFile, described, files_at, files_in
+from backfill_assets.warehouse.delta_log import actions_of, head, last_token
+from backfill_assets.warehouse.housekeeping import create_table, restore
+from backfill_assets.warehouse.log_entry import FilesGoneError, set_cells
+from backfill_assets.warehouse.spark_errors import CommitConflictError, PinGoneError
+from backfill_assets.warehouse.ticket import CommitLostError, Ticket
+from backfill_assets_tests.warehouse.shop import batch, commit_cells, days, sale, sales, ticket
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from deltalake import CommitProperties
+    from pyspark.sql import SparkSession
+
+SHOPS = sales(columns=(Column("ds", "date"), Column("shop", "string"), Column("amount", "bigint")))
+FIRST, SECOND = "2024-01-01", "2024-01-02"
+
+
+def no_spark() -> Any:  # noqa: ANN401
+    pytest.fail("Spark was asked for")
+
+
+def a_table(folder: Path) -> str:
+    path = str(folder / "sales")
+    create_table(no_spark, SHOPS, path)
+    return path
+
+
+def a_file(path: str, cell: str, *shops: str) -> tuple[CellFile, ...]:
+    """Write a file as Spark does, into a folder that no other has."""
+    folder = f"b-{'-'.join(shops)}-{cell}"
+    table = pa.table({"shop": [*shops], "amount": [*range(len(shops))]})
+    parquet.write_to_dataset(
+        table.append_column("_cell", pa.array([cell] * len(shops))),
+        f"{path}/{folder}",
+        partition_cols=["_cell"],
+    )
+    return files_in(path, folder)
+
+
+def shops(path: str, at: int | None = None) -> dict[str, list[str]]:
+    found = DeltaTable(path, version=at).to_pyarrow_table(columns=["_cell", "shop"])
+    held: dict[str, list[str]] = {}
+    for row in found.to_pylist():
+        held.setdefault(str(row["_cell"]), []).append(row["shop"])
+    return {cell: sorted(names) for cell, names in held.items()}
+
+
+def test_a_cell_consists_of_exactly_the_files_of_its_last_entry(tmp_path: Path):
+    path = a_table(tmp_path)
+    set_cells({FIRST: a_file(path, FIRST, "a"), SECOND: a_file(path, SECOND, "a")}, ticket(path, 1))
+    done = set_cells({FIRST: a_file(path, FIRST, "b", "c"), SECOND: ()}, ticket(path, 2))
+    assert done.delta_version == head(path) == 2
+    assert shops(path) == {FIRST: ["b", "c"]}
+    assert shops(path, 1) == {FIRST: ["a"], SECOND: ["a"]}
+
+
+def test_an_entry_says_how_many_rows_a_file_has_and_what_lies_in_it(tmp_path: Path):
+    path = a_table(tmp_path)
+    set_cells({FIRST: a_file(path, FIRST, "a", "z")}, ticket(path, 1))
+    (added,) = (one["add"] for one in actions_of(path, 1) if "add" in one)
+    said = json.loads(added["stats"])
+    assert (added["dataChange"], added["partitionValues"]) == (True, {"_cell": FIRST})
+    assert (said["numRecords"], said["nullCount"]) == (2, {"shop": 0, "amount": 0})
+    assert said["minValues"] == {"shop": "a", "amount": 0}
+    assert said["maxValues"] == {"shop": "z", "amount": 1}
+
+
+def test_a_writer_whose_token_is_not_the_newest_publishes_nothing(tmp_path: Path):
+    path = a_table(tmp_path)
+    set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 2))
+    for token in (1, 2):
+        with pytest.raises(CommitLostError, match="larger token"):
+            set_cells({FIRST: a_file(path, FIRST, f"zombie{token}")}, ticket(path, token, "zombie"))
+    assert (shops(path), head(path)) == ({FIRST: ["a"]}, 1)
+
+
+def asleep(monkeypatch: pytest.MonkeyPatch, meanwhile: Any) -> None:  # noqa: ANN401
+    """Let something happen once between the reading of a token and the entry."""
+    real = log_entry.named
+
+    def slept(given: Ticket) -> CommitProperties:
+        monkeypatch.setattr(log_entry, "named", real)
+        meanwhile()
+        return real(given)
+
+    monkeypatch.setattr(log_entry, "named", slept)
+
+
+def test_a_writer_that_sleeps_after_it_has_read_its_token_publishes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = a_table(tmp_path)
+    file = a_file(path, FIRST, "zombie")
+    asleep(monkeypatch, lambda: set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 5)))
+    with pytest.raises(CommitLostError):
+        set_cells({FIRST: file}, ticket(path, 4, "zombie"))
+    assert (shops(path), last_token(path, "commerce__sales")) == ({FIRST: ["a"]}, 5)
+
+
+def test_an_entry_that_a_strangers_commit_came_before_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = a_table(tmp_path)
+    file = a_file(path, FIRST, "ours")
+    asleep(monkeypatch, lambda: set_cells({}, Ticket(path, "theirs", 1, "theirs")))
+    with pytest.raises(CommitConflictError):
+        set_cells({FIRST: file}, ticket(path, 1))
+    assert (shops(path), head(path)) == ({}, 1)
+
+
+def test_files_that_are_gone_or_cut_short_are_never_named(tmp_path: Path):
+    path = a_table(tmp_path)
+    (whole,) = a_file(path, FIRST, "a")
+    (cut,) = a_file(path, SECOND, "b")
+    (tmp_path / "sales" / cut.name).write_bytes(b"PAR1")
+    for wanted in ({SECOND: [cut]}, {FIRST: [whole], SECOND: [cut]}):
+        with pytest.raises(FilesGoneError, match="Nothing was committed"):
+            set_cells(wanted, ticket(path, 1))
+    assert head(path) == 0
+
+
+def test_an_entry_counts_though_what_follows_on_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = a_table(tmp_path)
+    file, real = a_file(path, FIRST, "a"), DeltaTable.create_write_transaction
+
+    def failing(*given: Any, **named: Any) -> None:  # noqa: ANN401
+        real(*given, **named)
+        message = "the checkpoint could not be written"
+        raise DeltaError(message)
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", failing)
+    assert set_cells({FIRST: file}, ticket(path, 1)).delta_version == 1
+    assert shops(path) == {FIRST: ["a"]}
+
+
+def test_a_way_back_to_files_that_are_gone_is_refused(tmp_path: Path):
+    path = a_table(tmp_path)
+    set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 1))
+    set_cells({FIRST: a_file(path, FIRST, "b")}, ticket(path, 2))
+    (old,) = files_at(path, 1)
+    (tmp_path / "sales" / old.name).unlink()
+    with pytest.raises(PinGoneError):
+        restore(path, 1, app_id="commerce__sales", token=3)
+    assert shops(path) == {FIRST: ["b"]}
+
+
+CELLS = [f"2024-01-0{number}" for number in range(1, 5)]
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.dictionaries(st.sampled_from(CELLS), st.integers(0, 2), min_size=1), max_size=12)
+)
+def test_every_version_of_a_table_reads_as_it_was_published(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[dict[str, int]]
+):
+    path = a_table(tmp_path_factory.mktemp("table"))
+    worlds: list[dict[str, list[str]]] = [{}]
+    for token, entry in enumerate(entries, start=1):
+        named = {
+            cell: [
+                file for number in range(count) for file in a_file(path, cell, f"s{token}-{number}")
+            ]
+            for cell, count in entry.items()
+        }
+        set_cells(named, ticket(path, token))
+        new = {cell: [f"s{token}-{n}" for n in range(count)] for cell, count in entry.items()}
+        worlds.append({cell: held for cell, held in (worlds[-1] | new).items() if held})
+    assert [shops(path, at) for at in range(head(path) + 1)] == worlds
+    if len(worlds) > 1:
+        restore(path, 1, app_id="commerce__sales", token=len(worlds))
+        assert shops(path) == worlds[1]
+
+
+def test_files_of_an_older_version_are_described_as_they_were(tmp_path: Path):
+    path = a_table(tmp_path)
+    files = a_file(path, FIRST, "a")
+    set_cells({FIRST: files}, ticket(path, 1))
+    assert described(path, files_at(path, 1)) == files
+
+
+@pytest.mark.spark
+def test_every_reader_reads_every_version(spark: SparkSession, tmp_path: Path):
+    path, model = str(tmp_path / "sales"), sales(audit_columns=True)
+    rows = batch(spark, model, path, days(1, 2), sale(1, "a"), sale(2, "a"))
+    commit_cells(rows, model, days(1, 2), ticket(path, 1))
+    rows = batch(spark, model, path, days(2), sale(2, "b"), sale(2, "c"))
+    commit_cells(rows, model, days(2), ticket(path, 2))
+    commit_cells(batch(spark, model, path, days(1)), model, days(1), ticket(path, 3))
+    restore(path, 1, app_id="commerce__sales", token=4)
+    worlds = [[], ["a", "a"], ["a", "b", "c"], ["b", "c"], ["a", "a"]]
+    readers = (_spark(spark), _polars, _duckdb, _delta_rs)
+    for read in readers:
+        assert [sorted(read(path, at)) for at in range(head(path) + 1)] == worlds
+    told = spark.sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1").collect()[0]
+    said = '{"@":"Restored","to":1}'
+    assert told["userMetadata"] == DeltaTable(path).history(1)[0]["userMetadata"] == said
+
+
+def _spark(spark: SparkSession) -> Any:  # noqa: ANN401
+    def read(path: str, at: int) -> list[str]:
+        frame = spark.read.format("delta").option("versionAsOf", at).load(path)
+        assert frame.where("_inserted_at IS NULL").isEmpty()
+        return [row[0] for row in frame.select("shop").collect()]
+
+    return read
+
+
+def _polars(path: str, at: int) -> list[str]:
+    return pl.scan_delta(path, version=at).select("shop").collect()["shop"].to_list()
+
+
+def _duckdb(path: str, at: int) -> list[str]:
+    table = DeltaTable(path, version=at).to_pyarrow_dataset()
+    return [row[0] for row in duckdb.from_arrow(table).project("shop").fetchall()]
+
+
+def _delta_rs(path: str, at: int) -> list[str]:
+    return [name for held in shops(path, at).values() for name in held]
