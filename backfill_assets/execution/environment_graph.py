@@ -24,6 +24,7 @@ from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of, stored_model
 
 if TYPE_CHECKING:
+    from backfill_assets.execution.relied_sources import Misread
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.environment import Environment
@@ -41,7 +42,8 @@ class EnvironmentGraph:
         changed: models whose loaded logic is not the environment's: a plan is owed.
         running: the snapshots that its pointers name, models that are not loaded any more included.
         misread: by model, the sources that its snapshot relies on otherwise than others do whose
-            declarations count here; it can't be run until a plan has made it anew.
+            declarations count here, and of each of them the models to plan; it can't be run until
+            a plan has made these anew.
         new: snapshots of models that it never saw.
         reworded: snapshots of its own models that only say something else, and keep their table.
     """
@@ -51,7 +53,7 @@ class EnvironmentGraph:
     reads: Mapping[str, Mapping[str, frozenset[str]]]
     changed: tuple[str, ...]
     running: Mapping[str, Snapshot]
-    misread: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    misread: Misread = field(default_factory=dict[str, "Mapping[str, tuple[str, ...]]"])
     new: tuple[Snapshot, ...] = ()
     reworded: tuple[Snapshot, ...] = ()
 
@@ -91,7 +93,8 @@ def environment_graph(
         for name in running
         if name in changed or name not in loaded.models
     }
-    graph, misread = loaded, dict[str, tuple[str, ...]]()
+    graph = loaded
+    misread: Misread = {}
     if changed:
         graph = _graph({**loaded.models, **kept}, loaded)
         graph, misread = _as_relied_on(graph, running, environment, pointers)
@@ -210,7 +213,7 @@ def _as_relied_on(
     running: Mapping[str, Snapshot],
     environment: Environment,
     pointers: Mapping[str, Pointer],
-) -> tuple[Graph, dict[str, tuple[str, ...]]]:
+) -> tuple[Graph, Misread]:
     own = {name for name, at in pointers.items() if at.environment == environment.name}
     return as_relied_on(graph, {name: one.sources for name, one in running.items()}, own)
 
