@@ -120,7 +120,9 @@ def require_in_scope(sql: str, tokens: Sequence[Token], columns: frozenset[str])
     tables = {(one.text, one.scope) for one in names if one.role in ("table", "argument")}
     upstreams = {text for text, _ in tables}
     for name in names:
-        if name.role in ("table", "argument", "hint") or _upstream(name) not in upstreams:
+        is_qualified = len(name.parts) > 1  # a column may be named like a table of WITH
+        is_taken = name.role in ("table", "argument", "hint")
+        if is_taken or not is_qualified or _upstream(name) not in upstreams:
             continue
         is_outer = (_upstream(name), name.scope) not in tables
         if is_outer and name.parts[1].name.lower() in columns:
