@@ -20,14 +20,16 @@ from backfill_assets.models.source_reading import (
     read_readings,
     source_readings,
 )
-from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.environment import PROD, Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of, stored_model
 
 if TYPE_CHECKING:
     from backfill_assets.execution.relied_sources import Misread
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
+    from backfill_assets.models.source import Source
     from backfill_assets.snapshots.environment import Environment
+    from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.state.store import Store
 
 
@@ -110,6 +112,20 @@ def environment_graph(
     reads = Reads(graph)
     seen = {**first, **pointers}
     return EnvironmentGraph(graph, seen, reads, changed, running, misread, new, reworded)
+
+
+def sources_read(store: Store, loaded: Loaded) -> Mapping[str, Source]:
+    """Give every source as prod reads it: as its snapshots declare it, until a plan has promoted another.
+
+    Who looks at sources by itself looks so, as runs do: what is known of a source's cells is known for
+    one declaration, and is compared anew for another.
+
+    Args:
+        store: the state.
+        loaded: the models and sources that are declared now.
+    """
+    prod = store.environment(PROD)
+    return environment_graph(store, loaded.graph, prod, loaded.snapshots).graph.sources
 
 
 def _lives_shorter(before: Model, after: Model) -> bool:

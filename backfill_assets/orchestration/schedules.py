@@ -6,12 +6,12 @@ from functools import partial
 
 import dagster as dg
 
+from backfill_assets.execution.environment_graph import sources_read
 from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.settled import Settled
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.graph import Graph
-from backfill_assets.models.source import Source
 from backfill_assets.orchestration.plan_work import Known
 from backfill_assets.orchestration.released_runs import LATE_JOB, RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource, now
@@ -49,7 +49,7 @@ class _Timed:
         job: what its runs are of; a schedule has a single one.
         cron: when it looks.
         says: its description.
-        sources: what it looks at.
+        sources: what it looks at, by name.
         wanted: which offers it releases.
     """
 
@@ -57,7 +57,7 @@ class _Timed:
     job: str
     cron: str
     says: str
-    sources: list[Source]
+    sources: list[str]
     wanted: Callable[[Offer], bool]
 
 
@@ -86,16 +86,16 @@ def _late_data(graph: Graph) -> _Timed:
         job=LATE_JOB,
         cron=_ELSE,
         says=_LATE,
-        sources=[*graph.sources.values()],
+        sources=[*graph.sources],
         wanted=lambda one: one.kind is ReleaseKind.LATE,
     )
 
 
-def _read_on(graph: Graph, unit: Unit) -> list[Source]:
+def _read_on(graph: Graph, unit: Unit) -> list[str]:
     """Name the sources that the models on a cadence read."""
     models = [model for model in graph.models.values() if model.cadence.unit is unit]
     names = dict.fromkeys(upstream.name for model in models for upstream in model.reads)
-    return [graph.sources[name] for name in names if name in graph.sources]
+    return [name for name in names if name in graph.sources]
 
 
 def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
@@ -119,7 +119,9 @@ def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
         context: dg.ScheduleEvaluationContext, state: StateResource
     ) -> dg.SkipReason | list[dg.RunRequest]:
         settings = read_settings()
-        looks = observe_sources(state.store, timed.sources, state.data_root, None)
+        read = sources_read(state.store, known())
+        sources = [read[name] for name in timed.sources]
+        looks = observe_sources(state.store, sources, state.data_root, None)
         looker = Looker(state.store, known(), state.data_root, now())
         found = tick(
             context.instance,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -9,6 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets import build_definitions
+from backfill_assets.execution.observing import observe
 from backfill_assets.execution.outstanding import outstanding
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.source import WhenEmpty
@@ -121,3 +123,34 @@ def test_what_waits_for_late_datas_own_plan_is_counted_with_the_command_that_bri
     found = outstanding(corrected.run(), [LEAF.name])
     assert found.words == "0 cells missing, 2 stale: 2 wait for `backfill run` of all models"
     assert found.is_open
+
+
+@pytest.mark.parametrize("schedule", ["daily_work", "late_data", None])
+def test_until_another_declaration_is_promoted_ticks_look_at_a_source_as_runs_do(
+    tmp_path: Path, instance: dg.DagsterInstance, schedule: str | None
+):
+    source = a_source()
+    world = QueueWorld(tmp_path, a_graph(LEAF, sources=[source]))
+    land(world, 1, 2)
+    world.fill(LEAF.name, day(1, 2))
+
+    loaded = replace(source, cadence=replace(source.cadence, tz="Europe/Berlin"))
+    land(world, 3, looks=False)
+    if schedule is None:
+        sensed(instance, LEAF, loaded)
+    else:
+        evaluated(instance, schedule, LEAF, loaded)
+
+    found = world.store.observed()[EVENTS]
+    assert (found.head, " UTC " in found.declared) == (2, True)
+    world.graph = a_graph(LEAF, sources=[loaded])
+    assert observe(world.run(), [LEAF.name]) == ()
+    assert world.store.observed()[EVENTS] == found
+
+
+def sensed(instance: dg.DagsterInstance, model: Model, source: Source) -> None:
+    repository = build_definitions(models=[model], sources=[source]).get_repository_def()
+    with dg.build_sensor_context(
+        instance=instance, repository_def=repository, resources={"state": StateResource()}
+    ) as context:
+        repository.get_sensor_def("source_sensor").evaluate_tick(context)
