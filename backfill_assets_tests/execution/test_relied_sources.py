@@ -12,6 +12,7 @@ import pytest
 
 from backfill_assets.execution.events import Failed
 from backfill_assets.execution.going_back import rollback_plan
+from backfill_assets.execution.late_plan import refresh_late
 from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.relied_sources import as_relied_on
 from backfill_assets.execution.sources import DeclaredOtherwiseError
@@ -200,3 +201,27 @@ def test_a_model_that_relies_on_another_declaration_than_the_rest_waits_for_its_
     assert (10, 2) not in held(world, OTHERS)
     plans.published(after)
     assert held(world, OTHERS) == oracle("seen")
+
+
+@pytest.mark.spark
+def test_late_data_publishes_no_change_of_a_model_that_relies_on_another_declaration(world: World):
+    plans, names = Plans(world), (VISITS, OTHERS, "web.third")
+    before, after = (
+        graph(one, *(replace(visits(name), late_window=5) for name in names))
+        for one in (BY_DS, BY_SEEN)
+    )
+    world.land(BY_DS, *ROWS)
+    world.fill(before)
+    plans.published(after, select=(VISITS,))
+    running = world.store.pointers("prod")
+    append(world, BY_DS, event(9, 3, 9), event(10, 3, 10))
+    means: Any = plans.means()
+    done = refresh_late(world.open(after), **means)
+    assert world.store.pointers("prod")[VISITS].version == running[VISITS].version
+    assert held(world) == oracle("seen")
+    assert {*done.waiting} == {VISITS}
+    for name in names[1:]:
+        assert held(world, name) == sorted([*oracle("ds"), (9, 3), (10, 3)])
+    plans.published(after)
+    for name in names:
+        assert held(world, name) == sorted([*oracle("seen"), (9, 3), (10, 3)])
