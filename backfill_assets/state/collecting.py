@@ -112,6 +112,10 @@ def forget_version(connection: sa.Connection, version: str) -> None:
 
 def _drop_snapshots(connection: sa.Connection, version: str) -> None:
     """Drop the snapshots that were made for a version, but for those that run in another one."""
+    made = sa.select(SNAPSHOTS.c.fingerprint).where(SNAPSHOTS.c.version == version)
+    fingerprints = {*connection.execute(made).scalars()}
+    if not fingerprints:
+        return  # the moves below are the whole history of the state
     standing = {*connection.execute(sa.select(VERSIONS.c.version)).scalars()}
     running = {
         *connection.execute(sa.select(POINTERS.c.fingerprint)).scalars(),
@@ -123,11 +127,8 @@ def _drop_snapshots(connection: sa.Connection, version: str) -> None:
             if at is not None and at.version in standing
         ),
     }
-    made = sa.select(SNAPSHOTS.c.fingerprint).where(SNAPSHOTS.c.version == version)
-    for fingerprint in connection.execute(made).scalars().all():
-        if fingerprint not in running:
-            mine = SNAPSHOTS.c.fingerprint == fingerprint
-            connection.execute(sa.delete(SNAPSHOTS).where(mine))
+    dropped = SNAPSHOTS.c.fingerprint.in_(fingerprints - running)
+    connection.execute(sa.delete(SNAPSHOTS).where(dropped))
 
 
 def _needed(connection: sa.Connection, needs: Needs) -> dict[str, str]:
