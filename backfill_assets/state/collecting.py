@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.state.layers import layers_of
 from backfill_assets.state.moves import moves_since
 from backfill_assets.state.pointers import all_pointers
 from backfill_assets.state.promotions import open_intents
@@ -151,11 +150,11 @@ def _needed(connection: sa.Connection, needs: Needs) -> dict[str, str]:
             for each in moves_since(connection, needs.promised_since)
             for at in (each.old, each.new)
             if at is not None
-            for layer in layers_of(at)
+            for layer in at.layers
         },
         **{
             layer.version: f"environment '{each.environment}' reads it"
             for each in all_pointers(connection)
-            for layer in layers_of(each)
+            for layer in each.layers
         },
     }
