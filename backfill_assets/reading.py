@@ -16,7 +16,7 @@ from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.layers import parts_of, table_of, without
+from backfill_assets.warehouse.layers import parts_of, table_read
 from backfill_assets.warehouse.reading import read_pinned
 from backfill_assets.warehouse.session import spark_settings, start_session
 
@@ -279,9 +279,7 @@ def _opened(settings: Settings) -> Iterator[Store]:
 
 def _table_of(store: Store, published: PublishedModel) -> Table:
     """Give what a model is read from, without cells that are still to be built."""
-    table = table_of(published.tables, store.located)
-    certain = published.pointer.certain
-    return without(table, certain) if certain else table
+    return table_read(published.tables, store.located, published.pointer.certain)
 
 
 def _layer(part: Part) -> ResolvedLayer:

@@ -13,7 +13,7 @@ from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.snapshots.stored_plan import OPEN
 from backfill_assets.warehouse.compare import Compared
-from backfill_assets.warehouse.layers import table_of, without
+from backfill_assets.warehouse.layers import table_read
 from backfill_assets.warehouse.tables import ABSENT, Table
 
 if TYPE_CHECKING:
@@ -144,5 +144,4 @@ def compared(at: Operating, pair: Pair) -> Compared:
 def _table(at: Operating, pointer: Pointer | None) -> Table:
     if pointer is None:
         return Table("", ABSENT)
-    table = table_of(at.store.tables(pointer), at.store.located)
-    return without(table, pointer.certain) if pointer.certain else table
+    return table_read(at.store.tables(pointer), at.store.located, pointer.certain)

@@ -10,7 +10,7 @@ from backfill_assets.execution.requests import input_cells
 from backfill_assets.planning.request import KeptRows
 from backfill_assets.warehouse.inputs import Input
 from backfill_assets.warehouse.kept_rows import History
-from backfill_assets.warehouse.layers import table_of, without
+from backfill_assets.warehouse.layers import table_of, table_read
 from backfill_assets.warehouse.tables import Table
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def history_of(run: RunContext, name: str) -> History | None:
 def published_table(run: RunContext, name: str) -> Table:
     """Give what a run's environment reads of a model now, layers included."""
     pointer = run.store.pointers(run.environment.name)[name]
-    table = table_of(run.store.tables(pointer), run.store.located)
-    return without(table, pointer.certain) if pointer.certain else table
+    return table_read(run.store.tables(pointer), run.store.located, pointer.certain)
 
 
 def _pinned(run: RunContext, upstream: str, pins: list[InputPin]) -> Table:

@@ -20,13 +20,16 @@ from backfill_assets.models.source_reading import (
     read_readings,
     source_readings,
 )
-from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.environment import PROD, Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of, stored_model
 
 if TYPE_CHECKING:
+    from backfill_assets.execution.relied_sources import Misread
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
+    from backfill_assets.models.source import Source
     from backfill_assets.snapshots.environment import Environment
+    from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.state.store import Store
 
 
@@ -41,7 +44,8 @@ class EnvironmentGraph:
         changed: models whose loaded logic is not the environment's: a plan is owed.
         running: the snapshots that its pointers name, models that are not loaded any more included.
         misread: by model, the sources that its snapshot relies on otherwise than others do whose
-            declarations count here; it can't be run until a plan has made it anew.
+            declarations count here, and of each of them the models to plan; it can't be run until
+            a plan has made these anew.
         new: snapshots of models that it never saw.
         reworded: snapshots of its own models that only say something else, and keep their table.
     """
@@ -51,7 +55,7 @@ class EnvironmentGraph:
     reads: Mapping[str, Mapping[str, frozenset[str]]]
     changed: tuple[str, ...]
     running: Mapping[str, Snapshot]
-    misread: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    misread: Misread = field(default_factory=dict[str, "Mapping[str, tuple[str, ...]]"])
     new: tuple[Snapshot, ...] = ()
     reworded: tuple[Snapshot, ...] = ()
 
@@ -91,7 +95,8 @@ def environment_graph(
         for name in running
         if name in changed or name not in loaded.models
     }
-    graph, misread = loaded, dict[str, tuple[str, ...]]()
+    graph = loaded
+    misread: Misread = {}
     if changed:
         graph = _graph({**loaded.models, **kept}, loaded)
         graph, misread = _as_relied_on(graph, running, environment, pointers)
@@ -107,6 +112,20 @@ def environment_graph(
     reads = Reads(graph)
     seen = {**first, **pointers}
     return EnvironmentGraph(graph, seen, reads, changed, running, misread, new, reworded)
+
+
+def sources_read(store: Store, loaded: Loaded) -> Mapping[str, Source]:
+    """Give every source as prod reads it: as its snapshots declare it, until a plan has promoted another.
+
+    Who looks at sources by itself looks so, as runs do: what is known of a source's cells is known for
+    one declaration, and is compared anew for another.
+
+    Args:
+        store: the state.
+        loaded: the models and sources that are declared now.
+    """
+    prod = store.environment(PROD)
+    return environment_graph(store, loaded.graph, prod, loaded.snapshots).graph.sources
 
 
 def _lives_shorter(before: Model, after: Model) -> bool:
@@ -210,7 +229,7 @@ def _as_relied_on(
     running: Mapping[str, Snapshot],
     environment: Environment,
     pointers: Mapping[str, Pointer],
-) -> tuple[Graph, dict[str, tuple[str, ...]]]:
+) -> tuple[Graph, Misread]:
     own = {name for name, at in pointers.items() if at.environment == environment.name}
     return as_relied_on(graph, {name: one.sources for name, one in running.items()}, own)
 

@@ -23,18 +23,33 @@ if TYPE_CHECKING:
 def late_work_of(run: RunContext, failed: Mapping[str, IntervalSet] | None = None) -> LateWork:
     """Split the stale cells of a run's environment; from recorded state alone.
 
+    A model that relies on another declaration of a source than is read waits for the plan that makes
+    it anew, and what reaches it waits with it.
+
     Args:
         run: the environment.
         failed: cells that can't be built now, or are not to be, with all that reaches them.
     """
-    return late_work(
+    found = late_work(
         run.graph,
         _without_marks(run),
         now=run.until,
         reads=run.reads,
         held=_held_by_plans(run),
-        failed=failed,
+        failed={**(failed or {}), **dict.fromkeys(run.misread, _EVERYTHING)},
     )
+    planned = {name: cells for name, cells in found.held.items() if name in run.misread}
+    return replace(
+        found,
+        waiting={**found.waiting, **_joined(found.waiting, planned)},
+        held={name: cells for name, cells in found.held.items() if name not in planned},
+    )
+
+
+def _joined(
+    one: Mapping[str, IntervalSet], more: Mapping[str, IntervalSet]
+) -> dict[str, IntervalSet]:
+    return {name: one.get(name, IntervalSet.empty()) | cells for name, cells in more.items()}
 
 
 def lease_name(environment: str) -> str:

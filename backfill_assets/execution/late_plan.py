@@ -162,12 +162,13 @@ class _Refresh:
 
     def _made(self, work: LateWork) -> Plan:
         run = self.run
+        pointers = run.store.pointers(run.environment.name)
         reasons = dict.fromkeys(work.because[name] for name in work.automatic)
         request = PlanRequest(
             environment=run.environment.name,
             asked_by=ASKED_BY,
             reason=f"late data: {'; '.join(reasons)}",
-            select=tuple(run.store.pointers(run.environment.name)),
+            select=tuple(name for name in pointers if name in run.graph.models),
             skip_upstream=True,
             late=tuple(work.automatic.items()),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
@@ -16,7 +15,6 @@ from backfill_assets.planning.request import KeptRows
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.timing import Timing
-from backfill_assets.state.database import StateBusyError, StateUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -115,9 +113,8 @@ class Operation:
             verb: ``apply`` or ``promote``.
             since: what the steps had taken before it.
         """
-        with suppress(StateBusyError, StateUnavailableError):  # what was asked is done all the same
-            steps, cells = self.at_work.seconds(since), planned_cells(self.plan)
-            self.store.keep_timing(Timing(verb, steps, self.plan_id, cells, by_rows(self.plan)))
+        steps, cells = self.at_work.seconds(since), planned_cells(self.plan)
+        self.store.keep_timing(Timing(verb, steps, self.plan_id, cells, by_rows(self.plan)))
 
     def run_in(self, environment: str) -> RunContext:
         """Look at any environment."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.execution.late_cells import late_work_of, lease_name, plans_at_work
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from backfill_assets.state.locks import Lease
 
 _NOTHING = IntervalSet.empty()
-NEXT_RUN = "wait for the next run"
 A_PLAN = "need a plan"
 
 
@@ -92,12 +92,13 @@ def outstanding(
         running += model.cadence.count(claimed & work.todo & inside)
         stale += model.cadence.count(work.stale_cells & inside)
         held = late.held.get(name, _NOTHING)
-        by_need = {
-            A_PLAN: work.stale_cells & late.waiting.get(name, _NOTHING),
-            _for_whom(run, held, name): held,
-            _for_run(run, lease): work.stale_cells - late.waiting.get(name, _NOTHING) - held,
-        }
-        for whom, cells in by_need.items():
+        needs = late.waiting.get(name, _NOTHING)
+        by_need = (
+            (A_PLAN, work.stale_cells & needs),
+            (_for_whom(run, held, name), held),
+            (_for_run(run, lease), work.stale_cells - needs - held),
+        )
+        for whom, cells in by_need:
             if count := model.cadence.count(cells & inside):
                 waits[whom] = waits.get(whom, 0) + count
     unlooked = tuple(one.source for one in looks if not one.judged and one.counts)
@@ -111,13 +112,19 @@ def _for_whom(run: RunContext, held: IntervalSet, name: str) -> str:
     plans = plans_at_work(run)
     theirs = [one.plan_id for one in plans if any(part.model == name for part in one.models)]
     found = theirs or [one.plan_id for one in plans]
-    return f"wait for plan {', '.join(sorted(found))}" if found else NEXT_RUN
+    return f"wait for plan {', '.join(sorted(found))}" if found else _next_run(run)
+
+
+def _next_run(run: RunContext) -> str:
+    """Name the command that brings late data in; a run of some models, or of a range, does not."""
+    name = run.environment.name
+    return f"wait for `backfill run{'' if name == PROD else f' --env {name}'}` of all models"
 
 
 def _for_run(run: RunContext, lease: Lease | None) -> str:
     """Name the run that brings late data in now, and until when it may be silent."""
     if lease is None or lease.holder == run.run_id:
-        return NEXT_RUN
+        return _next_run(run)
     until = lease.until.strftime("%Y-%m-%d %H:%M:%S %Z")
     return f"wait for run {lease.holder}, which holds them until {until} unless it goes on"
 

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 
 Relied: TypeAlias = "tuple[SourceReading, ...] | None"
+Misread: TypeAlias = "Mapping[str, Mapping[str, tuple[str, ...]]]"
+"""By model, the sources that it relies on otherwise than they are read; and of each of them the models
+that a plan has to make anew, until all of its readers rely on what is loaded."""
 
 
 def as_relied_on(
     graph: Graph, relied: Mapping[str, Relied], own: Collection[str]
-) -> tuple[Graph, dict[str, tuple[str, ...]]]:
+) -> tuple[Graph, Misread]:
     """Declare each source as the snapshots of an environment rely on it.
 
     Where they disagree, that declaration counts which most of them can be run with: of the
@@ -32,14 +35,18 @@ def as_relied_on(
         own: the models that have a pointer of the environment's own.
 
     Returns:
-        The graph with these sources; and by model, the sources that it relies on otherwise.
+        The graph with these sources; and the models that rely on them otherwise.
     """
+    loaded = graph
     readers = {name: known for name, known in relied.items() if name in graph.models}
-    odd = sorted({one for found in _misread(graph, readers).values() for one in found})
+    behind = _misread(loaded, readers)
+    odd = sorted({one for found in behind.values() for one in found})
     for source in odd:
         candidates = [graph, *(_with(graph, one) for one in _known(graph, readers, source))]
         graph = min(candidates, key=lambda one: _left_out(one, readers, source, own))
-    return graph, _misread(graph, readers)
+    to_plan = {one: tuple(name for name, theirs in behind.items() if one in theirs) for one in odd}
+    found = _misread(graph, readers)
+    return graph, {name: {one: to_plan[one] for one in theirs} for name, theirs in found.items()}
 
 
 def _misread(graph: Graph, readers: Mapping[str, Relied]) -> dict[str, tuple[str, ...]]:

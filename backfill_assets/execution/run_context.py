@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.execution.frozen_code import FrozenCode
+    from backfill_assets.execution.relied_sources import Misread
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.planning.request import KeptRows
@@ -54,7 +55,8 @@ class RunContext:
         root_id: the root run or backfill; the same over re-executions.
         plan_id: the plan served; None for a gap fill.
         changed: models whose loaded logic is not what the environment runs.
-        misread: by model, the sources that its snapshot relies on otherwise than the graph declares.
+        misread: by model, the sources that its snapshot relies on otherwise than the graph declares,
+            and of each of them the models to plan.
         published: what a person who launched this run by hand wants of published cells.
         fills: the reason that batches of gaps give.
         frozen: the code that the run's plan was made for, and a look at what is there now; None
@@ -85,7 +87,7 @@ class RunContext:
     root_id: str
     plan_id: str | None = None
     changed: tuple[str, ...] = ()
-    misread: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    misread: Misread = field(default_factory=dict[str, "Mapping[str, tuple[str, ...]]"])
     published: Published = Published.KEPT
     fills: str = GAP
     frozen: FrozenCode | None = None

@@ -36,14 +36,21 @@ class EmptySourceError(BackfillAssetsError):
 
 
 class DeclaredOtherwiseError(BackfillAssetsError):
-    """A model relies on another declaration of a source than others of its environment do."""
+    """A model relies on another declaration of a source than others of its environment do.
 
-    def __init__(self, *, source: str, model: str, environment: str) -> None:
+    Attributes:
+        to_plan: the models that rely on another declaration than the one that is loaded.
+    """
+
+    def __init__(
+        self, *, source: str, model: str, environment: str, to_plan: tuple[str, ...]
+    ) -> None:
         self.source, self.model, self.environment = source, model, environment
+        self.to_plan = to_plan
         super().__init__(
-            f"'{model}' was built when source '{source}' was declared otherwise, and other models of "
-            f"'{environment}' read it as it is declared by now; promote a plan that makes '{model}' "
-            f"anew: backfill plan --env {environment} --select {model}"
+            f"'{model}' relies on another declaration of source '{source}' than other models of "
+            f"'{environment}', so it waits; promote a plan that makes all anew which rely on another "
+            f"one than is loaded: backfill plan --env {environment} --select {','.join(to_plan)}"
         )
 
 
@@ -68,9 +75,14 @@ def cells_held(run: RunContext, model: Model, cells: IntervalSet) -> Iterator[He
         source = run.graph.sources.get(upstream.name)
         if source is None or not cells:
             continue
-        if source.name in run.misread.get(model.name, ()):
-            found = {"source": source.name, "model": model.name}
-            error = DeclaredOtherwiseError(environment=run.environment.name, **found)
+        to_plan = run.misread.get(model.name, {}).get(source.name)
+        if to_plan is not None:
+            error = DeclaredOtherwiseError(
+                source=source.name,
+                model=model.name,
+                environment=_published_in(run),
+                to_plan=to_plan,
+            )
             yield Held(source.name, cells, error)
             continue
         try:
@@ -79,6 +91,12 @@ def cells_held(run: RunContext, model: Model, cells: IntervalSet) -> Iterator[He
             raise  # it says nothing of the source
         except BackfillAssetsError as error:  # no table, one that drifted, or a damaged one
             yield Held(source.name, cells, error)
+
+
+def _published_in(run: RunContext) -> str:
+    """Name the environment that plans are made for; a workspace is its plan's own."""
+    follows = run.environment.follows if run.environment.is_workspace else None
+    return follows or run.environment.name
 
 
 def _held(

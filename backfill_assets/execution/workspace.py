@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.execution.opening import save_snapshot
 from backfill_assets.execution.run_context import table_path
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.graph import build_graph
+from backfill_assets.models.graph import stored_graph
 from backfill_assets.planning.plan import Build, Why
 from backfill_assets.snapshots.environment import Layer, Pointer, workspace_name
 from backfill_assets.snapshots.snapshot import snapshots_of
@@ -67,7 +67,7 @@ def _intended(op: Operation, environment: RunContext, loaded: list[str]) -> dict
         name: one for name, one in environment.graph.models.items() if name not in op.plan.removed
     }
     models |= {name: op.loaded.models[name] for name in loaded if name in op.loaded.models}
-    return snapshots_of(build_graph(models.values(), op.loaded.sources.values()))
+    return snapshots_of(stored_graph(models.values(), op.loaded.sources.values()))
 
 
 def restated(one: ModelPlan) -> IntervalSet:

@@ -206,7 +206,7 @@ def _check_upstreams(graph: Graph, model: Model) -> None:
         undeclared = model.logic.tables() - {up.name for up in model.reads}
         if undeclared:
             raise UndeclaredUpstreamError(model=model.name, tables=undeclared)
-        model.logic.bind({}, {up.name: up.name for up in model.reads})  # what it refuses
+        model.logic.require_placeable(_columns_read(graph, model))
     for upstream in model.reads:
         if upstream.time_column is not None:
             _require_column(graph, model, upstream.name, upstream.time_column)

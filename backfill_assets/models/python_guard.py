@@ -20,6 +20,7 @@ from sqlglot.errors import SqlglotError
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.function_query import ModuleQuery
 from backfill_assets.models.own_modules import imported_base
+from backfill_assets.models.python_names import Names
 from backfill_assets.models.python_texts import PERCENT, PUT_IN, Texts
 from backfill_assets.models.spark_tokens import UnreadableSqlError, tokens_of
 from backfill_assets.models.sql_volatility import VOLATILE, volatile_in
@@ -27,7 +28,7 @@ from backfill_assets.models.syntax import words
 from backfill_assets.models.volatile import VolatileQueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Set
 
     from backfill_assets.models.model import Model
     from backfill_assets.models.reflection import Kept
@@ -106,21 +107,30 @@ def check_python(model: Model) -> None:
     if model.volatile:
         return
     declares_files = any(one.declared for one in query.files)
-    for use in uses(query.kept()):
+    for use in uses(query.kept(), (query.module, query.name)):
         if use.outside is Outside.CLOCK:
             raise VolatileQueryError(model=model.name, function=use.name)
         if not (use.outside is Outside.FILE and declares_files):
             raise OutsideReadError(model=model.name, use=use)
 
 
-def uses(kept: Iterable[Kept]) -> Iterator[Use]:
-    """Find every use of something from outside, module by module."""
+def uses(kept: Iterable[Kept], entry: tuple[str, str]) -> Iterator[Use]:
+    """Find every use of something from outside, module by module.
+
+    Args:
+        kept: the code.
+        entry: module and name of the function that is called from outside of it.
+    """
     kept = tuple(kept)
     imports = {one.module.name: _imported_names(one) for one in kept}
-    texts = Texts(kept, imports)
-    said = {text for one in kept for text in _said(one.body)}
+    names = Names(kept, imports, entry)
+    texts = Texts(names)
+    bound = {
+        name for one in kept for node, _ in _with_parents(one.body) for name in _bindings(node)
+    }
+    said = {text for one in kept for text in _said(one, texts, _NAMES_COLUMNS - bound)}
     for one in kept:
-        reader = _Reader(one, imports, texts, said)
+        reader = _Reader(one, imports, names, texts, said)
         for node, parent in _with_parents(one.body):
             for outside, name in reader.found(node, parent):
                 yield Use(outside, name, one.module.name, getattr(node, "lineno", 0))
@@ -217,6 +227,17 @@ _WITHOUT_BRACKETS = frozenset(
 _LIKELY_COLUMNS = frozenset({"user"})  # the columns of a frame are not known here
 _PUT_BEFORE_BRACKET = re.compile(rf"{re.escape(PUT_IN)}\s*\(")
 _HOLDS_A_QUERY = re.compile(r"(?:^|\()\s*(?:select|with|from|table)\b", re.IGNORECASE)
+_GOES_ON = re.compile(rf"{re.escape(PUT_IN)}\s*(?:select|with|from|table)\b", re.IGNORECASE)
+_TAKEN_FROM = re.compile(  # `extract(year FROM at)` and the like: no query
+    r"\b(?:extract|substr|substring|trim|overlay)\s*\((?:[^()]|\([^()]*\))*?\bfrom\b", re.IGNORECASE
+)
+_NAMES_COLUMNS = frozenset(
+    {
+        "alias", "col", "column", "cube", "drop", "dropDuplicates", "fillna", "groupBy", "groupby",
+        "orderBy", "partitionBy", "rollup", "select", "sort", "withColumn", "withColumnRenamed",
+    }
+)  # fmt: skip
+_ODD_TABLE = "a table whose name is put together when it runs"
 _MADE_WHEN_IT_RUNS = "SQL that is put together when it runs"
 _TABLES = re.compile(r"\b(?:from|join|table)\s+([^\s(),;]+)", re.IGNORECASE)
 _GIVEN = re.compile(r"\{(\w+)\}")
@@ -234,11 +255,17 @@ class _Reader:
     """Reads one module's code; knows what its names stand for."""
 
     def __init__(
-        self, one: Kept, imports: Mapping[str, Mapping[str, str]], texts: Texts, said: set[str]
+        self,
+        one: Kept,
+        imports: Mapping[str, Mapping[str, str]],
+        names: Names,
+        texts: Texts,
+        said: set[str],
     ) -> None:
         self._module = one.module.name
         self._imports = imports
         self._names = imports[one.module.name]
+        self._all_names = names
         self._all_texts = texts
         self._said = said
         nodes = [node for node, _ in _with_parents(one.body)]
@@ -293,7 +320,9 @@ class _Reader:
         self, node: ast.Attribute, parent: ast.AST | None
     ) -> Iterator[tuple[Outside, str]]:
         is_called = isinstance(parent, ast.Call) and parent.func is node
-        if self._qualified(node) is None and not is_called and node.attr in _LEADS_TO_TABLES:
+        if is_called or node.attr not in _LEADS_TO_TABLES or self._qualified(node) is not None:
+            return
+        if not self._all_names.is_own(node.value, node.attr, self._module):
             yield Outside.TABLE, f".{node.attr}"
 
     def _call(self, node: ast.Call) -> Iterator[tuple[Outside, str]]:
@@ -322,7 +351,10 @@ class _Reader:
 
     def _sql(self, name: str, node: ast.Call, *, is_own: bool) -> Iterator[tuple[Outside, str]]:
         """Look through the texts that a function takes as SQL; an own one of that name may take others."""
-        given = [text for one in _sql_arguments(node) for text in self._texts(one)]
+        taken = [*_sql_arguments(node)]
+        if name == "sql" and not is_own:
+            taken = [*node.args[:1], *(one.value for one in node.keywords if one.arg in _OF_TEXT)]
+        given = [text for one in taken for text in self._texts(one)]
         for text in given:
             yield from ((Outside.CLOCK, word) for word in _volatile_sql(text, name))
             if name == "sql" or _HOLDS_A_QUERY.search(text):
@@ -340,9 +372,10 @@ class _Reader:
         is_called = taken_by.startswith("call_") or _PUT_BEFORE_BRACKET.search(text)
         words = (_WITHOUT_BRACKETS | VOLATILE) if is_called else _WITHOUT_BRACKETS
         yield from ((Outside.CLOCK, one) for one in sorted(words & self._said))
-        queries = [one for one in self._said if _HOLDS_A_QUERY.search(one) and PUT_IN not in one]
-        for one in sorted(queries):
-            yield from self._tables(one)
+        for one in sorted(filter(_may_be_a_query, self._said)):
+            yield from (
+                (outside, name) for outside, name in self._tables(one) if name != _ODD_TABLE
+            )
 
     def _called(self, func: ast.expr) -> tuple[str, bool]:
         """Name what is called, and whether it is known whose it is."""
@@ -360,8 +393,7 @@ class _Reader:
     def _tables(self, text: str) -> Iterator[tuple[Outside, str]]:
         for table in sorted(_tables_of(text)):
             if not table.startswith("{") and table.lower().strip("`") not in self._views:
-                odd = "a table whose name is put together when it runs"
-                yield Outside.TABLE, odd if PUT_IN in table else f"the table {table}"
+                yield Outside.TABLE, _ODD_TABLE if PUT_IN in table else f"the table {table}"
 
     def _qualified(self, node: ast.expr) -> str | None:
         """Give the dotted name by which the import of something is known; None for other values."""
@@ -449,14 +481,41 @@ def _sql_arguments(node: ast.Call) -> Iterator[ast.expr]:
                 yield one
 
 
-def _said(body: Iterable[ast.stmt]) -> Iterator[str]:
-    """Every text in code but docstrings, in lower case; what is filled in later is a hole."""
-    for node, parent in _with_parents(body):
+def _said(one: Kept, texts: Texts, naming: Set[str]) -> Iterator[str]:
+    """Every text in code but docstrings, names of columns and what errors say, in lower case.
+
+    What is filled in later is a hole. Of an f-string the whole counts, not its pieces.
+    """
+    no_sql = _no_sql(one.body, naming)
+    for node, parent in _with_parents(one.body):
+        if isinstance(parent, (ast.Expr, ast.JoinedStr, type(None))) or node in no_sql:
+            continue
         match node:
-            case ast.Constant(value=str(text)) if not isinstance(parent, (ast.Expr, type(None))):
+            case ast.Constant(value=str(text)):
                 yield PERCENT.sub(PUT_IN, text.strip().lower())
+            case ast.JoinedStr():
+                yield from (text.strip().lower() for text in texts.of(node, one.module.name))
             case _:
                 continue
+
+
+def _no_sql(body: Iterable[ast.stmt], naming: Set[str]) -> set[ast.AST]:
+    """The texts that certainly are no SQL: written where a call names columns, or in an error."""
+    found: set[ast.AST] = set()
+    for node, _ in _with_parents(body):
+        match node:
+            case ast.Raise(exc=ast.expr() as error):
+                found |= {*ast.walk(error)}
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in naming:
+                found |= {*_sql_arguments(node)}
+            case _:
+                continue
+    return found
+
+
+def _may_be_a_query(text: str) -> bool:
+    """Say whether a text holds a query, or the end of one that is put together."""
+    return bool(_HOLDS_A_QUERY.search(text) or _GOES_ON.search(_TAKEN_FROM.sub(" ", text)))
 
 
 def _volatile_sql(text: str, taken_by: str = "") -> Iterator[str]:

@@ -1,69 +1,57 @@
 """Python texts: what a text in a model's code says, as far as the code itself tells.
 
-Names are followed to what is assigned to them, through own modules too, and the usual ways to put
-a text together are gone along with. What can't be known stands as a hole.
+Names are followed to what they stand for (`models.python_names`), and the usual ways to put a text
+together are gone along with. What can't be known stands as a hole.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections import Counter, defaultdict
-from dataclasses import dataclass
 from itertools import product
 from string import Formatter
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.syntax import bindings
+from backfill_assets.models.python_names import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from backfill_assets.models.reflection import Kept
+    from backfill_assets.models.python_names import Found, Names
 
 PUT_IN = "?put_in?"
 """Stands for what is put into a text and can't be known."""
 
 _HOLE = f" {PUT_IN} "
-_MOST = 16  # texts that one piece of code may give
+_MOST = 64  # texts that one piece of code may give
+_DEEPEST = 16  # steps from a name to what it says
 _AS_IT_IS = frozenset({"dedent", "cleandoc", "str", "strip", "lstrip", "rstrip"})
 PERCENT = re.compile(r"%(?:\(\w+\))?[-+ #0-9.]*[a-zA-Z]")
 """Finds what `%` fills in."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """What is assigned to the names of one module; complete for a name that nothing else binds."""
-
-    values: Mapping[str, list[ast.expr]]
-    times: Mapping[str, int]
-
-
-_NOTHING = _Names({}, {})
-
-
 class Texts:
     """Reads texts in the code of some modules."""
 
-    def __init__(self, kept: Iterable[Kept], imports: Mapping[str, Mapping[str, str]]) -> None:
-        self._imports = imports
-        self._names = {one.module.name: _names(one.body) for one in kept}
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._known: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def of(self, node: ast.expr, module: str) -> tuple[str, ...]:
         """Give every text that a piece of a module's code may stand for, with `PUT_IN` for holes."""
         return self._of(node, module, 0)
 
     def _of(self, node: ast.expr, module: str, depth: int) -> tuple[str, ...]:  # noqa: PLR0911 - a form per line
-        if depth > _MOST:
+        if depth > _DEEPEST:
             return (_HOLE,)
         depth += 1
         match node:
             case ast.Constant(value=str() | int() | float() as value):
                 return (str(value),)
             case ast.Name() | ast.Attribute():
-                return self._named(_dotted(node), module, depth)
+                return self._named(node, module, depth)
             case ast.Call():
-                return self._called(node, module, depth)
+                return self._given_back(node, module, depth)
             case ast.IfExp(body=one, orelse=other):
                 return _few(
                     [text for each in (one, other) for text in self._of(each, module, depth)]
@@ -81,28 +69,37 @@ class Texts:
                 return _joined([self._of(one, module, depth) for one in (left, right)])
             case ast.BinOp(left=left, op=ast.Mod()):
                 return tuple(PERCENT.sub(_HOLE, one) for one in self._of(left, module, depth))
+            case ast.Subscript(value=value, slice=key):
+                return self._any(self._names.looked_up(value, key, module), depth)
             case ast.NamedExpr(value=value):
                 return self._of(value, module, depth)
             case _:
                 return (_HOLE,)
 
-    def _named(self, name: str, module: str, depth: int) -> tuple[str, ...]:
-        """Follow a dotted name to what is assigned to it, here or where it is imported from."""
-        first, _, rest = name.partition(".")
-        known, imported = self._names.get(module, _NOTHING), self._imports.get(module, {})
-        if depth > _MOST:
-            return (_HOLE,)
-        if first in known.values and not rest:
-            values = known.values[first]
-            found = [text for one in values for text in self._of(one, module, depth)]
-            times = len(values)
-        else:
-            origin = ".".join(filter(None, (imported.get(first, ""), rest)))
-            holder, _, last = origin.rpartition(".")
-            held = first in imported and holder in self._names
-            found = self._named(last, holder, depth + 1) if held else [_HOLE]
-            times = 1
-        return _few(found if known.times.get(first, 0) <= times else [*found, _HOLE])
+    def _named(self, node: ast.expr, module: str, depth: int) -> tuple[str, ...]:
+        """Follow a dotted name to what it stands for."""
+        name = dotted(node)
+        return self._once(name, module, lambda: self._names.values(name, module), depth)
+
+    def _given_back(self, node: ast.Call, module: str, depth: int) -> tuple[str, ...]:
+        """Follow a call of an own function to what it returns."""
+        found = self._names.returned(node.func, module)
+        if not found.pieces:
+            return self._called(node, module, depth)
+        return self._once(f"{dotted(node.func)}()", module, lambda: found, depth)
+
+    def _once(
+        self, name: str, module: str, find: Callable[[], Found], depth: int
+    ) -> tuple[str, ...]:
+        at = (name, module)
+        if at not in self._known:
+            self._known[at] = (_HOLE,)  # while it is looked for: what is made from itself
+            self._known[at] = self._any(find(), depth)
+        return self._known[at]
+
+    def _any(self, found: Found, depth: int) -> tuple[str, ...]:
+        texts = [text for one, module in found.pieces for text in self._of(one, module, depth)]
+        return _few(texts if found.complete and found.pieces else [*texts, _HOLE])
 
     def _called(self, node: ast.Call, module: str, depth: int) -> tuple[str, ...]:  # noqa: PLR0911
         def inner(one: ast.expr) -> tuple[str, ...]:
@@ -125,35 +122,6 @@ class Texts:
                 return inner(value) if name in _AS_IT_IS else (_HOLE,)
             case _:
                 return (_HOLE,)
-
-
-def _names(body: Iterable[ast.stmt]) -> _Names:
-    values: dict[str, list[ast.expr]] = defaultdict(list)
-    times: Counter[str] = Counter()
-    for node in (inner for top in body for inner in ast.walk(top)):
-        times.update(bindings(node))
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    if isinstance(target, ast.Name):
-                        values[target.id].append(value)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                values[name].append(value)
-            case ast.NamedExpr(target=ast.Name(id=name), value=value):
-                values[name].append(value)
-            case _:
-                continue
-    return _Names(values, times)
-
-
-def _dotted(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=value, attr=name):
-            return f"{_dotted(value)}.{name}"
-        case _:
-            return ""
 
 
 def _formatted(text: str, given: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -10,7 +10,12 @@ from sqlglot import exp
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.spark_tokens import tokens_of
 from backfill_assets.models.sql_analysis import lossless_tree
-from backfill_assets.models.sql_binding import edited, edits_of_names, not_one_query
+from backfill_assets.models.sql_binding import (
+    edited,
+    edits_of_names,
+    not_one_query,
+    require_in_scope,
+)
 from backfill_assets.models.sql_names import cte_names, names_of, parameters_in
 
 if TYPE_CHECKING:
@@ -110,6 +115,18 @@ class SqlQuery:
                 edits += [(tokens[at], written), (tokens[at + 1], "")]
         edits += edits_of_names(self.sql, tokens, views)
         return edited(self.sql, edits)
+
+    def require_placeable(self, columns: frozenset[str]) -> None:
+        """Refuse what could not be bound safely, as the author writes it: a stored text runs as it did.
+
+        Args:
+            columns: of all that it reads, in small letters.
+
+        Raises:
+            UnplaceableTokenError: a name may be an upstream's or a field's.
+        """
+        self.bind({}, {name: name for name in self.tables()})
+        require_in_scope(self.sql, self.tokens(), columns)
 
     def _colons(self) -> list[int]:
         return parameters_in(self.sql, self.tokens(), PARAMETERS)

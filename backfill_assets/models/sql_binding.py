@@ -49,7 +49,6 @@ def edits_of_names(sql: str, tokens: Sequence[Token], views: Mapping[str, str]) 
         if name.role in ("table", "argument"):
             yield from _as_table(tokens, name, views) if len(name.parts) == 2 else ()  # noqa: PLR2004
         elif name.role == "hint" or name.opened or len(name.parts) > 2:  # noqa: PLR2004
-            _require_in_scope(sql, names, name)
             _require_unambiguous(sql, tokens, names, name, read)
             yield from _dropped(tokens, name.parts[0], name.parts[1])
 
@@ -72,22 +71,6 @@ def _as_table(tokens: Sequence[Token], name: Name, views: Mapping[str, str]) -> 
 def _dropped(tokens: Sequence[Token], first: Token, second: Token) -> Iterator[Edit]:
     """Leave out all tokens from the first one up to the second."""
     return ((one, "") for one in tokens if first.start <= one.start < second.start)
-
-
-def _require_in_scope(sql: str, names: Sequence[Name], name: Name) -> None:
-    """Refuse a qualifier of two parts that means a table of an outer query.
-
-    Of one part, it would be a column of the inner query's tables first, if one has that name.
-    """
-    tables = {
-        one.text for one in names if one.role in ("table", "argument") and one.scope == name.scope
-    }
-    if name.role != "hint" and _upstream(name) not in tables:
-        raise UnplaceableTokenError(
-            token=sql[name.parts[0].start : name.parts[-1].end], text=sql, at=name.parts[0].start,
-            why="means a table of the query around this one, and may be a column here; give that "
-            "table an alias, and write its columns with that",
-        )  # fmt: skip
 
 
 def _require_unambiguous(
@@ -117,6 +100,38 @@ def _require_unambiguous(
                 token=sql[subject.start : name.parts[-1].end], text=sql, at=subject.start,
                 why=f"may be the upstream's, or that of another '{token.text}'; give the table an "
                 "alias, and write its columns with that",
+            )  # fmt: skip
+
+
+def require_in_scope(sql: str, tokens: Sequence[Token], columns: frozenset[str]) -> None:
+    """Refuse a qualifier of two parts that means a table of an outer query where a column has its name.
+
+    Bound, it has one part, and that would be the column of the inner query's tables first.
+
+    Args:
+        sql: the text.
+        tokens: of it.
+        columns: of all that the query reads, in small letters.
+
+    Raises:
+        UnplaceableTokenError: it may be either.
+    """
+    names = names_of(tokens)
+    tables = {(one.text, one.scope) for one in names if one.role in ("table", "argument")}
+    upstreams = {text for text, _ in tables}
+    for name in names:
+        is_qualified = len(name.parts) > 1  # a column may be named like a table of WITH
+        is_taken = name.role in ("table", "argument", "hint")
+        if is_taken or not is_qualified or _upstream(name) not in upstreams:
+            continue
+        is_outer = (_upstream(name), name.scope) not in tables
+        if is_outer and name.parts[1].name.lower() in columns:
+            raise UnplaceableTokenError(
+                token=sql[name.parts[0].start : name.parts[-1].end], text=sql,
+                at=name.parts[0].start,
+                why="means a table of the query around this one, and may be the column "
+                f"'{name.parts[1].name}' here; give that table an alias, and write its columns "
+                "with that",
             )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
     return dg.Definitions(
         assets=[
             *(model_asset(graph, snapshots[name]) for name in graph.order),
-            *(source_asset(one, landings.get(name)) for name, one in graph.sources.items()),
+            *(source_asset(one, landings.get(name), known) for name, one in graph.sources.items()),
         ],
         asset_checks=checks,
         jobs=[
@@ -66,11 +66,11 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
             ),
             *plan_jobs(known),
             *asked_for,
-            observe_job(graph),
+            observe_job(known),
         ],
         sensors=[
             gap_fill_sensor(known, [one.name for one in asked_for]),
-            source_sensor(graph),
+            source_sensor(known),
         ],
         schedules=schedules(graph, known),
         resources={"spark": SparkResource(spark_config={}), "state": StateResource()},

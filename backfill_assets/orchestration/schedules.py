@@ -1,16 +1,21 @@
-"""Schedules: the daily work of one cadence, through the same releases as the sensor's."""
+"""Schedules: the daily work of one cadence, and late data, through the same releases as the sensor's."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import dagster as dg
 
+from backfill_assets.execution.environment_graph import sources_read
 from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.settled import Settled
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.graph import Graph
-from backfill_assets.models.source import Source
 from backfill_assets.orchestration.plan_work import Known
-from backfill_assets.orchestration.released_runs import RELEASE_JOB
+from backfill_assets.orchestration.released_runs import LATE_JOB, RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource, now
+from backfill_assets.orchestration.switches import LATE_SCHEDULE, nobody_heals
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.planning.releasing import Offer, ReleaseKind
 from backfill_assets.settings import read_settings
@@ -24,23 +29,77 @@ _NAMES = {
 }
 _OFTEN = {Unit.HOUR: "*/5 * * * *"}
 _ELSE = "*/15 * * * *"
+_DAILY = (
+    "Fills the cells that came due since the last ready one, of models on this cadence; no "
+    f"history, and no late data, which is {LATE_SCHEDULE}'s. For those who don't want the sensor, "
+    "which does this and more."
+)
+_LATE = (
+    "Builds again what late rows reach inside of late windows, in all models, and publishes it at once. "
+    "For those who don't want the sensor, which does this and more."
+)
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """What one schedule does, and when.
+
+    Attributes:
+        name: its own.
+        job: what its runs are of; a schedule has a single one.
+        cron: when it looks.
+        says: its description.
+        sources: what it looks at, by name.
+        wanted: which offers it releases.
+    """
+
+    name: str
+    job: str
+    cron: str
+    says: str
+    sources: list[str]
+    wanted: Callable[[Offer], bool]
 
 
 def schedules(graph: Graph, known: Known) -> list[dg.ScheduleDefinition]:
-    """Make a schedule for every cadence that some model lives on."""
+    """Make a schedule for every cadence that some model lives on, and one for late data."""
+    return [_schedule(one, known) for one in (*_cadences(graph), _late_data(graph))]
+
+
+def _cadences(graph: Graph) -> Iterator[_Timed]:
     units = {model.cadence.unit for model in graph.models.values()}
-    return [_schedule(unit, _read_on(graph, unit), known) for unit in _NAMES if unit in units]
+    for unit, name in _NAMES.items():
+        if unit in units:
+            yield _Timed(
+                name=name,
+                job=RELEASE_JOB,
+                cron=_OFTEN.get(unit, _ELSE),
+                says=_DAILY,
+                sources=_read_on(graph, unit),
+                wanted=partial(_is_due, unit),
+            )
 
 
-def _read_on(graph: Graph, unit: Unit) -> list[Source]:
+def _late_data(graph: Graph) -> _Timed:
+    return _Timed(
+        name=LATE_SCHEDULE,
+        job=LATE_JOB,
+        cron=_ELSE,
+        says=_LATE,
+        sources=[*graph.sources],
+        wanted=lambda one: one.kind is ReleaseKind.LATE,
+    )
+
+
+def _read_on(graph: Graph, unit: Unit) -> list[str]:
     """Name the sources that the models on a cadence read."""
     models = [model for model in graph.models.values() if model.cadence.unit is unit]
     names = dict.fromkeys(upstream.name for model in models for upstream in model.reads)
-    return [graph.sources[name] for name in names if name in graph.sources]
+    return [name for name in names if name in graph.sources]
 
 
-def _schedule(unit: Unit, sources: list[Source], known: Known) -> dg.ScheduleDefinition:
-    """Make the schedule of a cadence.
+def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
+    """Make a schedule.
 
     It looks more often than its cells come: when a model's cells are due is the model's own cron's
     business, and what reads them is ready only after them. It looks at the sources, too, as far as
@@ -50,19 +109,18 @@ def _schedule(unit: Unit, sources: list[Source], known: Known) -> dg.ScheduleDef
     kept: dict[str, Settled] = {}
 
     @dg.schedule(
-        name=_NAMES[unit],
-        job_name=RELEASE_JOB,
-        cron_schedule=_OFTEN.get(unit, _ELSE),
+        name=timed.name,
+        job_name=timed.job,
+        cron_schedule=timed.cron,
         default_status=dg.DefaultScheduleStatus.STOPPED,
-        description=(
-            "Fills the cells that came due since the last ready one, of models on this cadence; no "
-            "history. For those who don't want the sensor, which does this and more."
-        ),
+        description=timed.says,
     )
     def due(
         context: dg.ScheduleEvaluationContext, state: StateResource
     ) -> dg.SkipReason | list[dg.RunRequest]:
         settings = read_settings()
+        read = sources_read(state.store, known())
+        sources = [read[name] for name in timed.sources]
         looks = observe_sources(state.store, sources, state.data_root, None)
         looker = Looker(state.store, known(), state.data_root, now())
         found = tick(
@@ -71,17 +129,20 @@ def _schedule(unit: Unit, sources: list[Source], known: Known) -> dg.ScheduleDef
             kept.get(settings.state, Settled()),
             batches=settings.cells_per_run,
             share=0,
-            wanted=lambda one: _is_due(one, unit),
+            wanted=timed.wanted,
         )
         kept[settings.state] = found.settled
+        waits = [] if timed.job == LATE_JOB or not found.late else nobody_heals(context.instance)
+        said = (*found.said, *waits, *(one.note for one in looks if one.note))
+        for line in said:
+            context.log.info(line)
         if not found.requests:
-            notes = (one.note for one in looks if one.note)
-            return dg.SkipReason("; ".join(("nothing is due", *found.said, *notes)))
+            return dg.SkipReason("; ".join(("nothing is due", *said)))
         return list(found.requests)
 
     return due
 
 
-def _is_due(one: Offer, unit: Unit) -> bool:
+def _is_due(unit: Unit, one: Offer) -> bool:
     of_unit = one.model is not None and one.model.cadence.unit is unit
     return of_unit and one.kind is ReleaseKind.DAILY

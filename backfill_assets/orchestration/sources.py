@@ -6,11 +6,12 @@ from typing import Any, cast
 import dagster as dg
 from pydantic import Field
 
+from backfill_assets.execution.environment_graph import sources_read
 from backfill_assets.execution.observing import Looked, observe_sources
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.models.graph import Graph
 from backfill_assets.models.source import Source
 from backfill_assets.orchestration.metadata import asset_key, subject
+from backfill_assets.orchestration.plan_work import Known
 from backfill_assets.orchestration.pools import pool
 from backfill_assets.orchestration.released_runs import (
     CELLS_TAG,
@@ -33,7 +34,7 @@ Landing = Callable[[Any, str], object]
 """Lands a source: ``(spark, data_root)``; does nothing when it is landed already."""
 
 
-def source_asset(source: Source, landing: Landing | None) -> Any:  # noqa: ANN401 - one of three kinds
+def source_asset(source: Source, landing: Landing | None, known: Known) -> Any:  # noqa: ANN401 - one of three kinds
     """Show a source: as an asset that lands it where somebody gave a landing, else as one to look at.
 
     A source that can't be observed, and that nobody lands, is just shown.
@@ -47,7 +48,7 @@ def source_asset(source: Source, landing: Landing | None) -> Any:  # noqa: ANN40
         return _landed(source, landing, {**shown, **owned})
     if not source.observed:
         return dg.AssetSpec(asset_key(source.name), **shown, **owned)
-    return _observable(source, shown)
+    return _observable(source, shown, known)
 
 
 def _landed(source: Source, landing: Landing, shown: Mapping[str, Any]) -> dg.AssetsDefinition:
@@ -61,7 +62,7 @@ def _landed(source: Source, landing: Landing, shown: Mapping[str, Any]) -> dg.As
     return cast("dg.AssetsDefinition", landed)
 
 
-def _observable(source: Source, shown: Mapping[str, Any]) -> Any:  # noqa: ANN401 - Dagster's own
+def _observable(source: Source, shown: Mapping[str, Any], known: Known) -> Any:  # noqa: ANN401 - Dagster's own
     """Let people look at a source: which of its cells changed since somebody last looked."""
 
     @dg.observable_source_asset(
@@ -74,13 +75,14 @@ def _observable(source: Source, shown: Mapping[str, Any]) -> Any:  # noqa: ANN40
         context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
     ) -> dg.ObserveResult:
         with plainly():
+            read = sources_read(state.store, known())[source.name]
             found = observe_sources(
-                state.store, [source], state.data_root, lambda: spark.spark_session
+                state.store, [read], state.data_root, lambda: spark.spark_session
             )
         for one in found:
-            context.log.info("%s: %s", source.name, _words(source, one))
+            context.log.info("%s: %s", source.name, _words(read, one))
         return dg.ObserveResult(
-            metadata=_metadata(source, found[0]) if found else {"changed": "nothing"}
+            metadata=_metadata(read, found[0]) if found else {"changed": "nothing"}
         )
 
     return looked
@@ -92,7 +94,7 @@ class Sources(dg.Config):
     sources: list[str] = Field(default=[], description="Their names; none: all that are observed.")
 
 
-def observe_job(graph: Graph) -> dg.JobDefinition:
+def observe_job(known: Known) -> dg.JobDefinition:
     """Make the job that looks at sources, rows and all."""
     says = "See which cells of the sources changed since somebody last looked."
 
@@ -100,15 +102,15 @@ def observe_job(graph: Graph) -> dg.JobDefinition:
     def looked(
         context: dg.OpExecutionContext, config: Sources, spark: SparkResource, state: StateResource
     ) -> None:
-        names = config.sources or list(graph.sources)
-        sources = [graph.sources[name] for name in names]
         with plainly():
+            read = sources_read(state.store, known())
+            sources = [read[name] for name in config.sources or read]
             found = observe_sources(
                 state.store, sources, state.data_root, lambda: spark.spark_session
             )
         for one in found:
-            context.log.info("%s: %s", one.source, _words(graph.sources[one.source], one))
-            context.log_event(_observation(graph, one))
+            context.log.info("%s: %s", one.source, _words(read[one.source], one))
+            context.log_event(_observation(read[one.source], one))
 
     @dg.job(name=OBSERVE_JOB, description=says, executor_def=dg.in_process_executor)
     def observe() -> None:
@@ -117,7 +119,7 @@ def observe_job(graph: Graph) -> dg.JobDefinition:
     return observe
 
 
-def source_sensor(graph: Graph) -> dg.SensorDefinition:
+def source_sensor(known: Known) -> dg.SensorDefinition:
     """Look at the sources' logs; only where these can't tell, a run looks at the rows."""
 
     @dg.sensor(
@@ -131,16 +133,17 @@ def source_sensor(graph: Graph) -> dg.SensorDefinition:
         ),
     )
     def looked(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
-        found = observe_sources(state.store, graph.sources.values(), state.data_root, None)
+        read = sources_read(state.store, known())
+        found = observe_sources(state.store, read.values(), state.data_root, None)
         for one in found:
-            context.log.info("%s: %s", one.source, _words(graph.sources[one.source], one))
+            context.log.info("%s: %s", one.source, _words(read[one.source], one))
         unjudged = sorted(one.source for one in found if not one.judged)
         tags = {REASON_TAG: _LOOK, CELLS_TAG: ",".join(unjudged), PRIORITY_TAG: "10"}
         asked = bool(unjudged) and not _rests(context.instance, tags)
         request = [_request(unjudged, tags)] if asked else []
         return dg.SensorResult(
             run_requests=request,
-            asset_events=[_observation(graph, one) for one in found if one.judged],
+            asset_events=[_observation(read[one.source], one) for one in found if one.judged],
             skip_reason=None if request else _skipped(found),
         )
 
@@ -167,10 +170,8 @@ def _skipped(found: Iterable[Looked]) -> str:
     return f"{moved} {sources} changed" if moved else "no source has moved"
 
 
-def _observation(graph: Graph, one: Looked) -> dg.AssetObservation:
-    return dg.AssetObservation(
-        asset_key(one.source), metadata=_metadata(graph.sources[one.source], one)
-    )
+def _observation(source: Source, one: Looked) -> dg.AssetObservation:
+    return dg.AssetObservation(asset_key(one.source), metadata=_metadata(source, one))
 
 
 def _metadata(source: Source, one: Looked) -> dict[str, Any]:

@@ -1,9 +1,8 @@
-"""Which sensors are on, and what nobody does while one is off."""
+"""Which sensors and schedules are on, and what nobody does while one is off."""
 
 from collections.abc import Collection, Iterator
 
 import dagster as dg
-from dagster._core.definitions.run_request import InstigatorType
 from dagster._core.scheduler.instigation import InstigatorStatus
 
 from backfill_assets.execution.settled import Settled
@@ -12,13 +11,22 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
 from backfill_assets.snapshots.environment import PROD
 
-GAP_FILL, SOURCE_SENSOR = "gap_fill_sensor", "source_sensor"
+GAP_FILL, SOURCE_SENSOR, LATE_SCHEDULE = "gap_fill_sensor", "source_sensor", "late_data"
 
 
-def is_on(instance: dg.DagsterInstance, sensor: str) -> bool:
-    """Whether somebody has switched a sensor on."""
-    states = instance.all_instigator_state(instigator_type=InstigatorType.SENSOR)
-    return any(one.name == sensor and one.status is InstigatorStatus.RUNNING for one in states)
+def is_on(instance: dg.DagsterInstance, name: str) -> bool:
+    """Whether a person has switched a sensor or a schedule on."""
+    states = instance.all_instigator_state()
+    return any(one.name == name and one.status is InstigatorStatus.RUNNING for one in states)
+
+
+def nobody_heals(instance: dg.DagsterInstance) -> Iterator[str]:
+    """Say that late data waits, because nothing that is switched on brings it in."""
+    if not any(is_on(instance, one) for one in (LATE_SCHEDULE, GAP_FILL)):
+        yield (
+            f"cells wait for late data, which no schedule of a cadence brings in: switch on the schedule "
+            f"{LATE_SCHEDULE} in the UI (Automation), or run `backfill run`"
+        )
 
 
 def nobody_looks(

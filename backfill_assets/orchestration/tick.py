@@ -36,11 +36,13 @@ class Ticked:
         requests: the runs that are asked for.
         settled: what the next tick need not look at.
         said: what people should know, a sentence each.
+        late: whether late data waits to be brought in, wanted or not.
     """
 
     requests: tuple[dg.RunRequest, ...]
     settled: Settled
     said: tuple[str, ...]
+    late: bool = False
 
 
 def tick(
@@ -78,7 +80,8 @@ def tick(
     offered = [one for one in work.offers if wanted(one) and not _at_it(one, instance, there)]
     chosen = chosen_now(offered, room, rests)
     requests = [run_request(graph, one) for one in numbered(instance, graph, chosen)]
-    return Ticked(tuple(requests), work.settled, tuple(_said(graph, work, closed)))
+    late = any(one.kind is ReleaseKind.LATE for one in work.offers)
+    return Ticked(tuple(requests), work.settled, tuple(_said(graph, work, closed)), late)
 
 
 def chosen_now(

@@ -79,6 +79,8 @@ class _Deciding:
                 fingerprint=new.fingerprint.id,
                 version=self._free_version(new),
             )
+        if self.request.late:  # a change takes a plan that a person asks for
+            return self._unchanged(name)
         moved = self._moved_upstreams(name)
         if name not in self.intended.chosen:
             self._leave(name, moved, "is not selected")

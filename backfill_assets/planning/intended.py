@@ -101,6 +101,7 @@ def intended(
     """
     snapshots = loaded.snapshots if loaded is not None else snapshots_of(graph)
     gone = tuple(name for name in sorted(state.running) if name not in graph.models)
+    gone = () if request.late else gone  # late data takes no model away
     chosen = _chosen(request, graph, gone)
     helpers = frozenset(upstream_of(graph, chosen & {*graph.models}) - chosen)
     chosen, helpers = _with_new_upstreams(request, state, chosen, helpers)

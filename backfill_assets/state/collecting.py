@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.state.layers import layers_of
 from backfill_assets.state.moves import moves_since
 from backfill_assets.state.pointers import all_pointers
 from backfill_assets.state.promotions import open_intents
@@ -112,6 +111,10 @@ def forget_version(connection: sa.Connection, version: str) -> None:
 
 def _drop_snapshots(connection: sa.Connection, version: str) -> None:
     """Drop the snapshots that were made for a version, but for those that run in another one."""
+    made = sa.select(SNAPSHOTS.c.fingerprint).where(SNAPSHOTS.c.version == version)
+    fingerprints = {*connection.execute(made).scalars()}
+    if not fingerprints:
+        return  # the moves below are the whole history of the state
     standing = {*connection.execute(sa.select(VERSIONS.c.version)).scalars()}
     running = {
         *connection.execute(sa.select(POINTERS.c.fingerprint)).scalars(),
@@ -123,11 +126,8 @@ def _drop_snapshots(connection: sa.Connection, version: str) -> None:
             if at is not None and at.version in standing
         ),
     }
-    made = sa.select(SNAPSHOTS.c.fingerprint).where(SNAPSHOTS.c.version == version)
-    for fingerprint in connection.execute(made).scalars().all():
-        if fingerprint not in running:
-            mine = SNAPSHOTS.c.fingerprint == fingerprint
-            connection.execute(sa.delete(SNAPSHOTS).where(mine))
+    dropped = SNAPSHOTS.c.fingerprint.in_(fingerprints - running)
+    connection.execute(sa.delete(SNAPSHOTS).where(dropped))
 
 
 def _needed(connection: sa.Connection, needs: Needs) -> dict[str, str]:
@@ -150,11 +150,11 @@ def _needed(connection: sa.Connection, needs: Needs) -> dict[str, str]:
             for each in moves_since(connection, needs.promised_since)
             for at in (each.old, each.new)
             if at is not None
-            for layer in layers_of(at)
+            for layer in at.layers
         },
         **{
             layer.version: f"environment '{each.environment}' reads it"
             for each in all_pointers(connection)
-            for layer in layers_of(each)
+            for layer in each.layers
         },
     }

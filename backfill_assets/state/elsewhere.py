@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from backfill_assets.state.layers import layers_of
 from backfill_assets.state.moves import moves_in
 from backfill_assets.state.tables import BATCHES
 
@@ -71,7 +70,7 @@ def _foreign(
         for at in (move.old, move.new)
         if at is not None
     }
-    read = {model: {one.version for one in layers_of(at)} for model, at in pointed.items()}
+    read = {model: {one.version for one in at.layers} for model, at in pointed.items()}
     for row in rows:
         if row.version not in published and any(
             pin.upstream in read and pin.version not in read[pin.upstream] for pin in row.inputs

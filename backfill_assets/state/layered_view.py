@@ -15,7 +15,6 @@ from backfill_assets.models.content import ChangedAt, Content
 from backfill_assets.snapshots.restamp import against, earlier, unread
 from backfill_assets.snapshots.state_view import ReadyRun
 from backfill_assets.state.cells import reached
-from backfill_assets.state.layers import layers_of
 from backfill_assets.state.ready import valid_at
 from backfill_assets.state.tables import BATCHES, READY_RECORDS
 
@@ -56,7 +55,7 @@ def cells_at(
 ) -> list[Cell]:
     """Read every ready cell of a pointer, from the table that answers for it, in order."""
     found: dict[int, Cell] = {}
-    for number, layer in enumerate(layers_of(pointer)):
+    for number, layer in enumerate(pointer.layers):
         for each in _of_table(connection, layer, number, within):
             hidden = number > 0 and pointer.certain.covers(each.starts, each.ends)
             if each.starts not in found and not hidden:

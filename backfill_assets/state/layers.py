@@ -35,17 +35,12 @@ class PublishedModel:
     tables: tuple[InputPin, ...]
 
 
-def layers_of(pointer: Pointer) -> tuple[Layer, ...]:
-    """Name the tables that a pointer reads, the upper first."""
-    return pointer.layers
-
-
 def parts(
     connection: sa.Connection, pointer: Pointer, within: IntervalSet
 ) -> Iterator[tuple[Layer, IntervalSet]]:
     """Pair each table with those of these cells that it answers for; the rest is not ready."""
     left = within
-    for number, layer in enumerate(layers_of(pointer)):
+    for number, layer in enumerate(pointer.layers):
         if number == 1:
             left -= pointer.certain
         there = ready.ready_cells(connection, layer.version, layer.delta_version, left)
@@ -58,7 +53,7 @@ def tables(connection: sa.Connection, pointer: Pointer) -> tuple[InputPin, ...]:
 
     The lowest answers for every cell that is left. Nothing is said of `Pointer.certain`.
     """
-    *upper, lowest = layers_of(pointer)
+    *upper, lowest = pointer.layers
     answering = [
         (layer, ready.held(connection, layer.version, layer.delta_version)) for layer in upper
     ]

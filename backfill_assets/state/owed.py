@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.state.cells import bounds, cell_of, reached
 from backfill_assets.state.counter import next_number
-from backfill_assets.state.layers import layers_of
 from backfill_assets.state.pointers import followed, pointers
 from backfill_assets.state.tables import OWED, VERSIONS
 
@@ -101,7 +100,7 @@ def marks(
 def named(connection: sa.Connection, environment: str) -> list[list[str | int]]:
     """Name the marks on the tables that an environment reads: the table, from, to and since when."""
     there = pointers(connection, environment).values()
-    tables = {layer.version for at in there for layer in layers_of(at)}
+    tables = {layer.version for at in there for layer in at.layers}
     found = marks(connection, tables, followed(connection, environment)) if tables else []
     return sorted([row.version, row.starts, row.ends, row.since] for row in found)
 

@@ -5,6 +5,7 @@ Each method is one transaction.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from backfill_assets.state import (
     timings,
     workspaces,
 )
+from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.reader import StateReader
 
 if TYPE_CHECKING:
@@ -104,9 +106,14 @@ class PlanStore(StateReader):
         return self._database.write(lambda found: plans.tell(found, told, now))
 
     def keep_timing(self, timing: Timing) -> None:
-        """Keep what an operation took; only the last thousand stay."""
+        """Keep what an operation took; only the last thousand stay.
+
+        Estimates alone rest on it, so a state that can't be written now goes without: what the
+        operation has done is done.
+        """
         now = self._clock()
-        self._database.write(lambda found: timings.keep_timing(found, timing, now))
+        with suppress(StateBusyError, StateUnavailableError):
+            self._database.write(lambda found: timings.keep_timing(found, timing, now))
 
     # Workspaces and what is owed
 

@@ -16,7 +16,6 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state import environments, moves, plans, pointers, promotions, versions
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.cutoffs import publish_cutoffs
-from backfill_assets.state.layers import layers_of
 from backfill_assets.state.locks import check_lock
 from backfill_assets.state.owed import Mark, mark_owed
 from backfill_assets.state.plans import Told
@@ -133,7 +132,7 @@ def _compare_pins(
         and any(
             publication.tables.get(layer.version, layer.delta_version) != layer.delta_version
             and versions.owner(connection, layer.version) != publication.environment
-            for layer in layers_of(before[each.model])
+            for layer in before[each.model].layers
         )
     )
     if moved:

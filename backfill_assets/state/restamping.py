@@ -57,9 +57,7 @@ def strike_rebuilt(
     Marks of everyone on a table that the environment leaves, or that lies under its own, stay: it is
     as wrong as before.
     """
-    beneath = {
-        layer.version for at in (new, old) if at is not None for layer in layers.layers_of(at)
-    }
+    beneath = {layer.version for at in (new, old) if at is not None for layer in at.layers}
     ours = sa.and_(OWED.c.version.in_(sorted(beneath)), OWED.c.environment == new.environment)
     meant = sa.or_(OWED.c.version == new.version, ours)
     if connection.execute(sa.select(OWED.c.since).where(meant).limit(1)).first() is None:
@@ -157,7 +155,7 @@ def _built_at(record: ReadyRecord) -> int:
 
 def _held(connection: sa.Connection, at: Pointer) -> IntervalSet:
     return IntervalSet.union_all(
-        ready.held(connection, layer.version, layer.delta_version) for layer in layers.layers_of(at)
+        ready.held(connection, layer.version, layer.delta_version) for layer in at.layers
     )
 
 

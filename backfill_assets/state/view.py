@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.state_view import ModelState, Owing, ReadyRun, StateView
-from backfill_assets.state import elsewhere, layered_view, layers, observing, owed
+from backfill_assets.state import elsewhere, layered_view, observing, owed
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.claims import live_claims
 from backfill_assets.state.counter import last_number
@@ -109,7 +109,7 @@ def _owed(
     tables = {
         layer.version: (model, number)
         for model, at in pointed.items()
-        for number, layer in enumerate(layers.layers_of(at))
+        for number, layer in enumerate(at.layers)
     }
     marks = owed.marks(connection, tables, followed(connection, name))
     found: dict[str, list[Owing]] = {}

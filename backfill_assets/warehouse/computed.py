@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.warehouse.cells import cell_text
+from backfill_assets.warehouse.cells import cell_of_text, cell_text
 from backfill_assets.warehouse.commit import by_cell, prepare_table, written_cells
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
 from backfill_assets.warehouse.connect import release
 from backfill_assets.warehouse.doubles import refuse_doubles
+from backfill_assets.warehouse.housekeeping import cells_touched
 from backfill_assets.warehouse.inputs import compute
 from backfill_assets.warehouse.kept_rows import Kept, only_in_history
 from backfill_assets.warehouse.layers import files_read
@@ -43,13 +44,13 @@ if TYPE_CHECKING:
 
 
 class MovedMeanwhileError(BackfillAssetsError):
-    """A key of the batch came into another cell between its computation and its commit."""
+    """Cells that rows of the batch move out of, or would, were written since it was computed."""
 
     def __init__(self, model: str) -> None:
         self.model = model
         super().__init__(
-            f"another batch of '{model}' has meanwhile put keys of this one into further cells; "
-            "nothing was written, run again"
+            f"another batch of '{model}' has meanwhile written cells that rows of this one move out "
+            "of; nothing was written, run again"
         )
 
 
@@ -98,14 +99,15 @@ class ComputedBatch:
         Raises:
             DoubleMeanwhileError: one has put a value elsewhere that must be single.
             KeyInAnotherCellError: a batch that committed meanwhile has put a key elsewhere.
-            MovedMeanwhileError: the same, of a model whose rows may move.
+            MovedMeanwhileError: the same, of a model whose rows may move; or one has written a cell
+                that they move out of.
             CommitLostError: another writer has taken the table over.
         """
         if now != self.target:
             # Other cells were committed since: what must be single must still be in these cells alone.
             refuse_doubles(self.rows, self.model, self.cells, now, self._audited_at(now))
             moved = cells_moved_from(self.computed, self.model, self.cells, now)
-            if moved or self._carries_into_others(now):
+            if moved or self._are_moved_cells_written(now) or self._carries_into_others(now):
                 raise MovedMeanwhileError(self.model.name)
         spark = self.rows.sparkSession
         prepare_table(lambda: spark, self.model, ticket)
@@ -115,6 +117,15 @@ class ComputedBatch:
         files = [one for one in self.written.files if one.cell in named]
         with explaining(ticket.path):
             return self.written.commit(by_cell(cadence, changed, files), ticket)
+
+    def _are_moved_cells_written(self, now: Table) -> bool:
+        """Whether another batch wrote cells that rows move out of, before they were this one's."""
+        if not self.moved:
+            return False
+        since, cadence = self._audited_at(now), self.model.cadence
+        return since is None or any(
+            cell_of_text(cadence, text) in self.moved for text in cells_touched(now.path, since)
+        )
 
     def _carries_into_others(self, now: Table) -> bool:
         """Whether another batch has computed, for another cell, a key that this one carries over."""

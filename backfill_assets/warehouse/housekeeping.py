@@ -191,14 +191,19 @@ def _evolved(changes: ColumnChanges) -> str:
     return f"{EVOLVED}{json.dumps(changes.added)}}}"
 
 
-def touched_since(path: str, delta_version: int, cell: str) -> str | None:
-    """Write Spark SQL that keeps the cells whose files came or went since; None for none."""
-    touched = {
+def cells_touched(path: str, delta_version: int) -> frozenset[str]:
+    """Name the cells whose files came or went since a version, as `_cell` is written."""
+    return frozenset(
         text
         for commit in logged_commits(path, delta_version)
         if commit.changes_data
         for text in commit.cells
         if text is not None
-    }
+    )
+
+
+def touched_since(path: str, delta_version: int, cell: str) -> str | None:
+    """Write Spark SQL that keeps the cells whose files came or went since; None for none."""
+    touched = cells_touched(path, delta_version)
     listed = ", ".join(f"CAST('{text}' AS {cell})" for text in sorted(touched))
     return f"{CELL_COLUMN} IN ({listed})" if touched else None

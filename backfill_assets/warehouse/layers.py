@@ -65,6 +65,20 @@ def without(table: Table, cells: IntervalSet) -> Table:
     return replace(table, under=(nothing, *table.under))
 
 
+def table_read(
+    pins: Sequence[InputPin], located: Callable[[str], str], certain: IntervalSet
+) -> Table:
+    """Read the tables of a pointer as one, without the cells that its plan is still to build.
+
+    Args:
+        pins: of the tables.
+        located: gives the path of a place, as the store knows it.
+        certain: the pointer's cells that only its own table answers for.
+    """
+    table = table_of(pins, located)
+    return without(table, certain) if certain else table
+
+
 def parts_of(cadence: Cadence, table: Table, cells: IntervalSet | None = None) -> tuple[Part, ...]:
     """Say which rows come from which table, the upper first; tables that give none are left out.
 

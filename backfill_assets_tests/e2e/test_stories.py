@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from backfill_assets_tests.e2e.graphql import Client, Materialized
     from backfill_assets_tests.e2e.server import Project
 
-pytestmark = [pytest.mark.e2e, pytest.mark.spark]
+pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.story]
 
 HOURS = [f"{FIRST}-{hour:02d}:00" for hour in range(24)]
 SHOP = {
@@ -38,7 +38,6 @@ SHOP = {
 }
 
 
-@pytest.mark.story
 def test_a_backfill_over_several_grains_fills_all_once_and_a_second_one_changes_nothing(
     client: Client, served_project: Project
 ):

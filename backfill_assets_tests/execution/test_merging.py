@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +129,28 @@ def test_rows_that_move_take_their_old_cell_into_the_batch(dev: World):
     assert records[day(9)].changed_at.row_set > records[day(9)].built_at
     # Day 9 was not computed from its changed source again, only a row left it: the rule says so.
     assert told(dev.fill(graph)[ORDERS]) == ["needs plan", "skipped"]
+
+
+def test_rows_that_came_into_a_cell_while_others_move_out_of_it_stay(
+    dev: World, monkeypatch: pytest.MonkeyPatch
+):
+    graph = orders(IncrementalByUniqueKey("ds", rows_move=True), batch_concurrency=2)
+    dev.land(source(), order(1, 9), order(2, 9))
+    dev.fill(graph, cells=days(9))
+    dev.land(source(), order(1, 10), order(2, 9), order(3, 9))
+    computed = batch_run.computed_batch
+
+    @contextmanager
+    def and_another_commits(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+        with computed(*given, **named) as batch:
+            monkeypatch.setattr(batch_run, "computed_batch", computed)
+            rebuilt = dev.fill(graph, cells=days(9), published=Published.REBUILT)[ORDERS]
+            assert told(rebuilt) == ["committed"]
+            yield batch
+
+    monkeypatch.setattr(batch_run, "computed_batch", and_another_commits)
+    assert told(dev.fill(graph, cells=days(10))[ORDERS]) == ["committed"]  # the second attempt
+    assert [(id_, at) for id_, at, *_ in held(dev)] == [(1, on(10)), (2, on(9)), (3, on(9))]
 
 
 def test_of_duplicates_the_latest_wins_where_declared_and_blocks_elsewhere(dev: World):

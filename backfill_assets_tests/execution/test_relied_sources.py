@@ -12,8 +12,10 @@ import pytest
 
 from backfill_assets.execution.events import Failed
 from backfill_assets.execution.going_back import rollback_plan
+from backfill_assets.execution.late_plan import refresh_late
 from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.relied_sources import as_relied_on
+from backfill_assets.execution.sources import DeclaredOtherwiseError
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import TimeColumns
@@ -143,9 +145,26 @@ def test_who_relies_on_another_declaration_than_the_rest_is_named():
     loaded = graph(BY_SEEN, visits(), visits(OTHERS))
     known = {VISITS: relied(BY_SEEN), OTHERS: relied(BY_DS, OTHERS)}
     found, misread = as_relied_on(loaded, known, {VISITS, OTHERS})
-    assert (found.sources[EVENTS], misread) == (BY_SEEN, {OTHERS: (EVENTS,)})
+    assert (found.sources[EVENTS], misread) == (BY_SEEN, {OTHERS: {EVENTS: (OTHERS,)}})
     found, misread = as_relied_on(loaded, known, {OTHERS})
-    assert (found.sources[EVENTS], misread) == (BY_DS, {VISITS: (EVENTS,)})
+    assert (found.sources[EVENTS], misread) == (BY_DS, {VISITS: {EVENTS: (OTHERS,)}})
+
+
+def test_the_models_to_plan_are_those_that_rely_on_what_is_not_loaded_and_lead_out():
+    names = ("web.p", "web.q", "web.r")
+    loaded = graph(BY_SEEN, *map(visits, names))
+    known = {name: relied(BY_DS, name) for name in names}
+    known["web.p"] = relied(BY_SEEN, "web.p")
+    found, misread = as_relied_on(loaded, known, {*names})
+    assert found.sources[EVENTS] == BY_DS
+    assert misread == {"web.p": {EVENTS: ("web.q", "web.r")}}
+
+    error = DeclaredOtherwiseError(
+        source=EVENTS, model="web.p", environment="prod", to_plan=misread["web.p"][EVENTS]
+    )
+    assert str(error).endswith("backfill plan --env prod --select web.q,web.r")
+    planned = {name: relied(BY_SEEN, name) for name in error.to_plan}
+    assert as_relied_on(loaded, {**known, **planned}, {*names}) == (loaded, {})
 
 
 def test_a_column_that_one_reads_and_another_does_not_leaves_both_running():
@@ -182,3 +201,27 @@ def test_a_model_that_relies_on_another_declaration_than_the_rest_waits_for_its_
     assert (10, 2) not in held(world, OTHERS)
     plans.published(after)
     assert held(world, OTHERS) == oracle("seen")
+
+
+@pytest.mark.spark
+def test_late_data_publishes_no_change_of_a_model_that_relies_on_another_declaration(world: World):
+    plans, names = Plans(world), (VISITS, OTHERS, "web.third")
+    before, after = (
+        graph(one, *(replace(visits(name), late_window=5) for name in names))
+        for one in (BY_DS, BY_SEEN)
+    )
+    world.land(BY_DS, *ROWS)
+    world.fill(before)
+    plans.published(after, select=(VISITS,))
+    running = world.store.pointers("prod")
+    append(world, BY_DS, event(9, 3, 9), event(10, 3, 10))
+    means: Any = plans.means()
+    done = refresh_late(world.open(after), **means)
+    assert world.store.pointers("prod")[VISITS].version == running[VISITS].version
+    assert held(world) == oracle("seen")
+    assert {*done.waiting} == {VISITS}
+    for name in names[1:]:
+        assert held(world, name) == sorted([*oracle("ds"), (9, 3), (10, 3)])
+    plans.published(after)
+    for name in names:
+        assert held(world, name) == sorted([*oracle("seen"), (9, 3), (10, 3)])

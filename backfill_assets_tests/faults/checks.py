@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -24,6 +23,7 @@ from backfill_assets_tests.faults.readers import differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -78,6 +78,16 @@ def recorded(ledger: Ledger, expected: World) -> Iterator[str]:
             yield f"{len(rows)} {what} stay: {rows[0]}"
 
 
+def tables(ledger: Ledger) -> dict[Path, dict[str, Any]]:
+    """Read what the state says of each table, by the folder it lies in."""
+    rows = ask(ledger.settings.state, "SELECT version, path, known_head FROM versions")
+    return {ledger.data / row["path"]: row for row in rows}
+
+
+def _has_log(folder: Path) -> bool:
+    return (folder / "_delta_log").exists()
+
+
 def logged(ledger: Ledger) -> Iterator[str]:
     """The state knows each table to its head; no batch is there twice, unrecorded, or too late."""
     url = ledger.settings.state
@@ -86,10 +96,11 @@ def logged(ledger: Ledger) -> Iterator[str]:
         for row in ask(url, "SELECT batch_id FROM batches WHERE status = 'committed'")
     }
     closed = {row["number"] for row in ask(url, _CLOSED)}
-    for row in ask(url, "SELECT version, path, known_head FROM versions"):
-        if not Path(row["path"], "_delta_log").exists():
-            continue
-        history = list(DeltaTable(row["path"]).history())
+    there = {folder: row for folder, row in tables(ledger).items() if _has_log(folder)}
+    if not there:
+        yield "the state names no table that is there"
+    for folder, row in there.items():
+        history = list(DeltaTable(str(folder)).history())
         # A fence holds nothing: whoever takes the table next accounts for it.
         unknown = [
             one["version"]
@@ -140,16 +151,16 @@ def collected(ledger: Ledger, spark: SparkSession) -> Iterator[str]:
                 run_id=f"gc-{number}",
             )
             collect(run, timedelta(0))
-    known = {row["path"] for row in ask(ledger.settings.state, "SELECT path FROM versions")}
+    known = tables(ledger)
     for folder in sorted((ledger.data / "tables").glob("*/*")):
-        if str(folder) not in known:
+        if folder not in known:
             yield f"the table {folder.name} is there, but nobody knows it"
             continue
         yield from _orphans(ledger, folder)
 
 
 def _orphans(ledger: Ledger, folder: Path) -> Iterator[str]:
-    if not (folder / "_delta_log").exists():
+    if not _has_log(folder):
         yield f"{folder.name} is a folder without a log"
         return
     pins = ask(

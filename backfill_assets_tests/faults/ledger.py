@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import time
-from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -157,15 +155,9 @@ def new_ledger(folder: Path, *, state_url: str = "", more: dict[str, str] | None
 
 
 def copied(base: Ledger, folder: Path) -> Ledger:
-    """Copy a ledger whose state is a file; the copy's state names the copy's tables."""
+    """Copy a ledger whose state is a file; the state names its tables below the data folder."""
     shutil.copytree(base.folder, folder, ignore=shutil.ignore_patterns(".cache"))
-    copy = Ledger(folder, more=base.more)
-    state = copy.data / "state.db"
-    if state.exists():
-        with closing(sqlite3.connect(state)) as found, found:
-            old, new = str(base.data), str(copy.data)
-            found.execute("UPDATE versions SET path = REPLACE(path, ?, ?)", (old, new))
-    return copy
+    return Ledger(folder, more=base.more)
 
 
 def cells_at(model: str, path: str, version: int) -> Cells:

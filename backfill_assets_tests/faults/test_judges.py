@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from copy import deepcopy
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
+from backfill_assets.state.store import Store
 from backfill_assets_tests.faults.bases import worlds
 from backfill_assets_tests.faults.campaign import Campaign
+from backfill_assets_tests.faults.checks import logged, tables
+from backfill_assets_tests.faults.ledger import LEASE, new_ledger
 from backfill_assets_tests.faults.oracle import DAILY, ENTRIES, MODELS, MONTHLY
 from backfill_assets_tests.faults.readers import growing_to, one_of
 from backfill_assets_tests.faults.trials import Outcome
@@ -71,3 +78,27 @@ def test_a_hit_tells_at_which_effect_it_was(tmp_path: Path, hit: str, step: str 
     again = Campaign(tmp_path / "results.jsonl")
     assert (again.kills, again.violations) == (hit.startswith("kill"), ["a life: rows are lost"])
     assert again.close() == 1
+
+
+def test_a_commit_that_the_state_does_not_know_is_a_violation(tmp_path: Path):
+    ledger = new_ledger(tmp_path)
+    table = ledger.data / "tables" / "daily" / "daily__v1"
+    row = pa.table({"amount": [1]})
+    with Store.open(
+        ledger.settings.state,
+        clock=lambda: datetime.now(UTC),
+        lease_seconds=LEASE,
+        data_root=str(ledger.data),
+    ):
+        pass
+    assert [*logged(ledger)] == ["the state names no table that is there"]
+    write_deltalake(str(table), row)
+    with closing(sqlite3.connect(ledger.data / "state.db")) as state, state:
+        state.execute(
+            "INSERT INTO versions (version, model, path, known_head) "
+            "VALUES ('daily__v1', 'daily', 'tables/daily/daily__v1', 0)"
+        )
+    assert [*tables(ledger)] == [table]
+    assert [*logged(ledger)] == []
+    write_deltalake(str(table), row, mode="append")
+    assert [*logged(ledger)] == ["daily__v1: commits [1] are not known, only 0"]

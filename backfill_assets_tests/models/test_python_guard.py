@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from backfill_assets.models.function_query import FunctionQuery, ModuleQuery, StoredFile
@@ -201,6 +203,203 @@ def test_what_a_function_reads_besides_its_inputs_is_refused_with_its_line(
 def test_a_volatile_model_may_read_what_it_likes(body: str, head: str, outside: Outside, name: str):
     del outside, name
     check_python(a_model(query=function(body, head), volatile=True))
+
+
+DATACLASS = (
+    "from dataclasses import dataclass\n@dataclass\nclass Settings:\n    sql: str = 'a > 1'\n"
+)
+HELPER = "def run(frame, text):\n    return spark.sql(text, f=frame)\n"
+NAMED = {"f": "SELECT * FROM {f}", "other": "SELECT * FROM other"}
+HARMLESS = {"f": NAMED["f"]}
+TWINS = {  # what is known to be harmless; its dangerous twin; what the refusal of the twin names
+    "part of a date": (
+        ("[F.expr(f'extract({one} FROM at)') for one in inputs]", FUNCTIONS),
+        ("F.expr(f'(select {inputs} FROM other)')", FUNCTIONS),
+        "the table other",
+    ),
+    "part of a text": (
+        ("[F.expr(f'substring({one} from 2)') for one in inputs]", FUNCTIONS),
+        ("F.expr(f'substring((select {inputs} from other), 2)')", FUNCTIONS),
+        "the table other",
+    ),
+    "end of a query": (
+        ("F.expr(f'{inputs}')", f"{FUNCTIONS}\nPART = f'trim({{TEXT}} from x)'"),
+        ("(F.expr(f'{inputs}'), f'{inputs} from other')", FUNCTIONS),
+        "the table other",
+    ),
+    "column of an aggregate": (
+        (
+            "frame.groupBy('user').agg(*[F.expr(f'{one}(amount)') for one in ('sum', 'max')])",
+            FUNCTIONS,
+        ),
+        (
+            "frame.groupBy('user').agg(*[F.expr(f'{one}(amount)') for one in ('sum', 'user')])",
+            FUNCTIONS,
+        ),
+        "user",
+    ),
+    "column beside a hole": (
+        ("frame.groupBy(['uuid']).agg(F.expr(f'{inputs}(a)'))", FUNCTIONS),
+        ("pick('uuid', F.expr(f'{inputs}(a)'))", FUNCTIONS),
+        "uuid",
+    ),
+    "new column beside a hole": (
+        ("frame.withColumn('current_date', F.expr(f'{inputs} + 1'))", FUNCTIONS),
+        ("frame.withColumn('day', F.expr(f'{inputs} + 1')).drop(DAY)", f"{FUNCTIONS}\nDAY = 'current_date'"),
+        "current_date",
+    ),
+    "own function named like one of Spark": (
+        ("frame.alias('uuid').select(F.expr(f'{inputs}(a)'))", FUNCTIONS),
+        (
+            "alias('uuid', inputs)",
+            f"{FUNCTIONS}\ndef alias(*names):\n    return [F.expr(f'{{one}}(a)') for one in names]",
+        ),
+        "uuid",
+    ),
+    "message of an error": (
+        ("checked(F.expr(f'{inputs}'))", f"{FUNCTIONS}\ndef checked(a):\n    raise ValueError('from other to x')"),
+        ("checked(F.expr(f'{inputs}'))", f"{FUNCTIONS}\ndef checked(a):\n    return 'from other'"),
+        "the table other",
+    ),
+    "field of an own class": (
+        ("frame.where(settings.sql)", f"{DATACLASS}settings = Settings()"),
+        ("map(settings.sql, inputs)", f"{DATACLASS}settings = Settings()\nsettings = spark"),
+        ".sql",
+    ),
+    "field of a parameter": (
+        ("g(inputs)", f"{DATACLASS}def g(settings: Settings):\n    return settings.sql"),
+        ("g(spark)", f"{DATACLASS}def g(settings):\n    return settings.sql"),
+        ".sql",
+    ),
+    "field that is inherited": (
+        ("Settings(1).sql", DATACLASS),
+        ("Settings(1).sql", "from pyspark.sql import SparkSession\nclass Settings(SparkSession):\n    a = 1"),
+        ".sql",
+    ),
+    "entry of a dictionary": (
+        ("spark.sql(Q['f'], f=frame)", f"Q = {NAMED}"),
+        ("spark.sql(Q[inputs], f=frame)", f"Q = {NAMED}"),
+        "the table other",
+    ),
+    "entry that may be changed": (
+        ("[spark.sql(Q['f'], f=1), len(Q)]", f"Q = {HARMLESS}"),
+        ("[spark.sql(Q['f'], f=1), Q.update(inputs)]", f"Q = {HARMLESS}"),
+        "SQL that is put together when it runs",
+    ),
+    "entry that is set": (
+        ("spark.sql(Q['f'], f=frame)", f"Q = {HARMLESS}"),
+        ("spark.sql(Q['f'], f=frame)", f"Q = {HARMLESS}\nQ['f'] = open_sql"),
+        "SQL that is put together when it runs",
+    ),
+    "attribute of a class": (
+        ("spark.sql(Q.f, f=frame)", f"class Q:\n    f = '{NAMED['f']}'"),
+        ("spark.sql(Q.f, f=frame)", f"class Q:\n    f = '{NAMED['other']}'"),
+        "the table other",
+    ),
+    "attribute that is set": (
+        ("spark.sql(Q.f, f=frame)", f"class Q:\n    f: str = '{NAMED['f']}'"),
+        ("spark.sql(Q.f, f=frame)", f"class Q:\n    f = '{NAMED['f']}'\nQ.f = made"),
+        "SQL that is put together when it runs",
+    ),
+    "parameter of a helper": (
+        ("run(frame, 'SELECT * FROM {f}')", HELPER),
+        ("run(frame, 'SELECT * FROM other')", HELPER),
+        "the table other",
+    ),
+    "parameter by its name": (
+        ("run(frame, text='SELECT * FROM {f}')", HELPER),
+        ("run(frame, **inputs)", HELPER),
+        "SQL that is put together when it runs",
+    ),
+    "parameter with a default": (
+        ("run(frame)", HELPER.replace("text)", "text='SELECT 1')", 1)),
+        ("run(frame)", HELPER.replace("text)", "text='SELECT * FROM other')", 1)),
+        "the table other",
+    ),
+    "helper that is passed on": (
+        ("[run(frame, 'SELECT 1'), run(frame, 'SELECT 2')]", HELPER),
+        ("[run(frame, 'SELECT 1'), map(run, inputs)]", HELPER),
+        "SQL that is put together when it runs",
+    ),
+    "helper that is decorated": (
+        ("run(frame, 'SELECT 1')", HELPER),
+        ("run(frame, 'SELECT 1')", f"@other\n{HELPER}"),
+        "SQL that is put together when it runs",
+    ),
+    "parameter that is bound again": (
+        ("run(frame, 'SELECT 1')", HELPER),
+        ("run(frame, 'SELECT 1')", HELPER.replace("    return", "    text = inputs\n    return")),
+        "SQL that is put together when it runs",
+    ),
+    "text that a helper returns": (
+        ("spark.sql(made(1), f=frame)", f"def made(n):\n    return '{NAMED['f']}'"),
+        ("spark.sql(made(1), f=frame)", f"def made(n):\n    return '{NAMED['other']}'"),
+        "the table other",
+    ),
+    "text that a helper makes": (
+        ("spark.sql(made('{f}'), f=frame)", "def made(t):\n    return f'SELECT * FROM {t}'"),
+        ("spark.sql(made('other'))", "def made(t):\n    return f'SELECT * FROM {t}'"),
+        "the table other",
+    ),
+    "loop over texts": (
+        ("[spark.sql(one, f=frame) for one in ('SELECT * FROM {f}',)]", ""),
+        ("[spark.sql(one, f=frame) for one in ('SELECT * FROM other',)]", ""),
+        "the table other",
+    ),
+    "loop over a list": (
+        ("[spark.sql(one, f=frame) for one in Q]", "Q = ['SELECT * FROM {f}']"),
+        ("[spark.sql(one, f=frame) for one in Q]", "Q = ['SELECT 1']\nQ.append(made)"),
+        "SQL that is put together when it runs",
+    ),
+    "loop over pairs": (
+        ("[spark.sql(one, f=frame) for name, one in Q.items()]", f"Q = {{'a': '{NAMED['f']}'}}"),
+        ("[spark.sql(one, f=frame) for name, one in Q.items()]", f"Q = {NAMED}"),
+        "the table other",
+    ),
+    "text that is made from itself": (
+        ("spark.sql(Q)", "Q = 'SELECT 1'"),
+        ("spark.sql(Q)", "Q = 'SELECT 1'\nQ = Q"),
+        "SQL that is put together when it runs",
+    ),
+    "function that calls itself": (
+        ("spark.sql(made())", "def made():\n    return 'SELECT 1'"),
+        ("spark.sql(made())", "def made():\n    return made() if made() else made()"),
+        "SQL that is put together when it runs",
+    ),
+    "arguments of a query": (
+        ("spark.sql('SELECT * FROM {f}', {'x': 1}, f=frame)", ""),
+        ("spark.sql(*['SELECT * FROM other'])", ""),
+        "the table other",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("plain", "twin", "name"), TWINS.values(), ids=TWINS)
+def test_a_text_that_the_code_tells_is_let_through_and_its_dangerous_twin_is_refused(
+    plain: tuple[str, str], twin: tuple[str, str], name: str
+):
+    check_python(a_model(query=function(*plain)))
+
+    with pytest.raises((OutsideReadError, VolatileQueryError), match=re.escape(f"uses {name}")):
+        check_python(a_model(query=function(*twin)))
+
+
+def test_what_other_modules_pass_to_a_helper_is_read_where_it_is_run():
+    harmless = "from tools import run, TEXTS\nCONSTANT = 1"
+    tools = f"{HELPER}TEXTS = ({NAMED['f']!r},)\n"
+    body = "[run(inputs, one) for one in TEXTS]"
+    check_python(a_model(query=function(body, harmless, tools=tools)))
+
+    for more in ("run(inputs, 'SELECT * FROM other')", "map(run, inputs)"):
+        with pytest.raises(OutsideReadError, match="in line 2 of tools"):
+            check_python(a_model(query=function(f"[{body}, {more}]", harmless, tools=tools)))
+
+
+def test_the_parameters_of_the_models_own_function_are_never_known():
+    head = "def again():\n    return f('SELECT 1', 'SELECT 1')"
+
+    with pytest.raises(OutsideReadError, match="SQL that is put together when it runs"):
+        check_python(a_model(query=function("[spark.sql(inputs), again()]", head)))
 
 
 def test_what_an_own_module_reads_is_the_models_doing():

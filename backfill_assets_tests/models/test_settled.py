@@ -351,7 +351,7 @@ FORMS: dict[str, tuple[str, str, str, str]] = {
         "import sys\nX = {}",
         "1",
         "2",
-        "[*sys._current_frames().values()][0].f_globals.get(chr(88))",
+        "[one.f_globals[chr(88)] for one in sys._current_frames().values() if chr(88) in one.f_globals]",
     ),
     "a generator's frame": (
         "X = {}\ndef one():\n    yield",

@@ -7,7 +7,9 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from backfill_assets import build_definitions
 from backfill_assets.cli.plan import plan
@@ -192,6 +194,12 @@ def test_a_plan_that_is_not_built_is_not_promoted_and_the_run_lists_what_is_left
 ):
     plan = launchpad.planned()
     launchpad.launch("apply", plan=plan, queue=True)
+    for pointer in launchpad.world.store.pointers("prod").values():
+        for _ in range(launchpad.world.store.known_head(pointer.version) + 1):
+            rows = pa.table({"id": [1]})
+            write_deltalake(
+                launchpad.world.store.version_path(pointer.version), rows, mode="append"
+            )
 
     result = launchpad.launch("promote", plan=plan)
 

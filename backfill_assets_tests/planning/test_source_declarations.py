@@ -18,9 +18,12 @@ from backfill_assets.models.source_reading import (
     source_readings,
 )
 from backfill_assets.models.upstream import Upstream
-from backfill_assets.planning.plan import Build
+from backfill_assets.planning.plan import Build, Change
 from backfill_assets.planning.request import Category
-from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
+from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets.snapshots.state_view import SourceState, UpstreamChange
+from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_run, a_source, day, days
 from backfill_assets_tests.planning.test_build_plan import a_plan, a_state
 
 if TYPE_CHECKING:
@@ -132,3 +135,44 @@ def test_a_source_that_is_declared_otherwise_plans_its_readers_and_theirs_anew()
     running = {name: replace(one, sources=None) for name, one in forgotten.running.items()}
     assert a_plan(graph(more("extra")), replace(forgotten, running=running)).is_empty
     assert a_plan(graph(source()), a_state(graph(source()))).is_empty
+
+
+LATE = days(9, 10)
+
+
+def _late_plan(now: Source, relied: dict[str, Source], more_running: tuple[Any, ...] = ()) -> Any:
+    """Late data over two cells, where each of the models relies on its own declaration of the source."""
+    reads = {"sql": NAMED, "upstreams": [Upstream(EVENTS, time_column="ds")], "late_window": 5}
+    models = [a_model(name, **reads) for name in relied]
+    graph = a_graph(*models, sources=[now])
+    known = {
+        name: snapshots_of(a_graph(*models, sources=[source]))[name]
+        for name, source in relied.items()
+    }
+    state = a_state(graph)
+    late = SourceState(
+        Pointer("", EVENTS, "", "", 9),
+        (a_run(day(1, 8), 0, 0, ""), a_run(day(9, 2), 30, 30, "")),
+        known_changes=(UpstreamChange(30, LATE),),
+    )
+    running = {**known, **{one.model.name: one for one in more_running}}
+    state = replace(state, view=replace(state.view, sources={EVENTS: late}), running=running)
+    return a_plan(graph, state, late=tuple((name, LATE) for name in relied), skip_upstream=True)
+
+
+def test_a_plan_for_late_data_decides_no_change_of_a_model_that_relies_on_another_declaration():
+    by_ds = source(columns=[*COLUMNS, Column("seen", "date")])
+    by_seen = replace(by_ds, times=replace(by_ds.times, event="seen"))
+    for now in (by_ds, by_seen):
+        plan = _late_plan(now, {"web.x": by_seen, "web.y": by_ds, "web.z": by_ds})
+        assert {(one.model, one.change, one.build) for one in plan.models} == {
+            (name, Change.UNCHANGED, Build.IN_PLACE) for name in ("web.x", "web.y", "web.z")
+        }
+        assert all(one.cells == LATE for one in plan.models)
+
+
+def test_a_plan_for_late_data_takes_no_model_away_that_is_not_declared_any_more():
+    (gone,) = snapshots_of(a_graph(a_model("web.gone"))).values()
+    plan = _late_plan(source(), {"web.x": source()}, (gone,))
+    assert plan.removed == ()
+    assert [one.model for one in plan.models] == ["web.x"]

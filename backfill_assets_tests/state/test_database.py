@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import event
 
+from backfill_assets.snapshots.timing import Timing
 from backfill_assets.state.database import StateBusyError, StateUnavailableError, StateUrlError
 from backfill_assets.state.store import Store
 from backfill_assets_tests.state.building import Asked, Clock, days, fill
@@ -172,6 +173,8 @@ def test_a_state_that_others_keep_locked_is_reported_as_busy_and_works_afterward
         blocker.execute("BEGIN IMMEDIATE")
         with pytest.raises(StateBusyError, match=str(path)):
             store.heartbeat("run-1")
+        store.keep_timing(Timing("run", {}))  # what was done is done, whether it is kept or not
+        assert store.timings() == []
         assert store.environment("prod").protected
         blocker.execute("ROLLBACK")
         blocker.close()

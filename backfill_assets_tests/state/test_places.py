@@ -150,6 +150,12 @@ def test_of_two_roots_the_one_of_today_is_taken(url: str, tmp_path: Path, first:
     assert places[first - 1] == f"tables/orders/orders__v{first}"
 
 
+def test_a_folder_whose_name_differs_in_case_is_another(url: str, tmp_path: Path):
+    before(url, tmp_path / "data", tmp_path / "Data")
+    with opened(url, tmp_path / "data") as store:
+        assert store.version_path("orders__v2") == f"{tmp_path}/Data/tables/orders/orders__v2"
+
+
 def test_an_object_store_that_may_have_been_copied_is_asked_about(url: str):
     before(url, "s3://old")
     with pytest.raises(migrate.UnknownDataRootError, match=r"below s3://old.*is s3://new"):

@@ -10,10 +10,9 @@ import io
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -185,15 +184,11 @@ def land_events(spark: SparkSession, project: Project, *, rows: int, days: int) 
 
 
 def copied(project: Project, folder: Path) -> Project:
-    """Copy a project with its data; the state then names the copy's tables."""
+    """Copy a project with its data; the state names its tables below the data folder."""
     shutil.copytree(
         project.folder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".cache")
     )
-    copy = Project(folder)
-    with closing(sqlite3.connect(copy.data / "state.db")) as state, state:
-        old, new = str(project.data), str(copy.data)
-        state.execute("UPDATE versions SET path = REPLACE(path, ?, ?)", (old, new))
-    return copy
+    return Project(folder)
 
 
 def day(number: int) -> date:

@@ -63,10 +63,11 @@ def _left(connection: sa.Connection, data_root: str) -> set[str]:
 def _make_relative(connection: sa.Connection, below: str) -> None:
     for table in (_VERSIONS, _SOURCES):
         rest = sa.func.substr(table.c.path, len(below) + 1)
-        lies_below = table.c.path.startswith(below, autoescape=True)
+        lies_below = (
+            sa.func.substr(table.c.path, 1, len(below)) == below
+        )  # LIKE folds case in SQLite
         connection.execute(sa.update(table).where(lies_below).values(path=rest))
     # Pins name paths too, inside JSON text.
     before, after = f'"path":{json.dumps(below, ensure_ascii=False)[:-1]}', '"path":"'
     pins = _BATCHES.c.inputs
-    named = sa.update(_BATCHES).where(pins.contains(before, autoescape=True))
-    connection.execute(named.values(inputs=sa.func.replace(pins, before, after)))
+    connection.execute(sa.update(_BATCHES).values(inputs=sa.func.replace(pins, before, after)))
