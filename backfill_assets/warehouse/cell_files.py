@@ -11,11 +11,12 @@ import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.delta_log import CorruptTableError, local_folder
 from backfill_assets.warehouse.file_statistics import statistics_of
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _PARQUET = ".parquet"
 _FOLDER = re.compile("b-[0-9a-f]{32}/")
+ANY_FOLDER = "b-*"
 _PARTITION = f"{CELL_COLUMN}="
 # A task's files become visible together, when the task is committed, so a task that was tried twice
 # leaves its files once; and no marker is left beside them.
@@ -39,6 +41,18 @@ _COMMITTER = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
+
+
+class UnseenFilesError(BackfillAssetsError):
+    """Files that Spark has written are not where this process looks for them."""
+
+    def __init__(self, *, path: str, written: int, found: int) -> None:
+        self.path, self.written, self.found = path, written, found
+        super().__init__(
+            f"Spark has written {written} rows for {path}, and the files that this process sees there "
+            f"hold {found}. Nothing was committed. Spark's executors and this process must share the "
+            "folder, or the object store; if they do, run again"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +63,14 @@ class CellFile:
         name: its path below the table.
         cell: the cell, as `cells.cell_text` writes it.
         bytes: its size.
+        rows: how many it holds.
         statistics: what Delta's log says of its rows, as JSON.
     """
 
     name: str
     cell: str
     bytes: int
+    rows: int
     statistics: str
 
 
@@ -83,7 +99,9 @@ def is_written(name: str) -> bool:
     return bool(_FOLDER.match(name))
 
 
-def write_files(rows: DataFrame, cells: Sequence[Interval], path: str, folder: str) -> None:
+def write_files(
+    rows: DataFrame, cells: Sequence[Interval], path: str, folder: str
+) -> tuple[CellFile, ...]:
     """Write rows as files of a table's cells, into a new folder below it that no log names.
 
     Args:
@@ -91,9 +109,24 @@ def write_files(rows: DataFrame, cells: Sequence[Interval], path: str, folder: s
         cells: how many the rows are of says how they are brought together.
         path: of the table, which need not be there yet.
         folder: its name.
+
+    Returns:
+        The files, described as they are seen from here.
+
+    Raises:
+        UnseenFilesError: not all that Spark has written is there.
     """
-    writer = _by_cell(rows, cells).write.partitionBy(CELL_COLUMN).options(**_COMMITTER)
+    from pyspark.sql import Observation, functions as F  # noqa: PLC0415 - who looks does not write
+
+    counted = Observation()
+    seen = _by_cell(rows, cells).observe(counted, F.count(F.lit(1)).alias("rows"))
+    writer = seen.write.partitionBy(CELL_COLUMN).options(**_COMMITTER)
     writer.parquet(f"{path.rstrip('/')}/{folder}")
+    files = files_in(path, folder)
+    found, written = sum(one.rows for one in files), counted.get["rows"]
+    if found != written:
+        raise UnseenFilesError(path=path, written=written, found=found)
+    return files
 
 
 def files_in(path: str, folder: str) -> tuple[CellFile, ...]:
@@ -112,15 +145,24 @@ def files_of(table: DeltaTable, cells: Iterable[str] | None = None) -> tuple[Nam
     actions, held = table.get_add_actions(flatten=True), f"partition.{CELL_COLUMN}"
     listed = actions.select(["path", "size_bytes", held])
     found = pa.RecordBatchReader.from_stream(listed).read_all()
+    # Thousands of files are told apart here, and only those that are asked for become Python's. Rows
+    # of a stranger may have a cell that Python has no date for, or none.
+    values = found.column(held)
+    written = "%Y-%m-%d" if pa.types.is_date(values.type) else "%Y-%m-%dT%H:%M:%SZ"
+    texts = compute.call_function("strftime", [values], compute.StrftimeOptions(written))
+    texts = compute.fill_null(texts, _NO_CELL)
+    found = found.set_column(2, "cell", texts)
     if cells is not None:
-        # Thousands of files are told apart here, and only those that are asked for become Python's.
-        asked = pa.array([_value_of(text) for text in cells], found.column(held).type)
-        inside = compute.SetLookupOptions(asked)
-        found = found.filter(compute.call_function("is_in", [found.column(held)], inside))
+        asked = compute.SetLookupOptions(pa.array([*cells], pa.string()))
+        found = found.filter(compute.call_function("is_in", [texts], asked))
     return tuple(
-        NamedFile(unquote(one["path"]), _text_of(one[held]), one["size_bytes"])
-        for one in found.to_pylist()
+        NamedFile(unquote(one["path"]), one["cell"], one["size_bytes"]) for one in found.to_pylist()
     )
+
+
+def partition_values(cell: str) -> dict[str, str | None]:
+    """Say which cell a file is of, as Delta's log has it."""
+    return {CELL_COLUMN: None if cell == _NO_CELL else cell}
 
 
 def files_at(
@@ -187,7 +229,7 @@ def remove_folder(path: str, folder: str) -> None:
         local.rmdir()  # unless a table, or another batch's files, lie there
 
 
-def missing(path: str, files: Iterable[CellFile]) -> tuple[str, ...]:
+def missing(path: str, files: Iterable[CellFile | NamedFile]) -> tuple[str, ...]:
     """Name those of these files that are not there, or not as large as they were."""
     wanted = [*files]
     if not wanted:
@@ -235,27 +277,22 @@ def _names(store: FileSystem, root: str, folder: str) -> Iterator[str]:
 
 def _described(store: FileSystem, root: str, name: str, cell: str) -> CellFile:
     size, said = statistics_of(store, f"{root}/{name}")
-    return CellFile(name, cell, size, json.dumps(said))
+    # As it is: readers of the log don't put an escaped pair of surrogates together again.
+    return CellFile(name, cell, size, said["numRecords"], json.dumps(said, ensure_ascii=False))
 
 
 def _cell_of(name: str) -> str:
+    """Write the cell of a file's folder as the log has it; one that no date is stays as it is."""
     text = unquote(name.split("/")[1].removeprefix(_PARTITION))
-    return text if text == _NO_CELL else _text_of(_value_of(text))
-
-
-def _value_of(text: str) -> date:
-    if len(text) == _DATE:
-        return date.fromisoformat(text)
-    known = datetime.fromisoformat(text)
-    return known if known.tzinfo else known.replace(tzinfo=UTC)
-
-
-def _text_of(value: date) -> str:
-    if isinstance(value, datetime):
-        known = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return f"{known.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
-    return value.isoformat()
+    if len(text) <= _DATE:
+        return text
+    try:
+        known = datetime.fromisoformat(text)
+    except ValueError:  # such a row is of no cell of the batch, which the audit says
+        return text
+    instant = known.astimezone(UTC) if known.tzinfo else known
+    return f"{instant:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 _DATE = len("2024-01-01")
-_NO_CELL = "__HIVE_DEFAULT_PARTITION__"  # rows without a time, which the audit refuses
+_NO_CELL = "__HIVE_DEFAULT_PARTITION__"

@@ -11,10 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.warehouse.cell_files import is_written
+from backfill_assets.warehouse.cell_files import ANY_FOLDER, is_written
 from backfill_assets.warehouse.delta_log import ABSENT, head, is_table, local_folder, logged_commit
 from backfill_assets.warehouse.housekeeping import created_by
-from backfill_assets.warehouse.table_files import delete_files, file_changes, stored_files
+from backfill_assets.warehouse.table_files import (
+    delete_empty_folders,
+    delete_files,
+    file_changes,
+    stored_files,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,10 +91,9 @@ def vacuum(
         raise PromisedVersionError(path=path, asked=keep_from, found=found)
     _refuse_foreign(path)
     needed = _needed(path, keep_from, now - grace)
-    going = [
-        one for one in stored_files(path) if one.name not in needed and one.written < now - grace
-    ]
-    return _gone(path, going, dry_run=dry_run)
+    old = [one for one in stored_files(path) if one.written < now - grace]
+    going = [one for one in old if one.name not in needed]
+    return _gone(path, going, now - grace, dry_run=dry_run)
 
 
 def vacuum_unborn(path: str, *, now: datetime, grace: timedelta, dry_run: bool) -> Vacuumed:
@@ -104,12 +108,14 @@ def vacuum_unborn(path: str, *, now: datetime, grace: timedelta, dry_run: bool) 
     if head(path) != ABSENT:
         return Vacuumed(path, (), 0)
     ours = (one for one in stored_files(path) if is_written(one.name))
-    return _gone(path, [one for one in ours if one.written < now - grace], dry_run=dry_run)
+    going = [one for one in ours if one.written < now - grace]
+    return _gone(path, going, now - grace, dry_run=dry_run)
 
 
-def _gone(path: str, going: Sequence[StoredFile], *, dry_run: bool) -> Vacuumed:
+def _gone(path: str, going: Sequence[StoredFile], before: datetime, *, dry_run: bool) -> Vacuumed:
     if not dry_run:
         delete_files(path, [one.name for one in going])
+        delete_empty_folders(path, ANY_FOLDER, before)
     return Vacuumed(path, tuple(one.name for one in going), sum(one.bytes for one in going))
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.warehouse.cell_files import (
     copy_files,
-    files_in,
     new_folder,
     remove_folder,
     write_files,
@@ -67,15 +66,14 @@ def written_cells(rows: DataFrame, cells: Sequence[Interval], path: str) -> Iter
     """Write rows as files that no log names; at the end they are gone unless they were offered.
 
     Args:
-        rows: with `_cell`.
+        rows: with `_cell`, each column named and typed as the table has it.
         cells: that the rows are of.
         path: of the table, which need not be there yet.
     """
     folder = new_folder()
     written = WrittenCells(path, folder, ())
     try:
-        write_files(rows, cells, path, folder)
-        written.files = files_in(path, folder)
+        written.files = write_files(rows, cells, path, folder)
         yield written
     finally:
         if not written.offered:
@@ -118,7 +116,7 @@ def prepare_table(spark: Callable[[], SparkSession], model: Model, ticket: Ticke
         DestructiveChangeError: a column has another type.
         CommitLostError: another writer has taken the table over.
     """
-    create_table(spark, model, ticket.path)
+    create_table(spark, model, ticket.path, app_id=ticket.app_id, token=ticket.token)
     evolve_table(spark, model, ticket.path, app_id=ticket.app_id, token=ticket.token)
 
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.warehouse.cell_files import files_at, missing
 from backfill_assets.warehouse.cells import cell_of_text, cell_text
 from backfill_assets.warehouse.commit import by_cell, prepare_table, written_cells
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
 from backfill_assets.warehouse.connect import release
+from backfill_assets.warehouse.delta_log import head
 from backfill_assets.warehouse.doubles import refuse_doubles
 from backfill_assets.warehouse.housekeeping import cells_touched
 from backfill_assets.warehouse.inputs import compute
@@ -111,7 +113,7 @@ class ComputedBatch:
                 raise MovedMeanwhileError(self.model.name)
         spark = self.rows.sparkSession
         prepare_table(lambda: spark, self.model, ticket)
-        cadence, kept = self.model.cadence, set(unchanged)
+        cadence, kept = self.model.cadence, _whole(self.model, ticket.path, unchanged)
         changed = [cell for cell in self.cells if cell not in kept]
         named = {cell_text(cadence, cell) for cell in changed}
         files = [one for one in self.written.files if one.cell in named]
@@ -141,6 +143,15 @@ class ComputedBatch:
     @property
     def _subject(self) -> Subject:
         return Subject(self.model, self.cells, self.target, self.inputs)
+
+
+def _whole(model: Model, path: str, cells: Collection[Interval]) -> IntervalSet:
+    """Name those of some cells whose files are there: a vacuum of a stranger may have taken them."""
+    asked = {cell_text(model.cadence, cell): cell for cell in cells}
+    files = files_at(path, head(path), asked) if asked else ()
+    gone = {*missing(path, files)}
+    torn = {one.cell for one in files if one.name in gone}
+    return IntervalSet.of(cell for text, cell in asked.items() if text not in torn)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
 ABSENT = -1
 _LOG = "_delta_log"
-STEPS_PER_TOKEN = 4
-"""Delta takes a transaction version once; the holder of one token may fence, restore and commit."""
+STEPS_PER_TOKEN = 5
+"""Delta takes a transaction version once, so each step of one token's holder has a number of its own.
+
+Releases before this one had four. A token that is read from their tables is then too small, but the
+numbers of the next one are larger than all that is there, which is what counts.
+"""
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint.*\.parquet")
 

@@ -58,7 +58,10 @@ def _edges(found: Sequence[Statistics]) -> tuple[Any, Any] | None:
     """Give the least and the largest value; None where they can't be said exactly."""
     if not all(one.has_min_max for one in found):
         return None
-    values = [value for one in found for value in (one.min, one.max)]
+    try:
+        values = [value for one in found for value in (one.min, one.max)]
+    except (ValueError, OverflowError):  # a date that Python has not, or a text that is none
+        return None
     if not all(_is_exact(value) for value in values):
         return None
     first, last = min(values), max(values)

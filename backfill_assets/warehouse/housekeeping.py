@@ -16,7 +16,15 @@ from backfill_assets.warehouse.session import RETENTION
 from backfill_assets.warehouse.spark_errors import explaining
 from backfill_assets.warehouse.stored_columns import ColumnChanges, column_changes, stored_columns
 from backfill_assets.warehouse.tables import delta_schema, delta_type
-from backfill_assets.warehouse.ticket import EVOLVED, FENCED, RESTORED, Committed, Ticket
+from backfill_assets.warehouse.ticket import (
+    CREATED,
+    EVOLVED,
+    FENCED,
+    RESTORED,
+    Committed,
+    Ticket,
+    named,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -27,14 +35,12 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.cell_files import CellFile, NamedFile
 
-_CREATED = '{"@":"TableCreated","definition":'
-
 
 def is_ours(metadata: str | None) -> bool:
     """Tell whether a commit is one of ours that holds no batch."""
     if not metadata:
         return False
-    return metadata == FENCED or metadata.startswith((_CREATED, RESTORED, EVOLVED))
+    return metadata == FENCED or metadata.startswith((CREATED, RESTORED, EVOLVED))
 
 
 def created_by(metadata: str | None) -> str | None:
@@ -43,7 +49,7 @@ def created_by(metadata: str | None) -> str | None:
     Snapshots of one version differ in words only, so this is enough to run it again after the
     state was lost.
     """
-    if not metadata or not metadata.startswith(_CREATED):
+    if not metadata or not metadata.startswith(CREATED):
         return None
     return json.loads(metadata)["definition"]
 
@@ -55,37 +61,46 @@ def restored_to(metadata: str | None) -> int | None:
     return int(metadata.removeprefix(RESTORED).removesuffix("}"))
 
 
-def create_table(spark: Callable[[], SparkSession], model: Model, path: str) -> None:
+def create_table(
+    spark: Callable[[], SparkSession], model: Model, path: str, *, app_id: str, token: int
+) -> None:
     """Create a model's empty table, partitioned by cell, unless it is there.
+
+    Its first entry carries the token, so a writer whose lock was taken over before there was a table
+    fails as it would with an old one.
 
     Args:
         spark: gives a session; asked only where there is no table.
         model: whose columns it gets.
         path: where; files that no log names may lie there.
+        app_id: the table's name for transaction ids.
+        token: of the commit lock.
 
     Raises:
         WarehouseUnwritableError: the place can't be written.
         CorruptTableError: something damaged lies there.
     """
-    from deltalake import CommitProperties, DeltaTable, Schema  # noqa: PLC0415 - once a table
+    from deltalake import DeltaTable, Schema  # noqa: PLC0415 - once a table
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     if head(path) != ABSENT:
         return
     clear_unborn(path)
     columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
     schema = {"type": "struct", "fields": _fields(spark, columns)}
-    created = f"{_CREATED}{json.dumps(dumps(model))}}}"
+    created = Ticket(path, app_id, token, f"{CREATED}{json.dumps(dumps(model))}}}")
     with explaining(path):
-        DeltaTable.create(
-            path,
-            Schema.from_json(json.dumps(schema)),
-            mode="ignore",
-            partition_by=[CELL_COLUMN],
-            configuration={f"delta.{name}": value for name, value in _KEPT.items()},
-            commit_properties=CommitProperties(
-                custom_metadata={"userMetadata": created.replace("$", "\\u0024")}
-            ),
-        )
+        try:
+            DeltaTable.create(
+                path,
+                Schema.from_json(json.dumps(schema)),
+                partition_by=[CELL_COLUMN],
+                configuration={f"delta.{name}": value for name, value in _KEPT.items()},
+                commit_properties=named(created, created.transactions[0]),
+            )
+        except DeltaError:
+            if head(path) == ABSENT:
+                raise
 
 
 _KEPT = {"enableExpiredLogCleanup": "false", "checkpointInterval": "10", **RETENTION}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.warehouse.cell_files import files_of, missing
+from backfill_assets.warehouse.cell_files import files_of, missing, partition_values
 from backfill_assets.warehouse.delta_log import CorruptTableError
 from backfill_assets.warehouse.spark_errors import CommitConflictError, explaining
 from backfill_assets.warehouse.ticket import (
@@ -99,15 +99,15 @@ def enter(
     """
     from deltalake.exceptions import CommitFailedError, DeltaError  # noqa: PLC0415
 
-    table = _opened(ticket)
+    table, transaction = _opened(ticket)
     before = table.version()
     if after is not None and before != after:
         raise CommitConflictError(path=ticket.path, found=f"commit {before} follows on {after}")
-    said = named(ticket)
+    said = named(ticket, transaction)
     with explaining(ticket.path):
         try:
             write(table, said)
-        except DeltaError as error:
+        except (DeltaError, OSError) as error:
             # What follows on an entry may fail, a checkpoint for one: the log alone knows.
             if (done := in_log(ticket, before)) is not None:
                 return done
@@ -118,8 +118,8 @@ def enter(
     return found(ticket, before)
 
 
-def _opened(ticket: Ticket) -> DeltaTable:
-    """Open a table whose newest token is smaller than the ticket's."""
+def _opened(ticket: Ticket) -> tuple[DeltaTable, int]:
+    """Open a table in which the ticket may come next, and give the ticket's transaction version."""
     from deltalake import DeltaTable  # noqa: PLC0415
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
@@ -128,14 +128,11 @@ def _opened(ticket: Ticket) -> DeltaTable:
             table = DeltaTable(ticket.path)
         except DeltaError as error:
             raise CorruptTableError(path=ticket.path, found=str(error)) from error
-    _refuse_overtaken(ticket, table)
-    return table
-
-
-def _refuse_overtaken(ticket: Ticket, table: DeltaTable) -> None:
     newest = table.transaction_version(ticket.app_id)
-    if newest is not None and newest >= ticket.transaction:
-        raise CommitLostError(path=ticket.path, token=ticket.token, head_before=table.version())
+    for transaction in ticket.transactions:
+        if newest is None or transaction > newest:
+            return table, transaction
+    raise CommitLostError(path=ticket.path, token=ticket.token, head_before=table.version())
 
 
 def kept_log() -> PostCommitHookProperties:
@@ -155,22 +152,20 @@ def _actions(
     kept = {one.name for files in wanted.values() for one in files}
     for one in held.values():
         if one.name not in kept:
-            held_in: dict[str, str | None] = {CELL_COLUMN: one.cell}
             yield RemoveAction(
                 one.name,
                 data_change=True,
                 deletion_timestamp=now,
                 size=one.bytes,
-                partition_values=held_in,
+                partition_values=partition_values(one.cell),
             )
     for files in wanted.values():
         for one in files:
             if one.name not in held:
-                cell = {CELL_COLUMN: one.cell}
                 yield AddAction(
                     path=one.name,
                     size=one.bytes,
-                    partition_values=cell,
+                    partition_values=partition_values(one.cell),
                     modification_time=now,
                     data_change=True,
                     stats=one.statistics,

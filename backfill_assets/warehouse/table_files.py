@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -98,6 +99,22 @@ def delete_files(path: str, names: Iterable[str]) -> None:
     store, root = fs.FileSystem.from_uri(path)
     for name in names:
         store.delete_file(f"{root}/{name}")
+
+
+def delete_empty_folders(path: str, pattern: str, before: datetime) -> None:
+    """Delete folders below a table that hold no file, and in which nothing was done since an instant.
+
+    Args:
+        path: of the table; an object store has no folders.
+        pattern: of their names.
+        before: the instant (UTC).
+    """
+    table = local_folder(path)
+    for folder in table.glob(pattern) if table is not None else ():
+        inside = [folder, *folder.rglob("*")]
+        touched = max(one.stat().st_mtime for one in inside)
+        if all(one.is_dir() for one in inside) and touched < before.timestamp():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_empty(lowest: Path, table: Path) -> None:

@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.warehouse.delta_log import STEPS_PER_TOKEN, logged_commits
+from backfill_assets.warehouse.delta_log import ABSENT, STEPS_PER_TOKEN, logged_commits
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties
 
+CREATED = '{"@":"TableCreated","definition":'
 FENCED = '{"@":"Fenced"}'
 RESTORED = '{"@":"Restored","to":'
 EVOLVED = '{"@":"Evolved","added":'
-_STEPS = (FENCED, RESTORED, EVOLVED)
-"""What the holder of one token may do before its batch, in this order."""
+_STEPS = ((CREATED, (0,)), (FENCED, (0,)), (RESTORED, (1, 4)), (EVOLVED, (2,)))
+_BATCH = (3,)
+"""What the holder of one token may do, in this order; it may take back a batch of its own, too."""
 
 
 class CommitLostError(BackfillAssetsError):
@@ -56,10 +58,10 @@ class Ticket:
         return self.metadata.replace("$", "\\u0024")
 
     @property
-    def transaction(self) -> int:
-        """Delta's transaction version: the steps of one token's holder come in this order."""
-        steps = (number for number, mark in enumerate(_STEPS) if self.metadata.startswith(mark))
-        return self.token * STEPS_PER_TOKEN + next(steps, len(_STEPS))
+    def transactions(self) -> tuple[int, ...]:
+        """Delta's transaction versions, of which the first that is larger than the log's is taken."""
+        marked = (steps for mark, steps in _STEPS if self.metadata.startswith(mark))
+        return tuple(self.token * STEPS_PER_TOKEN + step for step in next(marked, _BATCH))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +77,14 @@ class Committed:
     bytes: int
 
 
-def named(ticket: Ticket) -> CommitProperties:
+def named(ticket: Ticket, transaction: int) -> CommitProperties:
     """Give a ticket as deltalake writes it; an entry that another one came before is not retried."""
     from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - only who commits pays
 
     return CommitProperties(
         custom_metadata={"userMetadata": ticket.text},
         max_commit_retries=0,
-        app_transactions=[Transaction(ticket.app_id, ticket.transaction)],
+        app_transactions=[Transaction(ticket.app_id, transaction)],
     )
 
 
@@ -100,6 +102,7 @@ def found(ticket: Ticket, head_before: int) -> Committed:
 def in_log(ticket: Ticket, head_before: int) -> Committed | None:
     """Find a ticket's commit after a delta_version; None where it is not there."""
     for commit in logged_commits(ticket.path, head_before):
-        if commit.metadata == ticket.text:
+        token = commit.tokens.get(ticket.app_id, ABSENT) // STEPS_PER_TOKEN
+        if commit.metadata == ticket.text and token == ticket.token:
             return Committed(commit.delta_version, commit.bytes_added)
     return None

@@ -13,6 +13,7 @@ from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.going_back import rollback_plan, undo_plan
 from backfill_assets.execution.run_context import Published
 from backfill_assets.models.audit import accepted_range
+from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.environment import Environment
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -81,21 +82,38 @@ def test_of_a_batch_only_the_cells_whose_rows_differ_get_other_files(world: Worl
     assert {str(one.relative_to(root)) for one in lying(world)} == files(world, at) | files(world)
 
 
-def test_restated_cells_are_promoted_rolled_back_and_undone_without_spark(
-    world: World, spared: World
+def test_a_cell_whose_files_a_stranger_took_gets_new_ones_though_its_rows_are_the_same(
+    world: World,
 ):
+    world.store.save_environment(Environment("dev", protected=False))
+    world.environment = "dev"
+    graph = a_graph(visits())
     world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.fill(graph)
+    (torn,) = (one for one in files(world) if "2024-01-08" in one)
+    (Path(world.path(VISITS)) / torn).unlink()
+    again = world.fill(graph, cells=days(*range(7, 11)), published=Published.REBUILT)
+    assert told(again[VISITS]) == ["committed"]
+    assert world.rows(VISITS) == kept(*ROWS)
+
+
+@pytest.mark.parametrize("kind", [None, IncrementalByUniqueKey("ds")], ids=["cells", "keys"])
+def test_restated_cells_are_promoted_rolled_back_and_undone_without_spark(
+    world: World, spared: World, kind: IncrementalByUniqueKey | None
+):
+    graph = OLD if kind is None else a_graph(visits(kind=kind, unique_key=["id"]))
+    good, bad = ([row(n, n, cost) for n in range(7, 11)] for cost in (1.0, 99.0))
+    world.land(a_source(), *good)
+    world.fill(graph)
     before = files(world)
-    bad = changed(row(8, 1, 99.0))
     for back in (rollback_plan, undo_plan):
         world.land(a_source(), *bad)
-        plan = Plans(world).make(OLD, restate=(Restatement(VISITS),))
-        assert Plans(world).apply(OLD, plan).left == {}
-        Plans(spared).promote(OLD, plan)
+        plan = Plans(world).make(graph, restate=(Restatement(VISITS),))
+        assert Plans(world).apply(graph, plan).left == {}
+        Plans(spared).promote(graph, plan)
         assert world.rows(VISITS) == kept(*bad)
-        back(world.store, OLD, plan, **Plans(spared).means())
-        assert world.rows(VISITS) == kept(*ROWS)
+        back(world.store, graph, plan, **Plans(spared).means())
+        assert world.rows(VISITS) == kept(*good)
         assert files(world) == before
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from backfill_assets.execution import batch_run
+from backfill_assets.execution import batch_run, computing
 from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.run_context import Published
 from backfill_assets.intervals import Daily
@@ -138,17 +138,17 @@ def test_rows_that_came_into_a_cell_while_others_move_out_of_it_stay(
     dev.land(source(), order(1, 9), order(2, 9))
     dev.fill(graph, cells=days(9))
     dev.land(source(), order(1, 10), order(2, 9), order(3, 9))
-    computed = batch_run.computed_batch
+    computed = computing.computed_batch
 
     @contextmanager
     def and_another_commits(*given: Any, **named: Any) -> Any:  # noqa: ANN401
         with computed(*given, **named) as batch:
-            monkeypatch.setattr(batch_run, "computed_batch", computed)
+            monkeypatch.setattr(computing, "computed_batch", computed)
             rebuilt = dev.fill(graph, cells=days(9), published=Published.REBUILT)[ORDERS]
             assert told(rebuilt) == ["committed"]
             yield batch
 
-    monkeypatch.setattr(batch_run, "computed_batch", and_another_commits)
+    monkeypatch.setattr(computing, "computed_batch", and_another_commits)
     assert told(dev.fill(graph, cells=days(10))[ORDERS]) == ["committed"]  # the second attempt
     assert [(id_, at) for id_, at, *_ in held(dev)] == [(1, on(10)), (2, on(9)), (3, on(9))]
 

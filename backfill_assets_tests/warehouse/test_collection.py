@@ -90,6 +90,8 @@ def test_what_a_batch_left_that_died_before_its_commit_goes_once_it_is_old(tmp_p
         for where in ("_cell=2024-01-01", "_temporary/0/_temporary/attempt_1/_cell=2024-01-02")
     ]
     for unborn in (True, False):
+        nothing = path / f"b-{'3' * 32}" / "_temporary" / "0"
+        nothing.mkdir(parents=True)
         for file in files:
             file.parent.mkdir(parents=True)
             file.write_bytes(b"left by a batch that died")
@@ -98,7 +100,9 @@ def test_what_a_batch_left_that_died_before_its_commit_goes_once_it_is_old(tmp_p
             done = vacuum_unborn(str(path), now=later(), grace=NO_GRACE, dry_run=False)
             assert not path.exists()
         else:
-            create_table(lambda: pytest.fail("Spark was asked for"), sales(), str(path))
+            create_table(
+                lambda: pytest.fail("Spark was asked for"), sales(), str(path), app_id="s", token=1
+            )
             done = vacuum(str(path), keep_from=0, now=later(), grace=NO_GRACE, dry_run=False)
             assert [one.name for one in path.iterdir()] == ["_delta_log"]
         assert len(done.files) == len(files)

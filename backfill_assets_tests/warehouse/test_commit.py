@@ -269,12 +269,12 @@ def test_a_folder_that_is_read_only_is_named(spark: SparkSession, tmp_path: Path
 def test_a_table_can_not_be_made_below_a_file(spark: SparkSession, tmp_path: Path):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(WarehouseUnwritableError):
-        create_table(lambda: spark, sales(), str(tmp_path / "file" / "sales"))
+        create_table(lambda: spark, sales(), str(tmp_path / "file" / "sales"), app_id="s", token=1)
 
 
 def test_tables_are_partitioned_by_cell_and_keep_their_log(spark: SparkSession, tmp_path: Path):
     path = str(tmp_path / "sales")
-    create_table(lambda: spark, sales(), path)
+    create_table(lambda: spark, sales(), path, app_id="s", token=1)
     (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").collect()
     assert detail["partitionColumns"] == ["_cell"]
     assert detail["properties"]["delta.enableExpiredLogCleanup"] == "false"

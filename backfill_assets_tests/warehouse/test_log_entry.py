@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 from hypothesis import given, settings, strategies as st
 from pyarrow import parquet
 
+from backfill_assets.intervals.cadence import Cadence
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval import Interval
 from backfill_assets.models.column import Column
-from backfill_assets.warehouse import log_entry
-from backfill_assets.warehouse.cell_files import CellFile, described, files_at, files_in
+from backfill_assets.models.kind import IncrementalByTimeRange
+from backfill_assets.warehouse import cell_files, log_entry
+from backfill_assets.warehouse.cell_files import (
+    CellFile,
+    UnseenFilesError,
+    described,
+    files_at,
+    files_in,
+)
+from backfill_assets.warehouse.cells import cell_text
+from backfill_assets.warehouse.conform import contract, result_rows
 from backfill_assets.warehouse.delta_log import actions_of, head, last_token
-from backfill_assets.warehouse.housekeeping import create_table, restore
+from backfill_assets.warehouse.housekeeping import create_table, fence, restore
 from backfill_assets.warehouse.log_entry import FilesGoneError, set_cells
 from backfill_assets.warehouse.spark_errors import CommitConflictError, PinGoneError
+from backfill_assets.warehouse.tables import table_now
 from backfill_assets.warehouse.ticket import CommitLostError, Ticket
-from backfill_assets_tests.warehouse.shop import batch, commit_cells, days, sale, sales, ticket
+from backfill_assets_tests.warehouse.shop import (
+    STAMP,
+    START,
+    batch,
+    commit_cells,
+    days,
+    sale,
+    sales,
+    ticket,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +54,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHOPS = sales(columns=(Column("ds", "date"), Column("shop", "string"), Column("amount", "bigint")))
+APP = "commerce__sales"
 FIRST, SECOND = "2024-01-01", "2024-01-02"
 
 
@@ -40,7 +64,7 @@ def no_spark() -> Any:  # noqa: ANN401
 
 def a_table(folder: Path) -> str:
     path = str(folder / "sales")
-    create_table(no_spark, SHOPS, path)
+    create_table(no_spark, SHOPS, path, app_id=APP, token=0)
     return path
 
 
@@ -97,10 +121,10 @@ def asleep(monkeypatch: pytest.MonkeyPatch, meanwhile: Any) -> None:  # noqa: AN
     """Let something happen once between the reading of a token and the entry."""
     real = log_entry.named
 
-    def slept(given: Ticket) -> CommitProperties:
+    def slept(given: Ticket, transaction: int) -> CommitProperties:
         monkeypatch.setattr(log_entry, "named", real)
         meanwhile()
-        return real(given)
+        return real(given, transaction)
 
     monkeypatch.setattr(log_entry, "named", slept)
 
@@ -113,7 +137,120 @@ def test_a_writer_that_sleeps_after_it_has_read_its_token_publishes_nothing(
     asleep(monkeypatch, lambda: set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 5)))
     with pytest.raises(CommitLostError):
         set_cells({FIRST: file}, ticket(path, 4, "zombie"))
-    assert (shops(path), last_token(path, "commerce__sales")) == ({FIRST: ["a"]}, 5)
+    assert (shops(path), last_token(path, APP)) == ({FIRST: ["a"]}, 5)
+
+
+def test_a_fence_of_another_holder_is_not_taken_for_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = a_table(tmp_path)
+    asleep(monkeypatch, lambda: fence(path, app_id=APP, token=5))
+    with pytest.raises(CommitLostError):
+        fence(path, app_id=APP, token=4)
+    assert (head(path), last_token(path, APP)) == (1, 5)
+
+
+def test_who_was_overtaken_before_there_was_a_table_publishes_nothing(tmp_path: Path):
+    path = str(tmp_path / "sales")
+    create_table(no_spark, SHOPS, path, app_id=APP, token=5)
+    create_table(no_spark, SHOPS, path, app_id=APP, token=4)
+    with pytest.raises(CommitLostError):
+        set_cells({FIRST: a_file(path, FIRST, "zombie")}, ticket(path, 4))
+    set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 5))
+    assert (shops(path), head(path)) == ({FIRST: ["a"]}, 1)
+
+
+def test_of_two_that_make_a_table_at_once_one_makes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path, real = str(tmp_path / "sales"), DeltaTable.create
+
+    def late(*given: Any, **named: Any) -> None:  # noqa: ANN401
+        real(*given, **named)
+        real(*given, **named)
+
+    monkeypatch.setattr(DeltaTable, "create", late)
+    create_table(no_spark, SHOPS, path, app_id=APP, token=1)
+    assert head(path) == 0
+
+
+def test_a_holder_takes_its_own_batch_back_and_commits_no_second_one(tmp_path: Path):
+    path = a_table(tmp_path)
+    set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 1))
+    set_cells({FIRST: a_file(path, FIRST, "b")}, ticket(path, 2))
+    restore(path, 1, app_id=APP, token=2)
+    assert shops(path) == {FIRST: ["a"]}
+    with pytest.raises(CommitLostError):
+        set_cells({FIRST: a_file(path, FIRST, "c")}, ticket(path, 2))
+    set_cells({FIRST: a_file(path, FIRST, "d")}, ticket(path, 3))
+    assert shops(path) == {FIRST: ["d"]}
+
+
+@pytest.mark.parametrize("cell", [None, 3_000_000, -800_000], ids=["no cell", "10183", "before 1"])
+def test_rows_of_a_stranger_in_a_cell_that_no_cell_is_are_taken_back(
+    tmp_path: Path, cell: int | None
+):
+    path = a_table(tmp_path)
+    set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 1))
+    rows = pa.table({"shop": ["theirs"], "_cell": pa.array([cell], pa.date32())})
+    write_deltalake(path, rows, mode="append", schema_mode="merge")
+    set_cells({SECOND: a_file(path, SECOND, "b")}, ticket(path, 2))
+    assert len(files_at(path, 3)) == 3
+    restore(path, 1, app_id=APP, token=3)
+    assert shops(path) == {FIRST: ["a"]}
+
+
+def test_a_table_with_checkpoints_goes_on(tmp_path: Path):
+    path = a_table(tmp_path)
+    for token in range(1, 26):
+        set_cells({FIRST: a_file(path, FIRST, f"s{token}")}, ticket(path, token))
+    assert json.loads((tmp_path / "sales/_delta_log/_last_checkpoint").read_text())["version"] >= 10
+    assert [shops(path, at)[FIRST] for at in (1, 11, 25)] == [["s1"], ["s11"], ["s25"]]
+    restore(path, 7, app_id=APP, token=26)
+    assert (shops(path), last_token(path, APP)) == ({FIRST: ["s7"]}, 26)
+
+
+_VALUES = st.one_of(st.none(), st.integers(-3, 3))
+_TEXTS = st.one_of(st.none(), st.text(max_size=40), st.sampled_from(["a", "z" * 33, "ä", "\x00"]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.lists(st.tuples(_VALUES, _TEXTS), min_size=1, max_size=4), min_size=1, max_size=4),
+    _VALUES,
+    _TEXTS,
+)
+def test_what_an_entry_says_of_its_files_hides_no_row(
+    tmp_path_factory: pytest.TempPathFactory,
+    files: list[list[tuple[int | None, str | None]]],
+    number: int | None,
+    text: str | None,
+):
+    path = a_table(tmp_path_factory.mktemp("table"))
+    written: list[CellFile] = []
+    for at, rows in enumerate(files):
+        columns = {
+            "shop": pa.array([one[1] for one in rows], pa.string()),
+            "amount": pa.array([one[0] for one in rows], pa.int64()),
+            "_cell": pa.array([FIRST] * len(rows)),
+        }
+        folder = f"b-{at}"
+        parquet.write_to_dataset(pa.table(columns), f"{path}/{folder}", partition_cols=["_cell"])
+        written += files_in(path, folder)
+    set_cells({FIRST: written}, ticket(path, 1))
+    every = [one for rows in files for one in rows]
+    for keep, kept in (
+        (
+            pl.col("amount").eq_missing(pl.lit(number, pl.Int64)),
+            [one for one in every if one[0] == number],
+        ),
+        (
+            pl.col("shop").eq_missing(pl.lit(text, pl.String)),
+            [one for one in every if one[1] == text],
+        ),
+    ):
+        found = pl.scan_delta(path).filter(keep).select("amount", "shop").collect().rows()
+        assert sorted(found, key=repr) == sorted(kept, key=repr)
 
 
 def test_an_entry_that_a_strangers_commit_came_before_is_not_made(
@@ -161,7 +298,7 @@ def test_a_way_back_to_files_that_are_gone_is_refused(tmp_path: Path):
     (old,) = files_at(path, 1)
     (tmp_path / "sales" / old.name).unlink()
     with pytest.raises(PinGoneError):
-        restore(path, 1, app_id="commerce__sales", token=3)
+        restore(path, 1, app_id=APP, token=3)
     assert shops(path) == {FIRST: ["b"]}
 
 
@@ -189,7 +326,7 @@ def test_every_version_of_a_table_reads_as_it_was_published(
         worlds.append({cell: held for cell, held in (worlds[-1] | new).items() if held})
     assert [shops(path, at) for at in range(head(path) + 1)] == worlds
     if len(worlds) > 1:
-        restore(path, 1, app_id="commerce__sales", token=len(worlds))
+        restore(path, 1, app_id=APP, token=len(worlds))
         assert shops(path) == worlds[1]
 
 
@@ -208,7 +345,7 @@ def test_every_reader_reads_every_version(spark: SparkSession, tmp_path: Path):
     rows = batch(spark, model, path, days(2), sale(2, "b"), sale(2, "c"))
     commit_cells(rows, model, days(2), ticket(path, 2))
     commit_cells(batch(spark, model, path, days(1)), model, days(1), ticket(path, 3))
-    restore(path, 1, app_id="commerce__sales", token=4)
+    restore(path, 1, app_id=APP, token=4)
     worlds = [[], ["a", "a"], ["a", "b", "c"], ["b", "c"], ["a", "a"]]
     readers = (_spark(spark), _polars, _duckdb, _delta_rs)
     for read in readers:
@@ -221,7 +358,7 @@ def test_every_reader_reads_every_version(spark: SparkSession, tmp_path: Path):
 def _spark(spark: SparkSession) -> Any:  # noqa: ANN401
     def read(path: str, at: int) -> list[str]:
         frame = spark.read.format("delta").option("versionAsOf", at).load(path)
-        assert frame.where("_inserted_at IS NULL").isEmpty()
+        assert "_inserted_at" not in frame.columns or frame.where("_inserted_at IS NULL").isEmpty()
         return [row[0] for row in frame.select("shop").collect()]
 
     return read
@@ -238,3 +375,77 @@ def _duckdb(path: str, at: int) -> list[str]:
 
 def _delta_rs(path: str, at: int) -> list[str]:
     return [name for held in shops(path, at).values() for name in held]
+
+
+@pytest.mark.spark
+def test_a_table_of_the_release_before_goes_on(spark: SparkSession, tmp_path: Path):
+    path, model = str(tmp_path / "sales"), sales(audit_columns=True)
+    old = {"txnAppId": APP, "replaceWhere": "_cell IN (DATE'2024-01-01', DATE'2024-01-02')"}
+    for token, shop in ((1, "a"), (2, "b")):
+        rows = batch(spark, model, path, days(1, 2), sale(1, shop), sale(2, shop))
+        writer = rows.write.format("delta").partitionBy("_cell").mode("overwrite")
+        writer.options(**old, txnVersion=4 * token + 3, userMetadata=f"batch {token}").save(path)
+    rows = batch(spark, model, path, days(2), sale(2, "c"))
+    commit_cells(rows, model, days(2), ticket(path, 3))
+    assert _spark(spark)(path, head(path)) == ["b", "c"]
+    assert (head(path), last_token(path, APP)) == (2, 3)
+    restore(path, 0, app_id=APP, token=4)
+    for read in (_spark(spark), _polars, _duckdb, _delta_rs):
+        assert [sorted(read(path, at)) for at in (0, 1, 2, 3)] == [
+            ["a", "a"], ["b", "b"], ["b", "c"], ["a", "a"],
+        ]  # fmt: skip
+
+
+@pytest.mark.spark
+def test_cells_of_hours_are_written_named_again_and_read(spark: SparkSession, tmp_path: Path):
+    path = str(tmp_path / "hours")
+    model = sales(
+        kind=IncrementalByTimeRange(time_column="at"),
+        cadence=Cadence(Unit.HOUR, start=START),
+        unique_key=["at"],
+        columns=(Column("at", "timestamp"), Column("shop", "string")),
+    )
+    hours = [Interval(START + timedelta(hours=n), START + timedelta(hours=n + 1)) for n in range(3)]
+
+    def sold(*at: int, shop: str) -> list[str]:
+        return [f"(TIMESTAMP'2024-01-01 {hour:02d}:30:00+00:00', '{shop}')" for hour in at]
+
+    rows = batch(spark, model, path, hours, *sold(0, 2, shop="a"))
+    commit_cells(rows, model, hours, ticket(path, 1))
+    commit_cells(
+        batch(spark, model, path, hours[2:], *sold(2, shop="b")), model, hours[2:], ticket(path, 2)
+    )
+    texts = [cell_text(model.cadence, hour) for hour in hours]
+    assert [len(files_at(path, head(path), [text])) for text in texts] == [1, 0, 1]
+    restore(path, 1, app_id=APP, token=3)
+    worlds = [[], ["a", "a"], ["a", "b"], ["a", "a"]]
+    for read in (_spark(spark), _polars, _duckdb):
+        assert [sorted(read(path, at)) for at in range(head(path) + 1)] == worlds
+
+
+@pytest.mark.spark
+def test_nested_fields_are_spelled_as_declared_for_every_reader(
+    spark: SparkSession, tmp_path: Path
+):
+    path = str(tmp_path / "sales")
+    columns = (Column("ds", "date"), Column("shop", "struct<Name:string,size:int>"))
+    model = sales(columns=columns, unique_key=["ds"])
+    given = spark.sql("SELECT DATE'2024-01-01' AS ds, named_struct('name', 'a', 'SIZE', 1) AS shop")
+    rows = result_rows(contract(given, model), model, days(1), table_now(path), STAMP)
+    commit_cells(rows, model, days(1), ticket(path, 1))
+    assert pl.read_delta(path)["shop"].to_list() == [{"Name": "a", "size": 1}]
+
+
+@pytest.mark.spark
+def test_files_that_are_not_seen_from_here_are_not_published_as_no_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path, model = str(tmp_path / "sales"), sales()
+    rows = batch(spark, model, path, days(1), sale(1, "a"))
+    commit_cells(rows, model, days(1), ticket(path, 1))
+    monkeypatch.setattr(cell_files, "files_in", lambda *_: ())
+    with pytest.raises(UnseenFilesError, match="written 1 rows"):
+        commit_cells(
+            batch(spark, model, path, days(1), sale(1, "b")), model, days(1), ticket(path, 2)
+        )
+    assert _spark(spark)(path, head(path)) == ["a"]
