@@ -68,7 +68,7 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     With `--queue` the command only opens the plan and comes back: the gap_fill_sensor releases it, batch by batch, under the limits,
     and ends it. `backfill show PLAN --watch` follows it.
 
-    Exit code: 0 when all of it is built, or queued; 1 when a batch failed, cells lack or published ones fail a changed audit, 130 when it was interrupted.
+    Exit code: 0 when all of it is built, or queued; 1 when a batch failed, cells lack, published ones fail a changed audit or a check refuses what is built, 130 when it was interrupted.
 
     Example: backfill apply p1a2b3c4d5
 
@@ -91,7 +91,8 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         print_json(ended.plain())
     else:
         _report(ended)
-    if ended.applied.left or ended.applied.failed or blocks(ended.applied.audited):
+    applied = ended.applied
+    if applied.left or applied.failed or applied.refused or blocks(applied.audited):
         raise typer.Exit(1)
 
 
@@ -127,6 +128,7 @@ class _Ended:
             "audited": {
                 name: [asdict(one) for one in found] for name, found in self.applied.audited.items()
             },
+            "refused": self.applied.refused or None,
             "seconds": {name: _seconds(told) for name, told in self.applied.events.items()},
             "estimate": asdict(self.plan.estimate) if self.plan.estimate else None,
             "actual": asdict(self.actual),
@@ -219,6 +221,8 @@ def _report(ended: _Ended) -> None:
         say(f"spared {counted(spared, 'cell')}: what they read did not change", indent=2)
     if ended.applied.failed:
         say("Next: backfill batches --failed, then the same command again")
+    elif ended.applied.refused:
+        say(f"`promote` would refuse: {ended.applied.refused}")
     elif blocks(ended.applied.audited):
         say(
             "Next: restate the cells that fail in a new plan, or change the audit; then "

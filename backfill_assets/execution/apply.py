@@ -20,6 +20,7 @@ from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.promotion import promote
 from backfill_assets.execution.refusals import refuse
 from backfill_assets.execution.stopwatch import Stopwatch
+from backfill_assets.execution.strategy_checks import refusal
 from backfill_assets.execution.workspace import open_workspace, restated, scope
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan import Build
@@ -51,6 +52,8 @@ class Applied:
         promoted: what was published; None where that still waits.
         audited: what audits that the plan changes found in published cells that it keeps, by model;
             while a blocking one fails, the plan is not promoted.
+        refused: why its strategies' checks would refuse the promotion; empty if they would not, or
+            if they were not asked yet.
     """
 
     plan_id: str
@@ -61,6 +64,7 @@ class Applied:
     audited: Mapping[str, tuple[AuditResult, ...]] = field(
         default_factory=dict[str, "tuple[AuditResult, ...]"]
     )
+    refused: str = ""
 
     @property
     def failed(self) -> tuple[Failed, ...]:
@@ -118,7 +122,9 @@ def applied(op: Operation) -> Applied:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
     op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.BUILT)
     if plan.protected:
-        return Applied(plan.plan_id, PlanStatus.BUILT, events, audited=audited)
+        # While Spark is warm: what is compared here is not compared again by `promote`.
+        refused = refusal(op)
+        return Applied(plan.plan_id, PlanStatus.BUILT, events, audited=audited, refused=refused)
     refuse_failing(op, audited)
     return Applied(plan.plan_id, PlanStatus.PROMOTED, events, promoted=promote(op), audited=audited)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.batch_inputs import published_table
+from backfill_assets.execution.comparing import compared_once, outside_once
 from backfill_assets.execution.leftover import BUILT_APART, work_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.explained import explained
@@ -23,7 +24,7 @@ from backfill_assets.planning.strategy_checks import (
     declared_coverage,
     in_doubt,
 )
-from backfill_assets.warehouse.compare import Compared, Question, compare, rows_outside
+from backfill_assets.warehouse.compare import Compared, Question
 from backfill_assets.warehouse.tables import ABSENT, Table
 
 if TYPE_CHECKING:
@@ -85,6 +86,15 @@ def check_strategies(op: Operation) -> None:
     _check_slice(op)
 
 
+def refusal(op: Operation) -> str:
+    """Say why a promotion of what is built would be refused by these checks; nothing, if it would not."""
+    try:
+        check_strategies(op)
+    except (StrategyCheckError, SliceLeakError) as error:
+        return str(error)
+    return ""
+
+
 def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
     """Make every check of the plan's strategies, by model; also for those who only look.
 
@@ -144,9 +154,9 @@ def _comparison(both: _Sides, one: ModelPlan) -> Comparison:
     old, new = sides
     coverage, planned = None, one.cells | _appended(op, one, before, after)
     if one.strategy is Strategy.COLUMN_ENRICHMENT:
-        coverage = _coverage(environment, workspace, one.model, planned)
+        coverage = _coverage(both, one.model, planned)
     expected = _expected(both, one)
-    looked = _looked(environment, workspace, one.model, in_doubt(old, new, expected))
+    looked = _looked(both, one.model, in_doubt(old, new, expected))
     compared = Comparison(old, new, planned, expected, coverage, looked=looked)
     if one.strategy is Strategy.FULL_REBUILD:
         common = IntervalSet.of(old.keys() & new.keys()) - expected.cells
@@ -154,20 +164,18 @@ def _comparison(both: _Sides, one: ModelPlan) -> Comparison:
             each.cell for each in compared.differences if each.rows or each.columns
         )
         if common & differ:
-            totals = _totals(environment, workspace, one.model, common)
+            totals = _totals(both, one.model, common)
             return replace(compared, totals=totals)
     return compared
 
 
-def _looked(
-    environment: RunContext, workspace: RunContext, name: str, cells: IntervalSet
-) -> dict[Interval, RowsCompared]:
+def _looked(both: _Sides, name: str, cells: IntervalSet) -> dict[Interval, RowsCompared]:
     """Compare the rows of cells whose checksums leave it open what differs."""
     if not cells:
         return {}
-    model = workspace.graph.model(name)
-    sides = (published_table(run, name) for run in (environment, workspace))
-    found = compare(workspace.spark(), Compared(model, *sides), Question(cells=cells)).cells(model)
+    model = both.workspace.graph.model(name)
+    sides = (published_table(run, name) for run in (both.environment, both.workspace))
+    found = compared_once(both.op, Compared(model, *sides), Question(cells=cells)).cells(model)
     nothing = RowsCompared(0, 0, frozenset())  # a cell without a row on either side
     by_rows = {
         cell: RowsCompared(
@@ -181,14 +189,12 @@ def _looked(
 
 
 def _totals(
-    environment: RunContext, workspace: RunContext, name: str, cells: IntervalSet
+    both: _Sides, name: str, cells: IntervalSet
 ) -> dict[str, tuple[Decimal | None, Decimal | None]]:
     """Sum every numeric column that both have, over the same cells, before and after."""
-    before, after = (_sums(run, name, cells) for run in (environment, workspace))
-    types = [
-        {column.name: column.dtype for column in run.graph.model(name).schema}
-        for run in (environment, workspace)
-    ]
+    runs = (both.environment, both.workspace)
+    before, after = (_sums(both.op, run, name, cells) for run in runs)
+    types = [{column.name: column.dtype for column in run.graph.model(name).schema} for run in runs]
     alike = (column for column, dtype in types[0].items() if types[1].get(column) == dtype)
     return {
         column: (before.get(column), after.get(column))
@@ -197,10 +203,12 @@ def _totals(
     }
 
 
-def _sums(run: RunContext, name: str, cells: IntervalSet) -> dict[str, Decimal | None]:
+def _sums(
+    op: Operation, run: RunContext, name: str, cells: IntervalSet
+) -> dict[str, Decimal | None]:
     table = published_table(run, name)
     compared = Compared(run.graph.model(name), Table(table.path, ABSENT), table)
-    (found,) = compare(run.spark(), compared, Question(by=(), cells=cells)).groups
+    (found,) = compared_once(op, compared, Question(by=(), cells=cells)).groups
     return {
         column: one.new_sum if one.new_filled else None
         for column, one in found.columns.items()
@@ -239,19 +247,17 @@ def _expected(both: _Sides, one: ModelPlan) -> Expected:
     )
 
 
-def _coverage(
-    environment: RunContext, workspace: RunContext, name: str, cells: IntervalSet
-) -> dict[str, tuple[float, float]]:
+def _coverage(both: _Sides, name: str, cells: IntervalSet) -> dict[str, tuple[float, float]]:
     """Count in how many rows of these cells (of all, if none is left to build) new columns have a value."""
-    model = workspace.graph.model(name)
-    known = environment.graph.models.get(name)
+    model = both.workspace.graph.model(name)
+    known = both.environment.graph.models.get(name)
     before = set[str]() if known is None else {column.name for column in known.schema}
     new = [column.name for column in model.schema if column.name not in before]
     if not new:
         return {}
-    table = published_table(workspace, name)
+    table = published_table(both.workspace, name)
     compared = Compared(model, Table(table.path, ABSENT), table)
-    found = compare(workspace.spark(), compared, Question(by=(), cells=cells or None))
+    found = compared_once(both.op, compared, Question(by=(), cells=cells or None))
     rows = sum(group.new_rows for group in found.groups)
     filled = {name: sum(one.columns[name].new_filled for one in found.groups) for name in new}
     return {
@@ -274,7 +280,7 @@ def _check_slice(op: Operation) -> None:
 def _refuse_leak(op: Operation, model: Model, one: ModelPlan, where: str) -> None:
     environment, workspace = op.environment(), op.workspace()
     sides = (published_table(run, one.model) for run in (environment, workspace))
-    leaked = rows_outside(op.spark(), Compared(model, *sides), where, one.cells)
+    leaked = outside_once(op, Compared(model, *sides), where, one.cells)
     if leaked.differing:
         first = leaked.sample[0]
         key = ", ".join(f"{name}={value}" for name, value in first.key.items())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
@@ -85,6 +86,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
         case datetime():
             instant = value.astimezone(UTC) if value.tzinfo else value  # equal ones, equal text
             plain = {"@": "datetime", "v": instant.isoformat()}
+        case Decimal():
+            plain = {"@": "decimal", "v": str(value)}
         case tuple() | list():
             plain = [_plain(one) for one in cast("list[Any]", value)]
         case dict():
@@ -154,5 +157,6 @@ def _restorer(kind: type[Any]) -> Callable[[Any], Any]:
 
 _PLAIN_TYPES: Mapping[str, Callable[[Any], Any]] = {
     "datetime": datetime.fromisoformat,
+    "decimal": Decimal,
     "map": dict,
 }

@@ -6,7 +6,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.state import collecting, history, moves, plans, promotions, timings
+from backfill_assets.state import (
+    collecting,
+    comparisons,
+    history,
+    moves,
+    plans,
+    promotions,
+    timings,
+)
 from backfill_assets.state.collecting import Needs
 from backfill_assets.state.opened import OpenedState
 
@@ -54,6 +62,10 @@ class PlanReader(OpenedState):
             limit: how many at the most.
         """
         return self._database.read(lambda found: timings.timings(found, plan_id, limit))
+
+    def comparison(self, plan_id: str, key: str) -> str | None:
+        """Read what a comparison of a plan has found; None where it was not made yet."""
+        return self._database.read(lambda found: comparisons.comparison(found, plan_id, key))
 
     def plan_events(self, plan_id: str) -> list[PlanEvent]:
         """Read what happened to a plan, from the first."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.state import (
     clock_back,
     collecting,
+    comparisons,
     environments,
     owed,
     plans,
@@ -114,6 +115,17 @@ class PlanStore(StateReader):
         now = self._clock()
         with suppress(StateBusyError, StateUnavailableError):
             self._database.write(lambda found: timings.keep_timing(found, timing, now))
+
+    def keep_comparison(self, plan_id: str, key: str, found: str) -> None:
+        """Keep what a comparison of a plan has found, under a key of all that it has read.
+
+        A state that can't be written now goes without: the comparison is then made once more.
+        """
+        now = self._clock()
+        with suppress(StateBusyError, StateUnavailableError):
+            self._database.write(
+                lambda held: comparisons.keep_comparison(held, plan_id, key, found, now)
+            )
 
     # Workspaces and what is owed
 

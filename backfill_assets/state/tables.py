@@ -320,3 +320,9 @@ TIMINGS = sa.Table(
     _number("number", key=True), _instant("at"), _text("verb"), _text("plan_id"), _value("steps"),
     _number("cells"), sa.Column("by_rows", sa.Boolean, nullable=False),
 )  # fmt: skip
+
+# What comparisons of a plan have found, by a key of all that they have read.
+COMPARISONS = sa.Table(
+    "comparisons", METADATA,
+    _text("plan_id", key=True), _text("key", key=True), _text("found"), _instant("at"),
+)  # fmt: skip

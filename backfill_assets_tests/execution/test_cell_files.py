@@ -20,7 +20,7 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.warehouse.delta_log import logged_commits
 from backfill_assets_tests.builders import a_graph, a_source, days
 from backfill_assets_tests.execution.plans import Plans
-from backfill_assets_tests.execution.test_plans import OLD, ROWS, VISITS, changed, visits
+from backfill_assets_tests.execution.test_plans import MORE, OLD, ROWS, VISITS, changed, visits
 from backfill_assets_tests.execution.world import World, ended, kept, row, told
 
 if TYPE_CHECKING:
@@ -115,6 +115,19 @@ def test_restated_cells_are_promoted_rolled_back_and_undone_without_spark(
         back(world.store, graph, plan, **Plans(spared).means())
         assert world.rows(VISITS) == kept(*good)
         assert files(world) == before
+
+
+def test_what_apply_has_compared_is_compared_again_only_where_files_moved(
+    world: World, spared: World
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    plan = Plans(world).make(MORE)
+    applied = Plans(world).apply(MORE, plan)
+    assert (applied.left, applied.refused) == ({}, "")
+    # Its strategy counts the values of the new column, for which `apply` has asked Spark already.
+    Plans(spared).promote(MORE, plan)
+    assert [double for _, double in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
 
 
 def test_an_empty_backfill_needs_no_spark(spared: World):

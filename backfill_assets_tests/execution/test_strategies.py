@@ -58,7 +58,7 @@ def test_an_enrichment_promises_equal_columns_also_where_late_rows_explain_what_
     plan = plans.make(MORE)
     assert strategy(plan) is Strategy.COLUMN_ENRICHMENT
     world.land(a_source(), *changed(row(8, 1, 99.0)))
-    plans.apply(MORE, plan)
+    assert "cost differs in 1 cell, 2024-01-08" in plans.apply(MORE, plan).refused
     with pytest.raises(StrategyCheckError, match="cost differs in 1 cell, 2024-01-08"):
         plans.promote(MORE, plan)
     abandon_plan(world.store, MORE, plan, **plans.means())

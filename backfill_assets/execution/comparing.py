@@ -1,0 +1,87 @@
+"""Comparisons of what a plan has built with what is published, each made once.
+
+A comparison is a fact about files: it is kept with the plan under a key that names every file of the
+cells that it has read. So `apply` makes it while Spark is warm, and `promote` makes again only what
+reads other files by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.models.codec import dumps, loads
+from backfill_assets.warehouse.compare import (
+    Comparison,
+    Group,
+    Measure,
+    OutsideRows,
+    Question,
+    compare,
+    rows_outside,
+)
+from backfill_assets.warehouse.layers import files_read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backfill_assets.execution.operation import Operation
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.warehouse.compare import Compared
+    from backfill_assets.warehouse.tables import Table
+
+_KEPT = (Comparison, Group, Measure, OutsideRows)
+
+
+def compared_once(op: Operation, both: Compared, question: Question) -> Comparison:
+    """Compare two tables, or give what an earlier comparison of the same files has found.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    return _once(op, both, question, lambda: compare(op.spark(), both, question))
+
+
+def outside_once(op: Operation, both: Compared, where: str, cells: IntervalSet) -> OutsideRows:
+    """Find what differs in rows that a condition does not choose; only that nothing does is kept.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    asked = Question(by=(_OUTSIDE,), cells=cells, where=where)
+    return _once(op, both, asked, lambda: rows_outside(op.spark(), both, where, cells))
+
+
+_OUTSIDE = "(outside)"
+
+
+def _once(op: Operation, both: Compared, question: Question, ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - what is asked for
+    key = _key(both, question)
+    kept = op.store.comparison(op.plan_id, key)
+    if kept is not None:
+        return loads(kept, _KEPT)
+    found = ask()
+    if not (isinstance(found, OutsideRows) and found.differing):
+        op.store.keep_comparison(op.plan_id, key, dumps(found))
+    return found
+
+
+def _key(both: Compared, question: Question) -> str:
+    """Name a question, and all that its answer rests on."""
+    sides = [_read(both, table, question.cells) for table in (both.old, both.new)]
+    cells = None if question.cells is None else str(question.cells)
+    asked = replace(question, cells=None)
+    return sha256(dumps((both.model, asked, cells, sides)).encode()).hexdigest()
+
+
+def _read(both: Compared, table: Table, cells: IntervalSet | None) -> object:
+    """Name the files that are read; where all cells are, the versions of the tables say as much."""
+    if cells is None:
+        return table
+    return [
+        (path, sorted(one.name for one in files))
+        for path, files in files_read(both.model, table, cells)
+    ]
