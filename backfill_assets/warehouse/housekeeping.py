@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.warehouse.cell_files import described, files_at
 from backfill_assets.warehouse.cells import cell_type
 from backfill_assets.warehouse.delta_log import ABSENT, clear_unborn, head, logged_commits
 from backfill_assets.warehouse.log_entry import enter, kept_log, set_cells
@@ -27,13 +26,12 @@ from backfill_assets.warehouse.ticket import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from deltalake import CommitProperties, DeltaTable
     from pyspark.sql import SparkSession
 
     from backfill_assets.models.model import Model
-    from backfill_assets.warehouse.cell_files import CellFile, NamedFile
 
 
 def is_ours(metadata: str | None) -> bool:
@@ -128,9 +126,7 @@ def fence(path: str, *, app_id: str, token: int) -> Committed:
 
 
 def restore(path: str, to_version: int, *, app_id: str, token: int) -> Committed:
-    """Bring a table's content back to what it was: its cells consist of their old files again.
-
-    Only the cells that were touched since are named.
+    """Bring a table back to what it was: its files, its columns and its properties.
 
     Args:
         path: of the table.
@@ -142,35 +138,11 @@ def restore(path: str, to_version: int, *, app_id: str, token: int) -> Committed
         CommitLostError: another writer has taken the table over.
         PinGoneError: that version can't be read any more.
     """
-    ticket, now = Ticket(path, app_id, token, f"{RESTORED}{to_version}}}"), head(path)
-    return set_cells(cells_at(path, to_version, now), ticket, after=now)
 
+    def back(table: DeltaTable, said: CommitProperties) -> None:
+        table.restore(to_version, commit_properties=said, post_commithook_properties=kept_log())
 
-def cells_at(path: str, to_version: int, newest: int) -> dict[str, tuple[CellFile, ...]]:
-    """Give the files that cells consisted of at a delta_version, of those that have others now.
-
-    Args:
-        path: of the table.
-        to_version: the older delta_version.
-        newest: the newer one.
-
-    Raises:
-        PinGoneError: one of the files is not there any more.
-    """
-    old, now = (_by_cell(files_at(path, at)) for at in (to_version, newest))
-    touched = {cell for cell in {*old, *now} if old.get(cell) != now.get(cell)}
-    return {cell: described(path, sorted(old.get(cell, ()), key=_name)) for cell in sorted(touched)}
-
-
-def _by_cell(files: Iterable[NamedFile]) -> dict[str, frozenset[NamedFile]]:
-    found: dict[str, set[NamedFile]] = {}
-    for one in files:
-        found.setdefault(one.cell, set()).add(one)
-    return {cell: frozenset(held) for cell, held in found.items()}
-
-
-def _name(file: NamedFile) -> str:
-    return file.name
+    return enter(Ticket(path, app_id, token, f"{RESTORED}{to_version}}}"), back)
 
 
 def evolve_table(

@@ -50,7 +50,11 @@ _DAMAGED = (
     "JsonParseException",
     "JsonEOFException",
 )
-_GONE = ("DELTA_VERSION_NOT_FOUND", "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION")
+_GONE = (
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION",
+    "Find missing file",
+)
 # Java's and Python's own names of what happens to a connection, to a driver and to its executors.
 _LOST = (
     "Py4JNetworkError",

@@ -110,11 +110,14 @@ def delete_empty_folders(path: str, pattern: str, before: datetime) -> None:
         before: the instant (UTC).
     """
     table = local_folder(path)
-    for folder in table.glob(pattern) if table is not None else ():
+    if table is None:
+        return
+    for folder in table.glob(pattern):
         inside = [folder, *folder.rglob("*")]
         touched = max(one.stat().st_mtime for one in inside)
         if all(one.is_dir() for one in inside) and touched < before.timestamp():
             shutil.rmtree(folder, ignore_errors=True)
+            _remove_empty(table, table)
 
 
 def _remove_empty(lowest: Path, table: Path) -> None:
