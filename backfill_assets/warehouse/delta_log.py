@@ -190,7 +190,8 @@ def actions_of(path: str, delta_version: int) -> list[dict[str, Any]]:
     """
     try:
         text = _read(path, f"{delta_version:020d}.json")
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        # Only line feeds end an action: a text within one may hold any other mark of a line's end.
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
     except FileNotFoundError as error:
         raise CorruptTableError(path=path, found=f"commit {delta_version} is missing") from error
     except ValueError as error:

@@ -194,6 +194,22 @@ def test_dev_reads_what_prod_reads_and_changes_nothing_of_it(world: World, plans
     assert (world.store.pointers(PROD), world.store.view(PROD).models) == saw
 
 
+def test_a_cell_that_came_out_as_prods_is_read_from_devs_table_once_that_answers_for_it(
+    world: World, plans: Plans
+):
+    graph = a_graph(visits())
+    world.land(a_source(), *ROWS)
+    world.fill(graph)
+    world.store.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    for restated in ("2024-01-08", "2024-01-09"):
+        plans.published(graph, "dev", restate=(Restatement(VISITS, restated, restated),))
+    world.environment = "dev"
+    own = world.store.view("dev").models[VISITS].own
+    assert text(graph, VISITS, own) == "2024-01-08..2024-01-09 (2)"
+    assert [int(one) for _, one in world.rows(VISITS, "ds", "cost")] == [99, 9]
+
+
 def test_dev_leaves_gaps_of_prods_tables_to_prod(world: World, plans: Plans):
     world.land(a_source(), *ROWS)
     world.fill(OLD, cells=days(7, 8, 9))

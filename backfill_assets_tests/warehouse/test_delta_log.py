@@ -57,6 +57,14 @@ def test_the_log_tells_what_each_commit_said(tmp_path: Path):
     assert bytes_of(path, 1) == 7
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\u001e"])
+def test_a_text_within_a_commit_may_hold_any_mark_of_a_lines_end(tmp_path: Path, mark: str):
+    path = log(tmp_path)
+    lines = (json.dumps(one, ensure_ascii=False) for one in said(f"a{mark}b", 3))
+    (tmp_path / "_delta_log" / f"{0:020d}.json").write_text("\n".join(lines), encoding="utf-8")
+    assert commits_since(path, ABSENT) == ((0, f"a{mark}b"),)
+
+
 def test_a_hole_in_the_log_is_named(tmp_path: Path):
     path = log(tmp_path, said("0"), said("1"), said("2"))
     (tmp_path / "_delta_log" / f"{1:020d}.json").unlink()
