@@ -104,6 +104,8 @@ def _vacuumed(
     """Vacuum the tables that environments read, each under its commit lock."""
     for version, oldest in sorted(_oldest_needed(run, promise).items()):
         path = run.store.version_path(version)
+        if oldest < 0 <= head(path):
+            continue  # of this table the state knows nothing
         gone = _Vacuum(path, oldest, run.clock(), grace)
         found = gone.look() if dry_run else _alone(run, version, gone)
         if found.files:
@@ -128,8 +130,9 @@ class _Vacuum:
     def _done(self, *, dry_run: bool) -> Vacuumed:
         if head(self.path) < 0:
             return vacuum_unborn(self.path, now=self.now, grace=self.grace, dry_run=dry_run)
-        oldest = max(self.oldest, 0)
-        return vacuum(self.path, keep_from=oldest, now=self.now, grace=self.grace, dry_run=dry_run)
+        return vacuum(
+            self.path, keep_from=self.oldest, now=self.now, grace=self.grace, dry_run=dry_run
+        )
 
 
 def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:

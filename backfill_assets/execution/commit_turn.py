@@ -47,11 +47,12 @@ def commit_turn(run: RunContext, opened: OpenBatch) -> Iterator[CommitLock]:
 
 def unchanged(
     run: RunContext, version: str, profiles: Sequence[CellProfile]
-) -> frozenset[Interval]:
-    """Name the cells whose own table holds the very content that was computed again."""
+) -> dict[Interval, int]:
+    """Count the rows of the cells whose own table holds the very content that was computed again."""
     cells = IntervalSet.of(one.cell for one in profiles)
     held = run.store.held_contents(version, cells)
-    return frozenset(one.cell for one in profiles if held.get(one.cell) == one.content)
+    same = (one for one in profiles if held.get(one.cell) == one.content)
+    return {one.cell: one.content.rows for one in same}
 
 
 def settle(run: RunContext, model: Model) -> None:

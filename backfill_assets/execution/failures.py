@@ -27,6 +27,7 @@ from backfill_assets.state.opening import (
 )
 from backfill_assets.state.overtaking import InputsMovedError
 from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.warehouse.cell_files import UnseenFilesError
 from backfill_assets.warehouse.computed import MovedMeanwhileError
 from backfill_assets.warehouse.connect import (
     SparkUnreachableError,
@@ -60,7 +61,7 @@ _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
         MissingJarsError, UnsafeLogStoreError, WarehouseUnwritableError,
         StateBusyError, StateUnavailableError,
         # other writers
-        CommitConflictError, CommitLostError, FilesGoneError, OvertakenError, MovedMeanwhileError,
+        CommitConflictError, CommitLostError, FilesGoneError, UnseenFilesError, OvertakenError, MovedMeanwhileError,
         DoubleMeanwhileError,
         TableLockedError, LostLeaseError, LostClaimError, CellsClaimedError, NoSlotError,
         InputsMovedError, VersionMovedError, CellsReadyError,

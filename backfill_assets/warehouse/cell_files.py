@@ -41,6 +41,20 @@ _COMMITTER = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
+FOLDERS = {"timeZone": "UTC"}
+"""How Spark writes and reads the cells of hours in names of folders, whatever its session's zone."""
+
+
+class MislaidRowsError(BackfillAssetsError):
+    """The files of a cell do not hold the rows that were audited of it."""
+
+    def __init__(self, *, path: str, cell: str, audited: int, found: int) -> None:
+        self.path, self.cell, self.audited, self.found = path, cell, audited, found
+        super().__init__(
+            f"{audited} rows of the cell {cell} of {path} were audited, and the files that were written "
+            f"for it hold {found}. Nothing was committed. This is a defect: report it with the model's "
+            "cadence and the settings of Spark"
+        )
 
 
 class UnseenFilesError(BackfillAssetsError):
@@ -82,11 +96,13 @@ class NamedFile:
         name: its path below the table.
         cell: the cell, as `cells.cell_text` writes it.
         bytes: its size.
+        rows: how many it holds; None where the log does not say.
     """
 
     name: str
     cell: str
     bytes: int
+    rows: int | None
 
 
 def new_folder() -> str:
@@ -120,7 +136,7 @@ def write_files(
 
     counted = Observation()
     seen = _by_cell(rows, cells).observe(counted, F.count(F.lit(1)).alias("rows"))
-    writer = seen.write.partitionBy(CELL_COLUMN).options(**_COMMITTER)
+    writer = seen.write.partitionBy(CELL_COLUMN).options(**_COMMITTER, **FOLDERS)
     writer.parquet(f"{path.rstrip('/')}/{folder}")
     files = files_in(path, folder)
     found, written = sum(one.rows for one in files), counted.get["rows"]
@@ -143,7 +159,8 @@ def files_of(table: DeltaTable, cells: Iterable[str] | None = None) -> tuple[Nam
     from pyarrow import compute  # noqa: PLC0415
 
     actions, held = table.get_add_actions(flatten=True), f"partition.{CELL_COLUMN}"
-    listed = actions.select(["path", "size_bytes", held])
+    told = [_ROWS] if _ROWS in actions.schema.names else []
+    listed = actions.select(["path", "size_bytes", held, *told])
     found = pa.RecordBatchReader.from_stream(listed).read_all()
     # Thousands of files are told apart here, and only those that are asked for become Python's. Rows
     # of a stranger may have a cell that Python has no date for, or none.
@@ -156,7 +173,8 @@ def files_of(table: DeltaTable, cells: Iterable[str] | None = None) -> tuple[Nam
         asked = compute.SetLookupOptions(pa.array([*cells], pa.string()))
         found = found.filter(compute.call_function("is_in", [texts], asked))
     return tuple(
-        NamedFile(unquote(one["path"]), one["cell"], one["size_bytes"]) for one in found.to_pylist()
+        NamedFile(unquote(one["path"]), one["cell"], one["size_bytes"], one.get(_ROWS))
+        for one in found.to_pylist()
     )
 
 
@@ -294,5 +312,5 @@ def _cell_of(name: str) -> str:
     return f"{instant:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-_DATE = len("2024-01-01")
+_DATE, _ROWS = len("2024-01-01"), "num_records"
 _NO_CELL = "__HIVE_DEFAULT_PARTITION__"

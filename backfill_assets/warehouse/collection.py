@@ -91,7 +91,7 @@ def vacuum(
         raise PromisedVersionError(path=path, asked=keep_from, found=found)
     _refuse_foreign(path)
     needed = _needed(path, keep_from, now - grace)
-    old = [one for one in stored_files(path) if one.written < now - grace]
+    old = _old(stored_files(path), now - grace)
     going = [one for one in old if one.name not in needed]
     return _gone(path, going, now - grace, dry_run=dry_run)
 
@@ -107,9 +107,18 @@ def vacuum_unborn(path: str, *, now: datetime, grace: timedelta, dry_run: bool) 
     """
     if head(path) != ABSENT:
         return Vacuumed(path, (), 0)
-    ours = (one for one in stored_files(path) if is_written(one.name))
-    going = [one for one in ours if one.written < now - grace]
-    return _gone(path, going, now - grace, dry_run=dry_run)
+    ours = [one for one in stored_files(path) if is_written(one.name)]
+    return _gone(path, _old(ours, now - grace), now - grace, dry_run=dry_run)
+
+
+def _old(files: Sequence[StoredFile], before: datetime) -> list[StoredFile]:
+    """Choose the files that are old; of a folder in which a batch still writes none is."""
+    busy = {_folder(one) for one in files if one.written >= before and is_written(one.name)}
+    return [one for one in files if one.written < before and _folder(one) not in busy]
+
+
+def _folder(file: StoredFile) -> str:
+    return file.name.split("/")[0]
 
 
 def _gone(path: str, going: Sequence[StoredFile], before: datetime, *, dry_run: bool) -> Vacuumed:

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.cell_files import (
     copy_files,
     new_folder,
@@ -13,9 +14,12 @@ from backfill_assets.warehouse.cell_files import (
     write_files,
 )
 from backfill_assets.warehouse.cells import cell_text
+from backfill_assets.warehouse.delta_log import ABSENT, head
 from backfill_assets.warehouse.housekeeping import create_table, evolve_table
 from backfill_assets.warehouse.log_entry import set_cells
+from backfill_assets.warehouse.stored_columns import stored_columns
 from backfill_assets.warehouse.table_files import delete_files
+from backfill_assets.warehouse.tables import delta_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -62,14 +66,18 @@ class WrittenCells:
 
 
 @contextmanager
-def written_cells(rows: DataFrame, cells: Sequence[Interval], path: str) -> Iterator[WrittenCells]:
+def written_cells(
+    rows: DataFrame, model: Model, cells: Sequence[Interval], path: str
+) -> Iterator[WrittenCells]:
     """Write rows as files that no log names; at the end they are gone unless they were offered.
 
     Args:
-        rows: with `_cell`, each column named and typed as the table has it.
+        rows: with `_cell`.
+        model: whose they are.
         cells: that the rows are of.
         path: of the table, which need not be there yet.
     """
+    rows = _spelled(rows, model, path)
     folder = new_folder()
     written = WrittenCells(path, folder, ())
     try:
@@ -102,6 +110,21 @@ def copied_cells(
     finally:
         if not written.offered:
             remove_folder(path, folder)
+
+
+def _spelled(rows: DataFrame, model: Model, path: str) -> DataFrame:
+    """Spell nested fields as the table does, or will: most readers find them in files by letter."""
+    at = head(path)
+    there = dict(delta_schema(path, at)) if at > ABSENT else {}
+    wanted = {**stored_columns(model), **there}
+    return rows.selectExpr(
+        *(
+            f"CAST({quoted(name)} AS {wanted[name]}) AS {quoted(name)}"
+            if "struct<" in dtype and wanted[name] != dtype
+            else quoted(name)
+            for name, dtype in rows.dtypes
+        )
+    )
 
 
 def prepare_table(spark: Callable[[], SparkSession], model: Model, ticket: Ticket) -> None:

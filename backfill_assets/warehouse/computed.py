@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.warehouse.cell_files import files_at, missing
+from backfill_assets.warehouse.cell_files import FOLDERS, MislaidRowsError, files_at, missing
 from backfill_assets.warehouse.cells import cell_of_text, cell_text
 from backfill_assets.warehouse.commit import by_cell, prepare_table, written_cells
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
@@ -20,14 +22,14 @@ from backfill_assets.warehouse.housekeeping import cells_touched
 from backfill_assets.warehouse.inputs import compute
 from backfill_assets.warehouse.kept_rows import Kept, only_in_history
 from backfill_assets.warehouse.layers import files_read
-from backfill_assets.warehouse.log_entry import set_cells
+from backfill_assets.warehouse.log_entry import refuse_gone, set_cells
 from backfill_assets.warehouse.moves import cells_moved_from, keys_in_other_cells
 from backfill_assets.warehouse.profile import Subject, empty_profiles, profile
 from backfill_assets.warehouse.samples import failing_rows
 from backfill_assets.warehouse.spark_errors import explaining
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.kept_rows import History
     from backfill_assets.warehouse.tables import Table
     from backfill_assets.warehouse.ticket import Committed, Ticket
+
+
+_NONE: Mapping[Interval, int] = MappingProxyType({})
 
 
 class MovedMeanwhileError(BackfillAssetsError):
@@ -83,20 +88,46 @@ class ComputedBatch:
     kept: Kept | None = None
 
     def profile(self) -> tuple[CellProfile, ...]:
-        """Measure rows, checksums and audits per cell, in one action."""
-        return profile(self.rows, self._subject)
+        """Measure rows, checksums and audits per cell, in one action.
+
+        Raises:
+            RowsOutsideBatchError: rows belong to other cells, or (`NoTimeError`) to none.
+            FilesGoneError: a file is gone, or not whole.
+            MislaidRowsError: a cell's files do not hold the rows that were measured of it.
+        """
+        try:
+            found = profile(self.rows, self._subject)
+        except BackfillAssetsError as error:
+            refuse_gone(self.target.path, self.written.files)
+            raise error from error.__cause__
+        self._refuse_mislaid(found)
+        return found
+
+    def _refuse_mislaid(self, profiles: Sequence[CellProfile]) -> None:
+        rows = Counter[str]()
+        for one in self.written.files:
+            rows[one.cell] += one.rows
+        for one in profiles:
+            text = cell_text(self.model.cadence, one.cell)
+            if rows[text] != one.content.rows:
+                raise MislaidRowsError(
+                    path=self.target.path, cell=text, audited=one.content.rows, found=rows[text]
+                )
 
     def failing_rows(self, audit: Audit) -> tuple[str, ...]:
         """Give a few rows that fail an audit."""
         return failing_rows(self.rows, audit, self._subject)
 
-    def commit(self, ticket: Ticket, now: Table, unchanged: Collection[Interval] = ()) -> Committed:
+    def commit(
+        self, ticket: Ticket, now: Table, unchanged: Mapping[Interval, int] = _NONE
+    ) -> Committed:
         """Let the cells consist of the files, in one commit.
 
         Args:
             ticket: what the commit says of itself.
             now: the target as it stands under the commit lock.
-            unchanged: cells whose own table holds the same rows already: they keep their files.
+            unchanged: how many rows each cell has whose own table holds the same ones already: it
+                keeps its files.
 
         Raises:
             DoubleMeanwhileError: one has put a value elsewhere that must be single.
@@ -145,13 +176,17 @@ class ComputedBatch:
         return Subject(self.model, self.cells, self.target, self.inputs)
 
 
-def _whole(model: Model, path: str, cells: Collection[Interval]) -> IntervalSet:
-    """Name those of some cells whose files are there: a vacuum of a stranger may have taken them."""
+def _whole(model: Model, path: str, cells: Mapping[Interval, int]) -> IntervalSet:
+    """Name those of some cells whose files hold their rows, and are there.
+
+    A vacuum of a stranger may have taken them.
+    """
     asked = {cell_text(model.cadence, cell): cell for cell in cells}
     files = files_at(path, head(path), asked) if asked else ()
-    gone = {*missing(path, files)}
-    torn = {one.cell for one in files if one.name in gone}
-    return IntervalSet.of(cell for text, cell in asked.items() if text not in torn)
+    gone, rows = {*missing(path, files)}, Counter[str]()
+    for one in files:
+        rows[one.cell] += 0 if one.rows is None or one.name in gone else one.rows
+    return IntervalSet.of(cell for text, cell in asked.items() if rows[text] == cells[cell])
 
 
 @dataclass(frozen=True)
@@ -186,7 +221,7 @@ class EmptyBatch:
         self,
         ticket: Ticket,
         now: Table,  # noqa: ARG002 - as of any batch
-        unchanged: Collection[Interval] = (),
+        unchanged: Mapping[Interval, int] = _NONE,
     ) -> Committed:
         """Let the cells consist of no files, in one commit.
 
@@ -194,7 +229,7 @@ class EmptyBatch:
             CommitLostError: another writer has taken the table over.
         """
         prepare_table(self.spark, self.model, ticket)
-        cells = [cell for cell in self.cells if cell not in set(unchanged)]
+        cells = [cell for cell in self.cells if cell not in unchanged]
         return set_cells(by_cell(self.model.cadence, cells, ()), ticket)
 
 
@@ -253,7 +288,7 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
             told = Kept.of(found, model, carried=history.carried)
         carried = found if told is not None and told.carried else None
         rows = result_rows(computed, model, request.cells, target, stamp, moved, carried)
-        written = held.enter_context(written_cells(rows, cells, target.path))
+        written = held.enter_context(written_cells(rows, model, cells, target.path))
         rows = rows_written(session, rows.schema, written)
         yield ComputedBatch(
             model, cells, IntervalSet.of(moved), target, inputs, computed, rows, written, told
@@ -264,4 +299,5 @@ def rows_written(session: SparkSession, schema: StructType, written: WrittenCell
     """Read the rows of files that no log names."""
     if not written.files:
         return session.createDataFrame([], schema)
-    return session.read.schema(schema).parquet(f"{written.path.rstrip('/')}/{written.folder}")
+    reader = session.read.schema(schema).options(**FOLDERS)
+    return reader.parquet(f"{written.path.rstrip('/')}/{written.folder}")

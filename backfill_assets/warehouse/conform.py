@@ -92,14 +92,7 @@ def contract(computed: DataFrame, model: Model) -> DataFrame:
         raise OutputSchemaError(model=model.name, missing=missing, extra=extra, retyped=retyped)
     time = model.time_column or ""
     cell = F.expr(cell_expression(time, found.get(time, ""), model.cadence))
-    columns = [_spelled(name, found[name], dtype) for name, dtype in declared.items()]
-    return _latest(computed.select(*columns, cell.alias(CELL_COLUMN)), model)
-
-
-def _spelled(name: str, found: str, dtype: str) -> Column:
-    """Give a column whose nested fields are spelled as declared: files are read by these names."""
-    column = F.col(quoted(name))
-    return column if found == dtype or "<" not in found else column.cast(dtype).alias(name)
+    return _latest(computed.select(*map(quoted, declared), cell.alias(CELL_COLUMN)), model)
 
 
 def result_rows(  # noqa: PLR0913, PLR0917 - all that the rows are made of

@@ -70,7 +70,9 @@ def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied from where to where
     if _fits(source, ticket.path):
         copies = copied_cells(there, ticket.path)
     else:
-        copies = written_cells(rows_of(spark(), model, source, differing), named, ticket.path)
+        copies = written_cells(
+            rows_of(spark(), model, source, differing), model, named, ticket.path
+        )
     with copies as written:
         return written.commit(by_cell(model.cadence, named, written.files), ticket)
 

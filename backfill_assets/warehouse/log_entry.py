@@ -64,9 +64,7 @@ def set_cells(
         CommitConflictError: another entry came first.
         WarehouseUnwritableError: the disk is full, read-only or not ours.
     """
-    gone = missing(ticket.path, [one for files in wanted.values() for one in files])
-    if gone:
-        raise FilesGoneError(path=ticket.path, names=gone)
+    refuse_gone(ticket.path, [one for files in wanted.values() for one in files])
 
     def write(table: DeltaTable, said: CommitProperties) -> None:
         table.create_write_transaction(
@@ -79,6 +77,12 @@ def set_cells(
         )
 
     return enter(ticket, write, after)
+
+
+def refuse_gone(path: str, files: Sequence[CellFile]) -> None:
+    """Raise `FilesGoneError` unless files that no log names yet are there, as they were written."""
+    if gone := missing(path, files):
+        raise FilesGoneError(path=path, names=gone)
 
 
 def enter(
@@ -97,7 +101,7 @@ def enter(
         CommitLostError: another writer has taken the table over.
         CommitConflictError: another entry came first.
     """
-    from deltalake.exceptions import CommitFailedError, DeltaError  # noqa: PLC0415
+    from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
 
     table, transaction = _opened(ticket)
     before = table.version()
@@ -107,7 +111,7 @@ def enter(
     with explaining(ticket.path):
         try:
             write(table, said)
-        except (DeltaError, OSError) as error:
+        except Exception as error:  # whatever class the library has for it
             # What follows on an entry may fail, a checkpoint for one: the log alone knows.
             if (done := in_log(ticket, before)) is not None:
                 return done

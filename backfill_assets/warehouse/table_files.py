@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -12,7 +15,6 @@ from backfill_assets.warehouse.delta_log import ABSENT, actions_of, head, local_
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SUFFIX, _LOG = ".parquet", "_delta_log"
@@ -73,15 +75,20 @@ def stored_files(path: str) -> list[StoredFile]:
     folder = local_folder(path)
     if folder is None:
         return _remote_files(path)
-    return [
-        StoredFile(
-            str(file.relative_to(folder)),
-            file.stat().st_size,
-            datetime.fromtimestamp(file.stat().st_mtime, UTC),
-        )
-        for file in sorted(folder.rglob(f"*{_SUFFIX}"))
-        if _LOG not in file.relative_to(folder).parts
-    ]
+    return [*_local_files(folder)]
+
+
+def _local_files(table: Path) -> Iterator[StoredFile]:
+    """Find the data files; batches write and move theirs meanwhile, so one may be gone again."""
+    for folder, folders, names in os.walk(table):
+        folders[:] = sorted(name for name in folders if name != _LOG)
+        for name in sorted(names):
+            file = Path(folder, name)
+            if file.suffix == _SUFFIX:
+                with suppress(FileNotFoundError):
+                    found = file.stat()
+                    written = datetime.fromtimestamp(found.st_mtime, UTC)
+                    yield StoredFile(str(file.relative_to(table)), found.st_size, written)
 
 
 def delete_files(path: str, names: Iterable[str]) -> None:
@@ -98,7 +105,8 @@ def delete_files(path: str, names: Iterable[str]) -> None:
 
     store, root = fs.FileSystem.from_uri(path)
     for name in names:
-        store.delete_file(f"{root}/{name}")
+        with suppress(FileNotFoundError):
+            store.delete_file(f"{root}/{name}")
 
 
 def delete_empty_folders(path: str, pattern: str, before: datetime) -> None:
@@ -113,11 +121,12 @@ def delete_empty_folders(path: str, pattern: str, before: datetime) -> None:
     if table is None:
         return
     for folder in table.glob(pattern):
-        inside = [folder, *folder.rglob("*")]
-        touched = max(one.stat().st_mtime for one in inside)
-        if all(one.is_dir() for one in inside) and touched < before.timestamp():
-            shutil.rmtree(folder, ignore_errors=True)
-            _remove_empty(table, table)
+        with suppress(FileNotFoundError):  # something goes on in it
+            inside = [folder, *folder.rglob("*")]
+            touched = max(one.stat().st_mtime for one in inside)
+            if all(one.is_dir() for one in inside) and touched < before.timestamp():
+                shutil.rmtree(folder, ignore_errors=True)
+                _remove_empty(table, table)
 
 
 def _remove_empty(lowest: Path, table: Path) -> None:
@@ -135,7 +144,8 @@ def _remote_files(path: str) -> list[StoredFile]:
     from pyarrow import fs  # noqa: PLC0415
 
     store, root = fs.FileSystem.from_uri(path.rstrip("/"))
-    found = store.get_file_info(fs.FileSelector(root, recursive=True))
+    everything = fs.FileSelector(root, recursive=True, allow_not_found=True)
+    found = store.get_file_info(everything)
     names = {one.path.removeprefix(f"{root}/"): one for one in found if one.is_file}
     return [
         StoredFile(name, one.size, one.mtime or _EPOCH)

@@ -127,5 +127,5 @@ def commit_cells(
 ) -> Committed:
     """Write rows, and let cells consist of them, as a batch does."""
     prepare_table(lambda: rows.sparkSession, model, said)
-    with written_cells(rows, cells, said.path) as written:
+    with written_cells(rows, model, cells, said.path) as written:
         return written.commit(by_cell(model.cadence, cells, written.files), said)

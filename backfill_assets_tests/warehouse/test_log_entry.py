@@ -211,7 +211,11 @@ def test_a_table_with_checkpoints_goes_on(tmp_path: Path):
 
 
 _VALUES = st.one_of(st.none(), st.integers(-3, 3))
-_TEXTS = st.one_of(st.none(), st.text(max_size=40), st.sampled_from(["a", "z" * 33, "ä", "\x00"]))
+_TEXTS = st.one_of(
+    st.none(),
+    st.text(max_size=40),
+    st.sampled_from(["a", "z" * 33, "ä", "\x00", "a\u2028b", "\x85"]),
+)
 
 
 @settings(max_examples=40, deadline=None)
@@ -237,7 +241,7 @@ def test_what_an_entry_says_of_its_files_hides_no_row(
         folder = f"b-{at}"
         parquet.write_to_dataset(pa.table(columns), f"{path}/{folder}", partition_cols=["_cell"])
         written += files_in(path, folder)
-    set_cells({FIRST: written}, ticket(path, 1))
+    assert set_cells({FIRST: written}, ticket(path, 1)).delta_version == head(path)
     every = [one for rows in files for one in rows]
     for keep, kept in (
         (
@@ -422,8 +426,12 @@ def test_a_table_of_the_release_before_goes_on(spark: SparkSession, tmp_path: Pa
 
 
 @pytest.mark.spark
-def test_cells_of_hours_are_written_named_again_and_read(spark: SparkSession, tmp_path: Path):
-    path = str(tmp_path / "hours")
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata"])
+def test_cells_of_hours_are_written_named_again_and_read_whatever_the_zone_of_a_session(
+    spark: SparkSession, tmp_path: Path, zone: str
+):
+    path, zoned = str(tmp_path / "hours"), spark.newSession()
+    zoned.conf.set("spark.sql.session.timeZone", zone)
     model = sales(
         kind=IncrementalByTimeRange(time_column="at"),
         cadence=Cadence(Unit.HOUR, start=START),
@@ -435,10 +443,10 @@ def test_cells_of_hours_are_written_named_again_and_read(spark: SparkSession, tm
     def sold(*at: int, shop: str) -> list[str]:
         return [f"(TIMESTAMP'2024-01-01 {hour:02d}:30:00+00:00', '{shop}')" for hour in at]
 
-    rows = batch(spark, model, path, hours, *sold(0, 2, shop="a"))
+    rows = batch(zoned, model, path, hours, *sold(0, 2, shop="a"))
     commit_cells(rows, model, hours, ticket(path, 1))
     commit_cells(
-        batch(spark, model, path, hours[2:], *sold(2, shop="b")), model, hours[2:], ticket(path, 2)
+        batch(zoned, model, path, hours[2:], *sold(2, shop="b")), model, hours[2:], ticket(path, 2)
     )
     texts = [cell_text(model.cadence, hour) for hour in hours]
     assert [len(files_at(path, head(path), [text])) for text in texts] == [1, 0, 1]
