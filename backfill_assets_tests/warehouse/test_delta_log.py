@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.warehouse.delta_log import STEPS_PER_TOKEN
 from backfill_assets.warehouse.spark_errors import (
     CommitConflictError,
     WarehouseUnwritableError,
@@ -39,7 +40,7 @@ def said(text: str, token: int | None = None) -> list[dict[str, object]]:
         {"commitInfo": {"operation": "WRITE", "userMetadata": text}}
     ]
     if token is not None:
-        actions.append({"txn": {"appId": "sales", "version": token * 4 + 2}})
+        actions.append({"txn": {"appId": "sales", "version": token * STEPS_PER_TOKEN + 2}})
     actions.append({"add": {"path": "x", "size": 7, "dataChange": True, "partitionValues": {}}})
     return actions
 
