@@ -2,7 +2,8 @@
 
     start      the command itself, Spark, the look at the sources, and the first batch of a process,
                which is slower than others
-    promotion  the checks after the last batch, comparing, copying, moving the pointers
+    promotion  comparing and checking after the last batch, then copying files and moving the pointers,
+               for which no Spark is started
 
 Both are learned from what earlier operations took. As long as there is none, the constants below
 count: the CPU seconds that a start of Spark, a first and a later batch were measured to take, shared by
@@ -34,12 +35,13 @@ DOUBT = 3.0
 
 _COMMAND = 2.0  # imports, opening the state, ending
 _SPARK = 8.0
-_COLD = 12.0  # what the first batch, or copy, of a process takes beyond those after it
+_COLD = 12.0  # what the first batch of a process takes beyond those after it
 _LOOK = 0.5
 _CHECKS = 0.5
 _POINTERS = 0.5
-_ROWS = 2.0  # to compare or copy the rows of one model
+_ROWS = 2.0  # to compare the rows of one model
 _ROWS_PER_CELL = 0.02
+_FILES_PER_CELL = 0.01  # to copy them
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class OperationFact:
         looking: seconds in which sources were looked at.
         rest: seconds of all other steps but batches: checks, comparing, publishing, recording.
         cells: that its plan named.
-        by_rows: whether rows were compared or copied; otherwise pointers were moved.
+        by_rows: whether rows were compared, or files copied; otherwise pointers were moved.
     """
 
     verb: str
@@ -84,24 +86,29 @@ def overhead(plan: Plan, facts: Sequence[OperationFact]) -> Overhead:
         facts: what earlier plans took.
     """
     slow = slowness(facts)
-    command, spark, cold = _guessed(_COMMAND * slow), _spark(facts), _guessed(_COLD * slow)
-    applied = [one for one in facts if one.verb == APPLY]
+    command = _guessed(_COMMAND * slow)
     looks = [one.looking for one in facts if one.verb in (RUN, APPLY)]
     looking = _learned(looks, _LOOK * slow)
-    checks = _learned([one.rest for one in applied], _CHECKS * slow)
-    begun = [one for one in plan.models if one.batches]
-    start = _sum(command, spark, looking, cold) if begun else _sum(command, looking)
+    start = _sum(command, looking, *_computing(plan, facts, slow))
+    compared, copied = _guesses(plan)
+    checks = _rest(plan, facts, APPLY, (_CHECKS + compared) * slow)
     if not any(one.build is not Build.GAP_FILL for one in plan.models):
         return Overhead(start, checks)
-    # An unprotected environment is promoted by the command that built: Spark is there, and warm.
-    apart = plan.protected
-    published = _published(plan, facts, slow)
-    again = _sum(command, *((spark, cold) if by_rows(plan) else ())) if apart else (0.0, 0.0)
+    published = _rest(plan, facts, PROMOTE, (_POINTERS + copied) * slow)
+    # An unprotected environment is promoted by the command that built.
+    again = command if plan.protected else (0.0, 0.0)
     return Overhead(start, _sum(checks, again, published))
 
 
+def _computing(plan: Plan, facts: Sequence[OperationFact], slow: float) -> tuple[Pair, ...]:
+    """Tell what Spark's start and first batch take; recording cells as empty needs neither."""
+    if plan.request.empty or not any(one.batches for one in plan.models):
+        return ()
+    return _spark(facts), _guessed(_COLD * slow)
+
+
 def by_rows(plan: Plan) -> bool:
-    """Whether a plan's promotion compares or copies rows: then it needs Spark."""
+    """Whether rows are compared, or files copied, before a plan is published."""
     return plan.request.where is not None or bool(_with_rows(plan))
 
 
@@ -136,17 +143,22 @@ def _with_rows(plan: Plan) -> list[str]:
     ]
 
 
-def _published(plan: Plan, facts: Sequence[OperationFact], slow: float) -> Pair:
-    """Tell what comparing, copying and moving pointers take, once Spark is there."""
+def _guesses(plan: Plan) -> tuple[float, float]:
+    """Guess the seconds to compare the rows of a plan, and to copy its files."""
+    if not by_rows(plan):
+        return 0.0, 0.0
+    cells, compares = planned_cells(plan), plan.request.where is not None
+    models = sum(one.strategy is Strategy.COLUMN_ENRICHMENT or compares for one in plan.models)
+    return (_ROWS * models + _ROWS_PER_CELL * cells) * bool(models), _FILES_PER_CELL * cells
+
+
+def _rest(plan: Plan, facts: Iterable[OperationFact], verb: str, guess: float) -> Pair:
+    """Tell what a verb takes beside starting, looking and building, from what alike plans took."""
     rows, cells = by_rows(plan), planned_cells(plan)
-    cold = _COLD * slow if rows else 0.0
-    known = [one for one in facts if one.verb == PROMOTE and one.by_rows == rows]
+    known = [one for one in facts if (one.verb, one.by_rows) == (verb, rows)]
     if not known:
-        models = len(_with_rows(plan))
-        each = _ROWS * models + _ROWS_PER_CELL * cells if rows else 0.0
-        return _guessed((_POINTERS + each) * slow)
-    scaled = [_scaled(max(one.rest - cold, one.rest / 4), one.cells, cells) for one in known]
-    return _quantiles(scaled)
+        return _guessed(guess)
+    return _quantiles([_scaled(one.rest, one.cells, cells) for one in known])
 
 
 def _scaled(seconds: float, known: int, asked: int) -> float:

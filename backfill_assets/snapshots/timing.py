@@ -21,7 +21,7 @@ class Timing:
         steps: seconds by step, as people read its name.
         plan_id: the plan; empty for none.
         cells: that the plan names, of all models.
-        by_rows: whether its promotion compares or copies rows; otherwise pointers alone are moved.
+        by_rows: whether rows are compared, or files copied; otherwise pointers alone are moved.
     """
 
     verb: str

@@ -260,11 +260,11 @@ def test_what_earlier_plans_took_beside_their_batches_counts_instead_of_the_cons
     assert known.start[0] - none.start[0] == pytest.approx(2.0 + 8.0 + 2.5 + 12.0)
     bigger = a_plan(building("web.a", a_batch(20)))
     assert overhead(bigger, (apply_, twice)).promotion[0] == pytest.approx(
-        known.promotion[0] + (60.0 - 24.0) / 2  # but for the cold part, by its cells
+        known.promotion[0] + (60.0 + 2.0) / 2  # half of it by its cells
     )
 
 
-def test_a_plan_that_moves_pointers_alone_needs_no_spark_to_be_promoted():
+def test_a_plan_that_moves_pointers_alone_is_promoted_sooner_than_one_that_copies():
     moved = building("web.a", a_batch(10))
     moved = replace(moved, build=Build.NEW_VERSION, strategy=Strategy.FULL_REBUILD)
     copied = replace(moved, build=Build.IN_PLACE)
@@ -272,6 +272,12 @@ def test_a_plan_that_moves_pointers_alone_needs_no_spark_to_be_promoted():
 
     assert [by_rows(a_plan(one)) for one in (moved, copied, compared)] == [False, True, True]
     assert overhead(a_plan(moved), ()).promotion < overhead(a_plan(copied), ()).promotion
+
+
+def test_cells_that_are_recorded_empty_start_no_spark():
+    plan = a_plan(building("web.a", a_batch(10)))
+    empty = replace(plan, request=replace(plan.request, empty=True))
+    assert overhead(empty, ()).start[0] < overhead(plan, ()).start[0] / 4
 
 
 def test_gaps_are_filled_where_they_are_read_and_an_unprotected_environment_at_once():
