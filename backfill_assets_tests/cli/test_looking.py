@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+
+from backfill_assets.cli.project import opened_run
+from backfill_assets.execution.outstanding import Outstanding
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.state.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +62,42 @@ def test_an_overwritten_source_is_looked_at_by_status_and_by_plan_without_spark(
     assert (looked.code, planned.err) == (0, "")
     assert looked.lines[-1] == "prod: 1 model, 0 cells missing, 2 stale: 2 need a plan."
     assert "late     toy.sales: 2024-01-29, 2024-01-31" in looked.out
+
+
+def test_a_plan_that_waits_is_in_the_way_of_another_until_it_has_waited_for_too_long(
+    filled: Prepared, backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    land(filled, {28: "1.00", 29: "2.00", 31: "3.00"})
+    plan_id = backfill("plan", *SALES, "--json").json["plan_id"]
+    with opened_run("prod") as run:
+        run.store.set_plan_status(plan_id, (PlanStatus.PROPOSED,), PlanStatus.BUILT)
+
+    conflict = f"toy.sales 2024-01-29, 2024-01-31: plan {plan_id}; this plan can't be applied"
+    assert conflict in backfill("plan", *SALES).out
+
+    monkeypatch.setattr(Store, "plan_touched", lambda *_: datetime(2024, 1, 1, tzinfo=UTC))
+    assert plan_id not in backfill("plan", *SALES).out
+
+
+@pytest.mark.parametrize(
+    ("left", "code"),
+    [
+        (Outstanding(missing=2), 0),
+        (Outstanding(stale=1, waits={"wait": 1}), 3),
+        (Outstanding(unlooked=("toy.raw_sales",)), 3),
+    ],
+    ids=["what nobody asked for", "stale cells", "a source that was not looked at"],
+)
+def test_a_plan_of_nothing_ends_with_0_only_where_nothing_waits_and_everything_was_looked_at(
+    filled: Prepared,
+    backfill: Backfill,
+    monkeypatch: pytest.MonkeyPatch,
+    left: Outstanding,
+    code: int,
+):
+    del filled
+    monkeypatch.setattr("backfill_assets.cli.plan.left_before", lambda *_: left)
+    assert backfill("plan", *SALES).code == code
 
 
 def test_what_could_not_be_looked_at_is_named_and_does_not_end_with_0(

@@ -65,6 +65,8 @@ VOLATILE = [
     ("frame.selectExpr('id', 'Current_Timestamp() AS at')", "", "current_timestamp"),
     ("frame.where('at < current_date')", "", "current_date"),
     ("frame.sparkSession.sql('SELECT uuid() FROM {f}', f=frame)", "", "uuid"),
+    ("inputs.run('SELECT uuid() AS u')", "", "uuid"),
+    ("inputs.run(f'SELECT {DRAW}() AS u')", "DRAW = 'rand'", "rand"),
     ("dice()", "from pyspark.sql.functions import rand as dice", "rand"),
     ("rand()", "from pyspark.sql.functions import *", "rand"),
     ("datetime.now()", "from datetime import datetime", "datetime.datetime.now"),
