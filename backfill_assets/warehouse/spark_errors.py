@@ -32,6 +32,8 @@ _UNWRITABLE = (
     "Permission denied",
     "(Permission denied)",
     "Mkdirs failed",
+    "ParentNotDirectoryException",
+    "Not a directory",
     "AccessDenied",
     "Could not create local directory",
     "FAILED_TO_CREATE_DIR",
