@@ -35,13 +35,14 @@ _KEPT = (Comparison, Group, Measure, OutsideRows)
 
 
 def compared_once(op: Operation, both: Compared, question: Question) -> Comparison:
-    """Compare two tables, or give what an earlier comparison of the same files has found.
+    """Compare two tables, or give what an earlier comparison of the same files has found, but its SQL.
 
     Raises:
         PinGoneError: a pinned version can't be read any more.
         CorruptTableError: a table's log is damaged.
     """
-    return _once(op, both, question, lambda: compare(op.spark(), both, question))
+    # The query names where the tables lie today, and a state may be copied with its tables.
+    return _once(op, both, question, lambda: replace(compare(op.spark(), both, question), sql=""))
 
 
 def outside_once(op: Operation, both: Compared, where: str, cells: IntervalSet) -> OutsideRows:
@@ -81,7 +82,4 @@ def _read(both: Compared, table: Table, cells: IntervalSet | None) -> object:
     """Name the files that are read; where all cells are, the versions of the tables say as much."""
     if cells is None:
         return table
-    return [
-        (path, sorted(one.name for one in files))
-        for path, files in files_read(both.model, table, cells)
-    ]
+    return [sorted(one.name for one in files) for _, files in files_read(both.model, table, cells)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from contextlib import closing, contextmanager
 from datetime import timedelta
@@ -56,7 +57,7 @@ def digest(folder: Path) -> str:
 
 
 def texts(url: str, root: Path) -> str:
-    """Every text of the state, and of the tables' logs."""
+    """Every text of the state, and of the tables' logs; but for what deltalake notes for people."""
     engine = sa.create_engine(
         sa.make_url(url).set(drivername=url.partition(":")[0] + _DRIVER[url[:4]])
     )
@@ -65,8 +66,11 @@ def texts(url: str, root: Path) -> str:
         page.reflect(connection)
         rows = [row for one in page.sorted_tables for row in connection.execute(sa.select(one))]
     engine.dispose()
-    logs = [one.read_text() for one in root.glob("tables/*/*/_delta_log/*.json")]
-    return "\n".join([*map(str, rows), *logs])
+    logs = root.glob("tables/*/*/_delta_log/*.json")
+    actions = [json.loads(line) for one in logs for line in one.read_text().split("\n") if line]
+    for each in actions:
+        each.get("commitInfo", {}).pop("operationParameters", None)
+    return "\n".join([*map(str, rows), *map(str, actions)])
 
 
 _DRIVER = {"sqli": "", "post": "+psycopg"}
