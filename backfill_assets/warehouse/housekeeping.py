@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
@@ -26,12 +27,24 @@ from backfill_assets.warehouse.ticket import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from deltalake import CommitProperties, DeltaTable
     from pyspark.sql import SparkSession
 
     from backfill_assets.models.model import Model
+
+
+class UnstorableNameError(BackfillAssetsError):
+    """A column, or a field within one, has a name that Delta can't hold."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"the column or field {name!r} has a name that a Delta table can't hold: none of a blank, a "
+            "tab, a line's end or one of ,;{}()= may be in it. Nothing was written; rename it in the query "
+            "and in the declaration"
+        )
 
 
 def is_ours(metadata: str | None) -> bool:
@@ -105,7 +118,37 @@ _KEPT = {"enableExpiredLogCleanup": "false", "checkpointInterval": "10", **RETEN
 
 
 def _fields(spark: Callable[[], SparkSession], columns: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Give columns in Delta's own words; all of them may be NULL."""
+    """Give columns in Delta's own words; all of them may be NULL.
+
+    Raises:
+        UnstorableNameError: Delta can't hold one of their names.
+    """
+    fields = _described(spark, columns)
+    for name in _names(fields):
+        if not _NOT_IN_NAMES.isdisjoint(name):
+            raise UnstorableNameError(name)
+    return fields
+
+
+_NOT_IN_NAMES = frozenset(
+    " ,;{}()\n\t="
+)  # Delta's protocol, for tables without a mapping of columns
+
+
+def _names(dtype: Any) -> Iterator[str]:  # noqa: ANN401 - Delta's JSON: a name, an object, a list
+    """Name every field in a type, nested ones too."""
+    if isinstance(dtype, list):
+        for one in cast("list[Any]", dtype):
+            yield one["name"]
+            yield from _names(one["type"])
+    elif isinstance(dtype, dict):
+        for part in ("fields", "elementType", "keyType", "valueType"):
+            yield from _names(cast("dict[str, Any]", dtype).get(part))
+
+
+def _described(
+    spark: Callable[[], SparkSession], columns: Mapping[str, str]
+) -> list[dict[str, Any]]:
     known = {name: delta_type(dtype) for name, dtype in columns.items()}
     if None not in known.values():
         return [

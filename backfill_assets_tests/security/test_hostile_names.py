@@ -174,13 +174,14 @@ def test_columns_of_any_name_and_values_of_any_text_arrive_as_they_are(world: Wo
 
 
 @pytest.mark.spark
-def test_a_column_that_delta_can_not_hold_fails_its_batch_and_nothing_is_written(world: World):
-    for name in ("a b", "a;b", "a=b"):
-        graph = nasty((name,))
-        land(world, (name,), "x")
-        (failed,) = ended(world.fill(graph, cells=days(9))[VISITS], Failed)
-        assert "INVALID_CHARACTERS_IN_COLUMN_NAMES" in failed.error
-        assert world.head(VISITS) == -1
+@pytest.mark.parametrize("name", ["a b", "a;b", "a=b"])
+def test_a_column_that_delta_can_not_hold_fails_its_batch_and_nothing_is_written(
+    world: World, name: str
+):
+    land(world, (name,), "x")
+    (failed,) = ended(world.fill(nasty((name,)), cells=days(9))[VISITS], Failed)
+    assert f"the column or field {name!r} has a name that a Delta table can't hold" in failed.error
+    assert world.head(VISITS) == -1
 
 
 @pytest.mark.spark
