@@ -10,7 +10,8 @@ INTERRUPTED = 130
 
 MEANS = {
     DONE: "all went well",
-    FAILED: "a batch or a blocking audit failed, cells lack, or something was asked that can't be",
+    FAILED: "a batch or a blocking audit failed, cells lack, `promote` would refuse what `apply` has built, "
+    "or something was asked that can't be",
     CHANGES: "there is something to change, or tables differ",
     WAITS: "stale cells wait for another run or a plan, or a source has commits that were not looked at",
     INTERRUPTED: "somebody interrupted it; the same command does the rest",
