@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import socket
 from math import ceil
 from typing import TYPE_CHECKING, cast
@@ -75,10 +76,9 @@ def connect(url: str, config: Mapping[str, str], *, patience: float) -> SparkSes
         SparkWithoutDeltaError: it can't read or write our tables.
     """
     from pyspark.errors import PySparkException  # noqa: PLC0415 - as heavy as Spark itself
-    from pyspark.sql import SparkSession  # noqa: PLC0415
 
     server = _wait_for(url, patience)
-    session = SparkSession.builder.remote(url).create()
+    session = _session(url)
     _OPEN.add(_remote(session))
     be_patient(session, patience)
     try:
@@ -92,6 +92,25 @@ def connect(url: str, config: Mapping[str, str], *, patience: float) -> SparkSes
         hang_up(session)
         raise
     return session
+
+
+def _session(url: str) -> SparkSession:
+    """Open a session on a connection of its own.
+
+    gRPC lets the channels of a process share one connection to a server, and after failures waits for
+    up to two minutes before it dials again: a new session would wait for what an old one has met.
+    """
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415 - as heavy, too
+    from pyspark.sql.connect.session import SparkSession as Remote  # noqa: PLC0415
+
+    options = [
+        ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.max_reconnect_backoff_ms", _LONGEST_WAIT * 1000),
+    ]
+    # `SparkSession.builder.remote` says so, too; it takes no options of a channel.
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # noqa: TID251 - it is written, not read
+    opened = Remote.builder.channelBuilder(DefaultChannelBuilder(url, options)).create()
+    return cast("SparkSession", opened)
 
 
 def be_patient(session: SparkSession, patience: float) -> None:
