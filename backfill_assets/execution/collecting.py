@@ -114,7 +114,7 @@ def _vacuumed(
 
 @dataclass(frozen=True, slots=True)
 class _Vacuum:
-    """A table, and the oldest version of it that somebody needs; without one, all of it is kept."""
+    """A table, which need not be there yet, and the oldest version of it that somebody needs."""
 
     path: str
     oldest: int

@@ -64,8 +64,7 @@ def _step(
     if not cells:
         return Step(_move(same, at, stale))
     # A cell that only a table below holds is copied too: from now on this one answers for it.
-    there = op.store.ready_records(at.version, at.delta_version)
-    known = {record.cell: record.content for record in there}
+    known = op.store.held_contents(at.version, cells, at.delta_version)
     differing = IntervalSet.of(
         record.cell for record in records if known.get(record.cell) != record.content
     )

@@ -109,7 +109,10 @@ def _computing(plan: Plan, facts: Sequence[OperationFact], slow: float) -> tuple
 
 def by_rows(plan: Plan) -> bool:
     """Whether rows are compared, or files copied, before a plan is published."""
-    return plan.request.where is not None or bool(_with_rows(plan))
+    return plan.request.where is not None or any(
+        one.batches and (one.build is Build.IN_PLACE or one.strategy is Strategy.COLUMN_ENRICHMENT)
+        for one in plan.models
+    )
 
 
 def planned_cells(plan: Plan) -> int:
@@ -133,23 +136,14 @@ def quantile(ordered: Sequence[float], part: float) -> float:
     return ordered[ceil(part * len(ordered)) - 1]
 
 
-def _with_rows(plan: Plan) -> list[str]:
-    """Name the models of which rows are compared or copied before they are published."""
-    return [
-        one.model
-        for one in plan.models
-        if (one.build is Build.IN_PLACE and one.batches)
-        or (one.strategy is Strategy.COLUMN_ENRICHMENT and one.batches)
-    ]
-
-
 def _guesses(plan: Plan) -> tuple[float, float]:
     """Guess the seconds to compare the rows of a plan, and to copy its files."""
     if not by_rows(plan):
         return 0.0, 0.0
     cells, compares = planned_cells(plan), plan.request.where is not None
     models = sum(one.strategy is Strategy.COLUMN_ENRICHMENT or compares for one in plan.models)
-    return (_ROWS * models + _ROWS_PER_CELL * cells) * bool(models), _FILES_PER_CELL * cells
+    compared = _ROWS * models + _ROWS_PER_CELL * cells if models else 0.0
+    return compared, _FILES_PER_CELL * cells
 
 
 def _rest(plan: Plan, facts: Iterable[OperationFact], verb: str, guess: float) -> Pair:

@@ -199,9 +199,17 @@ class StateReader(PlanReader):
 
         return self._database.read(work)
 
-    def held_contents(self, version: str, cells: IntervalSet) -> dict[Interval, Content]:
-        """Read what a version's own table holds in those of these cells that are ready now."""
-        return self._database.read(lambda found: ready.contents(found, version, None, cells))
+    def held_contents(
+        self, version: str, cells: IntervalSet, at: int | None = None
+    ) -> dict[Interval, Content]:
+        """Read what a version's own table holds in those of these cells that are ready.
+
+        Args:
+            version: whose table.
+            cells: which cells.
+            at: the delta_version; None is the latest.
+        """
+        return self._database.read(lambda found: ready.contents(found, version, at, cells))
 
     def check_inputs(self, opened: OpenBatch) -> None:
         """Make sure, before a batch commits, that no publication has overtaken what it read.

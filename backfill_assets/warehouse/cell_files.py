@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from urllib.parse import unquote
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.cells import instant_text
 from backfill_assets.warehouse.delta_log import CorruptTableError, local_folder
 from backfill_assets.warehouse.file_statistics import statistics_of
 from backfill_assets.warehouse.spark_errors import PinGoneError
@@ -70,25 +72,6 @@ class UnseenFilesError(BackfillAssetsError):
 
 
 @dataclass(frozen=True, slots=True)
-class CellFile:
-    """A data file that holds rows of one cell.
-
-    Attributes:
-        name: its path below the table.
-        cell: the cell, as `cells.cell_text` writes it.
-        bytes: its size.
-        rows: how many it holds.
-        statistics: what Delta's log says of its rows, as JSON.
-    """
-
-    name: str
-    cell: str
-    bytes: int
-    rows: int
-    statistics: str
-
-
-@dataclass(frozen=True, slots=True)
 class NamedFile:
     """A data file that a version of a table names, whether it is still there or not.
 
@@ -103,6 +86,27 @@ class NamedFile:
     cell: str
     bytes: int
     rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CellFile(NamedFile):
+    """A data file that is there, and how a log names it.
+
+    Attributes:
+        rows: how many it holds.
+        statistics: what Delta's log says of its rows, as JSON.
+    """
+
+    rows: int
+    statistics: str
+
+
+def rows_by_cell(files: Iterable[NamedFile]) -> Counter[str]:
+    """Count the rows of each cell by what is said of its files."""
+    rows = Counter[str]()
+    for one in files:
+        rows[one.cell] += one.rows or 0
+    return rows
 
 
 def new_folder() -> str:
@@ -247,7 +251,7 @@ def remove_folder(path: str, folder: str) -> None:
         local.rmdir()  # unless a table, or another batch's files, lie there
 
 
-def missing(path: str, files: Iterable[CellFile | NamedFile]) -> tuple[str, ...]:
+def missing(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:
     """Name those of these files that are not there, or not as large as they were."""
     wanted = [*files]
     if not wanted:
@@ -308,8 +312,7 @@ def _cell_of(name: str) -> str:
         known = datetime.fromisoformat(text)
     except ValueError:  # such a row is of no cell of the batch, which the audit says
         return text
-    instant = known.astimezone(UTC) if known.tzinfo else known
-    return f"{instant:%Y-%m-%dT%H:%M:%S.%f}Z"
+    return instant_text(known if known.tzinfo else known.replace(tzinfo=UTC))
 
 
 _DATE, _ROWS = len("2024-01-01"), "num_records"

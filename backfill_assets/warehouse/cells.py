@@ -142,8 +142,13 @@ def number_text(cadence: Cadence, number: int) -> str:
 def cell_text(cadence: Cadence, cell: Interval) -> str:
     """Write a cell's `_cell` as our tables' logs have it: a local date, or an instant in UTC."""
     if cadence.unit.is_subday:
-        return f"{cell.start.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+        return instant_text(cell.start)
     return number_text(cadence, cell_number(cadence, cell))
+
+
+def instant_text(instant: datetime) -> str:
+    """Write an instant as `cell_text` does."""
+    return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def cell_of_number(cadence: Cadence, number: int) -> Interval:

@@ -77,15 +77,9 @@ def written_cells(
         cells: that the rows are of.
         path: of the table, which need not be there yet.
     """
-    rows = _spelled(rows, model, path)
-    folder = new_folder()
-    written = WrittenCells(path, folder, ())
-    try:
-        written.files = write_files(rows, cells, path, folder)
+    with _unnamed(path) as written:
+        written.files = write_files(_spelled(rows, model, path), cells, path, written.folder)
         yield written
-    finally:
-        if not written.offered:
-            remove_folder(path, folder)
 
 
 @contextmanager
@@ -101,19 +95,27 @@ def copied_cells(
     Raises:
         PinGoneError: one of the files is not there any more.
     """
-    folder = new_folder()
-    written = WrittenCells(path, folder, ())
-    try:
+    with _unnamed(path) as written:
         for number, (source, files) in enumerate(sources):
-            written.files += copy_files(source, files, path, f"{folder}/{number}")
+            written.files += copy_files(source, files, path, f"{written.folder}/{number}")
+        yield written
+
+
+@contextmanager
+def _unnamed(path: str) -> Iterator[WrittenCells]:
+    """Give a new folder below a table, which is gone at the end unless its files were offered."""
+    written = WrittenCells(path, new_folder(), ())
+    try:
         yield written
     finally:
         if not written.offered:
-            remove_folder(path, folder)
+            remove_folder(path, written.folder)
 
 
 def _spelled(rows: DataFrame, model: Model, path: str) -> DataFrame:
     """Spell nested fields as the table does, or will: most readers find them in files by letter."""
+    if not any("struct<" in dtype for _, dtype in rows.dtypes):
+        return rows
     at = head(path)
     there = dict(delta_schema(path, at)) if at > ABSENT else {}
     wanted = {**stored_columns(model), **there}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -11,7 +10,13 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.warehouse.cell_files import FOLDERS, MislaidRowsError, files_at, missing
+from backfill_assets.warehouse.cell_files import (
+    FOLDERS,
+    MislaidRowsError,
+    files_at,
+    missing,
+    rows_by_cell,
+)
 from backfill_assets.warehouse.cells import cell_of_text, cell_text
 from backfill_assets.warehouse.commit import by_cell, prepare_table, written_cells
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
@@ -104,9 +109,7 @@ class ComputedBatch:
         return found
 
     def _refuse_mislaid(self, profiles: Sequence[CellProfile]) -> None:
-        rows = Counter[str]()
-        for one in self.written.files:
-            rows[one.cell] += one.rows
+        rows = rows_by_cell(self.written.files)
         for one in profiles:
             text = cell_text(self.model.cadence, one.cell)
             if rows[text] != one.content.rows:
@@ -183,9 +186,8 @@ def _whole(model: Model, path: str, cells: Mapping[Interval, int]) -> IntervalSe
     """
     asked = {cell_text(model.cadence, cell): cell for cell in cells}
     files = files_at(path, head(path), asked) if asked else ()
-    gone, rows = {*missing(path, files)}, Counter[str]()
-    for one in files:
-        rows[one.cell] += 0 if one.rows is None or one.name in gone else one.rows
+    gone = {*missing(path, files)}
+    rows = rows_by_cell(one for one in files if one.name not in gone)
     return IntervalSet.of(cell for text, cell in asked.items() if rows[text] == cells[cell])
 
 

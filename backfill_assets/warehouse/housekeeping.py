@@ -130,9 +130,8 @@ def _fields(spark: Callable[[], SparkSession], columns: Mapping[str, str]) -> li
     return fields
 
 
-_NOT_IN_NAMES = frozenset(
-    " ,;{}()\n\t="
-)  # Delta's protocol, for tables without a mapping of columns
+# Delta's protocol, for tables without a mapping of columns
+_NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 
 
 def _names(dtype: Any) -> Iterator[str]:  # noqa: ANN401 - Delta's JSON: a name, an object, a list

@@ -45,9 +45,7 @@ class FilesGoneError(BackfillAssetsError):
         )
 
 
-def set_cells(
-    wanted: Mapping[str, Sequence[CellFile]], ticket: Ticket, after: int | None = None
-) -> Committed:
+def set_cells(wanted: Mapping[str, Sequence[CellFile]], ticket: Ticket) -> Committed:
     """Let cells of a table consist of exactly these files, in one entry of its log.
 
     Files that a cell holds and keeps are left alone. An entry is made in any case: its metadata says
@@ -56,7 +54,6 @@ def set_cells(
     Args:
         wanted: by cell, as `cells.cell_text` writes it; no files: the cell is empty.
         ticket: what the entry says of itself.
-        after: the delta_version that it must follow on; None: whatever the newest one is.
 
     Raises:
         FilesGoneError: one of the files is not there.
@@ -76,7 +73,7 @@ def set_cells(
             post_commithook_properties=kept_log(),
         )
 
-    return enter(ticket, write, after)
+    return enter(ticket, write)
 
 
 def refuse_gone(path: str, files: Sequence[CellFile]) -> None:
@@ -85,17 +82,12 @@ def refuse_gone(path: str, files: Sequence[CellFile]) -> None:
         raise FilesGoneError(path=path, names=gone)
 
 
-def enter(
-    ticket: Ticket,
-    write: Callable[[DeltaTable, CommitProperties], None],
-    after: int | None = None,
-) -> Committed:
+def enter(ticket: Ticket, write: Callable[[DeltaTable, CommitProperties], None]) -> Committed:
     """Write one entry of a table's log on the version whose token has just been read.
 
     Args:
         ticket: what the entry says of itself.
         write: writes it, given the table and the ticket as deltalake takes it.
-        after: the delta_version that it must follow on; None: whatever the newest one is.
 
     Raises:
         CommitLostError: another writer has taken the table over.
@@ -104,10 +96,7 @@ def enter(
     from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
 
     table, transaction = _opened(ticket)
-    before = table.version()
-    if after is not None and before != after:
-        raise CommitConflictError(path=ticket.path, found=f"commit {before} follows on {after}")
-    said = named(ticket, transaction)
+    before, said = table.version(), named(ticket, transaction)
     with explaining(ticket.path):
         try:
             write(table, said)

@@ -53,11 +53,6 @@ class Ticket:
     metadata: str
 
     @property
-    def text(self) -> str:
-        """The metadata as it stands in the log: a `$` in it is written so that nothing expands it."""
-        return self.metadata.replace("$", "\\u0024")
-
-    @property
     def transactions(self) -> tuple[int, ...]:
         """Delta's transaction versions, of which the first that is larger than the log's is taken."""
         marked = (steps for mark, steps in _STEPS if self.metadata.startswith(mark))
@@ -82,7 +77,7 @@ def named(ticket: Ticket, transaction: int) -> CommitProperties:
     from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - only who commits pays
 
     return CommitProperties(
-        custom_metadata={"userMetadata": ticket.text},
+        custom_metadata={"userMetadata": ticket.metadata},
         max_commit_retries=0,
         app_transactions=[Transaction(ticket.app_id, transaction)],
     )
@@ -103,6 +98,6 @@ def in_log(ticket: Ticket, head_before: int) -> Committed | None:
     """Find a ticket's commit after a delta_version; None where it is not there."""
     for commit in logged_commits(ticket.path, head_before):
         token = commit.tokens.get(ticket.app_id, ABSENT) // STEPS_PER_TOKEN
-        if commit.metadata == ticket.text and token == ticket.token:
+        if commit.metadata == ticket.metadata and token == ticket.token:
             return Committed(commit.delta_version, commit.bytes_added)
     return None
