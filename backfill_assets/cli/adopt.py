@@ -18,7 +18,7 @@ from backfill_assets.cli.selecting import model_named
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.execution.events import Committed, Failed, Waiting
-from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.judge import judge
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
@@ -80,7 +80,7 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
         adopting = replace(run, fills=ADOPTED, rows_from=adopted_from(found.table))
         at_once = read_settings().max_batches
         todo = {model: found.missing}
-        told = run_graph(adopting, todo, listener, batches_at_once=at_once)[model]
+        told = fill_cells(adopting, todo, listener, batches_at_once=at_once)[model]
         left = found.missing - run.view().ready(model)
     with operating() as at:
         tell_quietly(at, env)

@@ -16,7 +16,7 @@ from backfill_assets.cli.output import Heading, bar, counted, err, print_table, 
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import LazySpark, load_graph, now, open_store
 from backfill_assets.cli.report import tell_dagster
-from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.opening import open_run
 from backfill_assets.intervals.required import required
 from backfill_assets.pipelines.landing import EVENTS, land_all
@@ -100,7 +100,7 @@ def _fill(run: RunContext, found: dict[str, Work], settings: Settings) -> None:
         for name, cadence in cadences.items()
     }
     with shown(run.graph, todo) as listener:
-        run_graph(run, targets, listener, batches_at_once=settings.max_batches)
+        fill_cells(run, targets, listener, batches_at_once=settings.max_batches)
 
 
 def _summary(run: RunContext, found: dict[str, Work]) -> None:

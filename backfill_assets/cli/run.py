@@ -18,7 +18,7 @@ from backfill_assets.cli.project import clock_at, opened_run
 from backfill_assets.cli.selecting import selected
 from backfill_assets.cli.told_cells import cells_json, say_cells
 from backfill_assets.execution.events import Committed, Failed, NeedsPlan, Waiting
-from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.observing import observe
 from backfill_assets.execution.outstanding import outstanding
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -106,7 +106,7 @@ def _filled(
     _announce(opened, todo)
     since, at_once = opened.at_work.seconds(), read_settings().max_batches
     with shown(opened.graph, todo) as listener:
-        told = run_graph(opened, targets, listener, batches_at_once=at_once)
+        told = fill_cells(opened, targets, listener, batches_at_once=at_once)
     opened.store.keep_timing(Timing(RUN, opened.at_work.seconds(since)))
     return told
 

@@ -1,6 +1,6 @@
 """Apply a plan: build its cells where nobody reads, with the one write path, and say what is left.
 
-    refuse -> fill gaps in the environment -> open the workspace -> run_graph in it -> built
+    refuse -> fill gaps in the environment -> open the workspace -> fill in it -> built
 
 Applying again goes on with exactly what is left. An unprotected environment is promoted at once; a
 protected one waits for `promote`: the place where approvals will stand.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.events import Committed, Failed
-from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.kept_audits import audit_kept, refuse_failing
 from backfill_assets.execution.leftover import BUILT_APART, left_in
 from backfill_assets.execution.operation import Means, Operation
@@ -199,7 +199,7 @@ def _fills(plan: Plan) -> str:
 def _run(
     op: Operation, run: RunContext, cells: Mapping[str, IntervalSet]
 ) -> dict[str, tuple[Event, ...]]:
-    return run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
+    return fill_cells(run, cells, op.listener, batches_at_once=op.batches_at_once)
 
 
 def _filled(

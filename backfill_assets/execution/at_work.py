@@ -63,6 +63,11 @@ class Telling:
     def __init__(self, step: Step, tell: Callable[[], None]) -> None:
         self.step, self._tell = step, tell
 
+    def tell(self, subject: str, number: int, of: int) -> None:
+        """Say which one is at work, what it is about, and how many there are by now."""
+        self.step = replace(self.step, subject=subject, number=number, of=of)
+        self._tell()
+
     def next(self, subject: str | None = None) -> None:
         """Say that the next one begins: of several subjects, or of several batches of one."""
         step, number = self.step, self.step.number + 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.events import Failed, Waiting
-from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.leftover import BUILT_APART, as_text, left_in, todo, work_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan import Build
@@ -54,7 +54,7 @@ def carried_over(op: Operation) -> dict[str, IntervalSet]:
     carried: dict[str, IntervalSet] = {}
     events: dict[str, tuple[Event, ...]] = {}
     while cells:
-        told = run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
+        told = fill_cells(run, cells, op.listener, batches_at_once=op.batches_at_once)
         events = {name: (*events.get(name, ()), *told.get(name, ())) for name in events | told}
         carried = {
             name: carried.get(name, _NONE) | cells.get(name, _NONE) for name in carried | cells

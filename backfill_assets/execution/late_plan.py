@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Unpack, cast
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.apply import applied, built_in, spared_in
 from backfill_assets.execution.events import Failed
+from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.going_back import abandon_plan
-from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.late_cells import late_work_of, lease_name
 from backfill_assets.execution.making import maker_of
@@ -183,7 +183,7 @@ class _Refresh:
             return
         listener = self.means.get("listener", lambda _: None)
         at_once = self.means.get("batches_at_once", 1)
-        told = run_graph(self.run, work.in_place, listener, batches_at_once=at_once)
+        told = fill_cells(self.run, work.in_place, listener, batches_at_once=at_once)
         failed = tuple(one for events in told.values() for one in events if isinstance(one, Failed))
         self._failed(failed)
         built = {name: cells - self._lost(failed, name) for name, cells in work.in_place.items()}

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.frozen_code import FrozenCode
-from backfill_assets.execution.graph_run import run_graph
 from backfill_assets.execution.leftover import todo as left_by_rule, work_of
 from backfill_assets.execution.refusals import PlanEndedError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -68,7 +68,7 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
     one = _asked(op, name)
     run = _run_for(op, one)
     todo = cells & one.cells
-    told = run_graph(run, {name: todo}, op.listener, batches_at_once=op.batches_at_once)
+    told = fill_cells(run, {name: todo}, op.listener, batches_at_once=op.batches_at_once)
     view, fills = run.view(), one.build is Build.GAP_FILL
     work = work_of(run, view, name)
     left = work.gaps if fills else left_by_rule(view, work, name)

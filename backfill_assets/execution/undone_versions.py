@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.carrying_over import CarryOverError, what_lacked
-from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.leftover import as_text, work_of
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.workspace import WorkspaceModel, WorkspaceRequest
@@ -54,7 +54,7 @@ def carried_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalS
     if not cells:
         return {}
     run = op.run_in(workspace_name(undo_id(op.plan_id)))
-    events = run_graph(run, cells, op.listener, batches_at_once=op.batches_at_once)
+    events = fill_cells(run, cells, op.listener, batches_at_once=op.batches_at_once)
     if left := lacking_back(op, moves):
         raise CarryOverError(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return cells

@@ -6,7 +6,7 @@ from typing import Any, cast
 import dagster as dg
 
 from backfill_assets.execution.by_hand import published_before, rebuild_by_hand
-from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.operation import Means
 from backfill_assets.execution.run_context import Published, RunContext
@@ -112,7 +112,7 @@ def fill(
     with plainly():
         if target - again:
             at_once = state.batches_at_once
-            run_graph(run, {name: target - again}, reporter.listen, batches_at_once=at_once)
+            fill_cells(run, {name: target - again}, reporter.listen, batches_at_once=at_once)
         if again:
             means = means_of(run.run_id, str(who_launched(context.run)), spark=spark, state=state)
             _rebuild(context, run, name, reporter, means)

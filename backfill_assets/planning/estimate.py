@@ -8,6 +8,7 @@ full, and is named.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from heapq import heapreplace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -239,23 +240,24 @@ def _estimate(
 
 
 def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: int) -> Pair:
-    """Sum up the models, for one is built after the other, as `apply` does."""
-    walls = [_wall_of(one, guesses[one.model], at_once) for one in models]
-    return sum(median for median, _ in walls), sum(high for _, high in walls)
+    """Give every batch to the thread that is free first, as the schedule does, upstream first.
 
-
-def _wall_of(model: ModelPlan, guess: _Guess, at_once: int) -> Pair:
-    """Whichever is longer: the longest chain of waiting batches, or all work shared out."""
+    Args:
+        models: upstream before downstream.
+        guesses: how long a batch of each takes.
+        at_once: how many batches the process runs, of whichever models.
+    """
     found: list[float] = []
     for which in (0, 1):
         ends: dict[tuple[str, int], float] = {}
-        work = 0.0
-        for number, batch in enumerate(model.batches):
-            seconds = guess.seconds(batch)[which]
-            begins = max((ends.get(one, 0.0) for one in batch.waits_for), default=0.0)
-            ends[model.model, number] = begins + seconds
-            work += seconds
-        found.append(max(*ends.values(), work / at_once))
+        free = [0.0] * at_once
+        for model in models:
+            for number, batch in enumerate(model.batches):
+                begins = max(free[0], 0.0, *(ends.get(one, 0.0) for one in batch.waits_for))
+                end = begins + guesses[model.model].seconds(batch)[which]
+                ends[model.model, number] = end
+                heapreplace(free, end)
+        found.append(max(free))
     return found[0], found[1]
 
 

@@ -79,7 +79,7 @@ def test_a_run_names_every_cell_that_it_has_filled(
     def filled(*_: object, **__: object) -> dict[str, tuple[Committed, ...]]:
         return {"toy.sales": tuple(_committed(at) for at in (27, 28, 30))}
 
-    monkeypatch.setattr(run_verb, "run_graph", filled)
+    monkeypatch.setattr(run_verb, "fill_cells", filled)
 
     said = backfill("run", "--select", "toy.sales")
     told = backfill("run", "--select", "toy.sales", "--json").json

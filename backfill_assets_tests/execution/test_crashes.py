@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from backfill_assets.execution import batch_pool, batch_run, computing
+from backfill_assets.execution import batch_run, computing, schedule
 from backfill_assets.execution.events import Committed, Failed, Skipped
 from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.requests import batch_request
@@ -110,7 +110,7 @@ def test_a_commit_whose_process_dies_is_adopted_by_a_run_that_waited_for_it(
                 doomed.go(run, cells=days(7, 8))
         world.clock.pass_lease()
 
-    before(batch_pool, "batch_request", another_run_dies, monkeypatch)
+    before(schedule, "batch_request", another_run_dies, monkeypatch)
     events = world.fill(graph)[VISITS]
     assert told(events) == ["committed", "skipped"]
     assert len(batches_in_log(world)) == 2
@@ -262,7 +262,7 @@ def test_a_batch_fills_the_rest_where_another_run_has_filled_some_of_its_cells(
 ):
     graph = visits()
     world.land(a_source(), *ROWS)
-    before(batch_pool, "batch_request", lambda: world.fill(graph, cells=days(8)), monkeypatch)
+    before(schedule, "batch_request", lambda: world.fill(graph, cells=days(8)), monkeypatch)
     events = world.fill(graph)[VISITS]
     (skipped,) = ended(events, Skipped)
     assert list(skipped.built_by) == [day(8)]

@@ -10,8 +10,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.execution.events import Noted
+from backfill_assets.execution.fill import Filling
 from backfill_assets.execution.observing import Looked, observe_sources
-from backfill_assets.execution.range_run import run_range
+from backfill_assets.execution.schedule import scheduled
 from backfill_assets.execution.state_rebuild import rebuild_state
 from backfill_assets.intervals import Monthly, Whole
 from backfill_assets.intervals.text import ranges_text
@@ -106,7 +107,7 @@ def test_a_batch_reads_what_was_looked_at_and_not_what_came_since(world: World):
     look(world, source)
     append(world, source, row(2))
     run = world.open(graph)
-    run_range(run, VISITS, run_targets(run, VISITS), world.heard.append, batches_at_once=1)
+    list(scheduled(run, [Filling(run, run.graph.model(VISITS), run_targets(run, VISITS))]))
     assert [ds.day for ds, *_ in world.rows(VISITS)] == [1]
     assert changed(world, source) == "2024-01-02"
     assert stale(world, graph) == "2024-01-02"

@@ -14,7 +14,7 @@ import pytest
 from backfill_assets.execution import batch_run, computing, watching
 from backfill_assets.execution.cancelling import RunCancelledError
 from backfill_assets.execution.events import Committed, Failed, Started
-from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.patience import Patience
 from backfill_assets.intervals import Daily
 from backfill_assets.planning.request import Restatement
@@ -131,7 +131,7 @@ def when_started(do: Callable[[], object]) -> Callable[[Event], None]:
 
 
 def go(run: RunContext, listen: Callable[[Event], None]) -> None:
-    run_graph(run, {VISITS: run_targets(run, VISITS)}, listen, batches_at_once=2)
+    fill_cells(run, {VISITS: run_targets(run, VISITS)}, listen, batches_at_once=2)
 
 
 def interrupted() -> None:

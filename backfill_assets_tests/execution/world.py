@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.execution.events import Committed, Event, Failed, NeedsPlan, Skipped, Waiting
-from backfill_assets.execution.graph_run import run_graph
+from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.run_context import Published
@@ -116,7 +116,7 @@ class World:
             name: run_targets(run, name) if cells is None else cells
             for name in names or run.graph.order
         }
-        return run_graph(run, targets, self.heard.append, batches_at_once=2)
+        return fill_cells(run, targets, self.heard.append, batches_at_once=2)
 
     def ready(self, graph: Graph, name: str) -> str:
         """Which cells are ready, as text."""

@@ -121,7 +121,7 @@ def test_without_history_the_bytes_of_the_source_tell_by_the_share_that_is_read(
     assert "neither history nor size" in total(plan, Known()).rests_on
 
 
-def test_batches_of_a_model_share_the_process_and_models_are_built_one_after_the_other():
+def test_batches_share_the_process_and_wait_for_what_they_read():
     history = {"web.a": FACTS, "web.b": FACTS}
     first = building("web.a", *[a_batch(5) for _ in range(4)])
     second = building("web.b", a_batch(5, ("web.a", 3)))
