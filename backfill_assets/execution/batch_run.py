@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.audited import AuditsFailedError, audited
 from backfill_assets.execution.batch_inputs import target_table
-from backfill_assets.execution.cancelling import RunCancelledError
+from backfill_assets.execution.cancelling import BatchTooOldError, RunCancelledError
+from backfill_assets.execution.collecting import GRACE
 from backfill_assets.execution.commit_turn import commit_turn, record, unchanged
 from backfill_assets.execution.computing import computing
 from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started, Waiting
@@ -98,10 +99,14 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
         tell_kept(run, request, batch.kept)
         with commit_turn(run, opened) as lock:
             flight.commits()
+            if run.clock() - started_at >= GRACE:
+                raise BatchTooOldError(request.batch_id, GRACE)
             commit = _commit(opened, lock.token, started_at, (profiles, results))
-            ticket = Ticket(batch.target.path, request.version, lock.token, commit.to_json())
-            same = unchanged(run, request.version, profiles)
-            done = batch.commit(ticket, target_table(run, model, run.pointer(model)), same)
+            now = target_table(run, model, run.pointer(model))
+            ticket = Ticket(
+                batch.target.path, request.version, lock.token, commit.to_json(), now.delta_version
+            )
+            done = batch.commit(ticket, now, unchanged(run, request.version, profiles))
             watch.lap("commit")
             record(run, lock, commit, done)
             watch.lap("state")

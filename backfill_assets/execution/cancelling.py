@@ -16,6 +16,7 @@ from backfill_assets.errors import BackfillAssetsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import timedelta
 
 _log = logging.getLogger(__name__)
 
@@ -29,6 +30,18 @@ class BatchTimeoutError(BackfillAssetsError):
             f"the batch of '{model}' was not computed and audited within {seconds:g} s, so its Spark "
             "jobs were cancelled and nothing was committed; make batches smaller (batch_size), or "
             "allow more (batch_timeout of the model, BACKFILL_BATCH_TIMEOUT)"
+        )
+
+
+class BatchTooOldError(BackfillAssetsError):
+    """A batch has computed for so long that its files may be collected before its commit."""
+
+    def __init__(self, batch_id: str, grace: timedelta) -> None:
+        self.batch_id = batch_id
+        super().__init__(
+            f"batch {batch_id} began more than {grace.total_seconds() / 3600:g} hours ago, so "
+            "`backfill gc` may be deleting its files, which no log names yet. Nothing was committed; "
+            "make batches smaller (batch_size), and run again"
         )
 
 

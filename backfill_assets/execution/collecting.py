@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.table_turn import reconcile, take
 from backfill_assets.state.collecting import VersionNeededError
 from backfill_assets.warehouse.collection import Vacuumed, delete_table, vacuum, vacuum_unborn
@@ -137,12 +138,13 @@ class _Vacuum:
 
 def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:
     """Vacuum under the table's commit lock: files of a commit on its way are in no log yet."""
-    lock = take(run, version, run.run_id)
-    try:
-        reconcile(run, lock)
-        return gone.run()
-    finally:
-        run.store.release_commit_lock(lock)
+    with beating(run.store, run.run_id):
+        lock = take(run, version, run.run_id)
+        try:
+            reconcile(run, lock)
+            return gone.run()
+        finally:
+            run.store.release_commit_lock(lock)
 
 
 def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:

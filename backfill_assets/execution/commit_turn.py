@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from backfill_assets.execution.publishing import finish_publication
 from backfill_assets.execution.table_turn import reconcile, refuse_strangers, take
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.snapshots.batch import GAP
-from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.warehouse.tables import head
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.content import CellProfile
     from backfill_assets.models.model import Model
-    from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
+    from backfill_assets.snapshots.batch import BatchCommit, OpenBatch
     from backfill_assets.state.locks import CommitLock
     from backfill_assets.warehouse.ticket import Committed
 
@@ -33,15 +31,13 @@ def commit_turn(run: RunContext, opened: OpenBatch) -> Iterator[CommitLock]:
         TableLockedError: another live batch holds it and did not give it back in time.
         LostClaimError: the batch was silent for so long that others took its cells.
         InputsMovedError: a promotion has changed what the batch has read.
-        CellsReadyError: a gap's cells were committed by a process that died before recording it.
+        CellsReadyError: a gap's cells are ready by now, by a commit that was recorded late, or here.
         ForeignTableError: something else lies where the version's table belongs.
     """
     request = opened.request
-    with _turn(run, request.version, request.batch_id) as (lock, adopted):
+    with _turn(run, request.version, request.batch_id) as lock:
         run.store.check_claims(request.batch_id)
         run.store.check_inputs(opened)
-        if adopted and request.reason == GAP:
-            _refuse_ready(run, request)
         yield lock
 
 
@@ -115,11 +111,12 @@ def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: Committ
 
 
 @contextmanager
-def _turn(run: RunContext, version: str, holder: str) -> Iterator[tuple[CommitLock, bool]]:
-    """Hold the lock of a reconciled table, and tell whether commits were adopted."""
+def _turn(run: RunContext, version: str, holder: str) -> Iterator[CommitLock]:
+    """Hold the lock of a reconciled table."""
     lock = _taken(run, version, holder)
     try:
-        yield lock, reconcile(run, lock)
+        reconcile(run, lock)
+        yield lock
     finally:
         run.store.release_commit_lock(lock)
 
@@ -131,12 +128,3 @@ def _taken(run: RunContext, version: str, holder: str) -> CommitLock:
             return take(run, version, holder)
         except PromotionPendingError as pending:
             finish_publication(run, pending.plan_id)
-
-
-def _refuse_ready(run: RunContext, request: BatchRequest) -> None:
-    """Leave cells alone that became ready by adoption: they were computed and audited already."""
-    wanted = IntervalSet.of([request.interval])
-    built = run.store.built_by(request.version)
-    ready = {cell: one.batch_id for cell, one in built.items() if cell in wanted}
-    if ready:
-        raise CellsReadyError(request.model, ready)

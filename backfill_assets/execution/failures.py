@@ -8,6 +8,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.audited import AuditsFailedError
 from backfill_assets.execution.cancelling import (
     BatchTimeoutError,
+    BatchTooOldError,
     PlanCancelledError,
     RunCancelledError,
 )
@@ -71,7 +72,7 @@ _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
         UpstreamNotReadyError, MissingTableError, EmptySourceError, SchemaDriftError,
         CorruptTableError, PinGoneError, ForeignTableError,
     ),
-    FailureKind.TIMEOUT: (BatchTimeoutError,),
+    FailureKind.TIMEOUT: (BatchTimeoutError, BatchTooOldError),
     FailureKind.CANCELLED: (
         RunCancelledError, PlanCancelledError, PlanHeldError, JobsCancelledError,
     ),

@@ -29,6 +29,7 @@ from backfill_assets.execution.way_back import (
     NothingToTakeBackError,
     moves_to_take_back,
     refuse_expired,
+    refuse_late,
     refuse_later,
 )
 from backfill_assets.snapshots.publication import Intent, PublicationKind
@@ -111,7 +112,7 @@ def rollback_plan(
     op = Operation(store=store, loaded=loaded, plan=plan, **means)
     moves = moves_to_take_back(op, promise)
     refuse_later(op, moves, cells_only=False)
-    number = _publish(op, moves, PublicationKind.ROLLBACK)
+    number = _publish(op, moves, PublicationKind.ROLLBACK, promise)
     drop_carried(op)  # of an undo that was given up
     return WentBack(op.plan_id, number)
 
@@ -131,25 +132,29 @@ def undo_plan(
     moves = moves_to_take_back(op, promise)
     refuse_later(op, moves, cells_only=True)
     open_old_versions(op, moves)
-    carried, number = _undone(op, moves)
+    carried, number = _undone(op, moves, promise)
     drop_carried(op)
     if carried:
         op.tell("carried back", cells=as_text(op.environment().graph, carried), number=number)
     return WentBack(op.plan_id, number, carried)
 
 
-def _undone(op: Operation, moves: list[PointerMove]) -> tuple[dict[str, IntervalSet], int]:
+def _undone(
+    op: Operation, moves: list[PointerMove], promise: timedelta
+) -> tuple[dict[str, IntervalSet], int]:
     """Publish once the old tables hold all that is published, and say what had to be computed."""
     carried: dict[str, IntervalSet] = {}
     for _ in range(_TRIES):
         for name, cells in carried_back(op, moves).items():
             carried[name] = carried[name] | cells if name in carried else cells
         with suppress(_NewCellsError):
-            return carried, _publish(op, moves, PublicationKind.UNDO)
+            return carried, _publish(op, moves, PublicationKind.UNDO, promise)
     raise CarryOverError(op.plan_id, as_text(op.environment().graph, lacking_back(op, moves)), ())
 
 
-def _publish(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> int:
+def _publish(
+    op: Operation, moves: list[PointerMove], kind: PublicationKind, promise: timedelta
+) -> int:
     named = {at.version for one in moves for at in (one.old, one.new) if at is not None}
     intent = Intent(
         plan_id=op.plan_id,
@@ -160,7 +165,7 @@ def _publish(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> 
     )
     settle_tables(op.environment(), intent.versions)
     try:
-        return publish(op.environment(), intent, lambda: _prepared(op, moves, kind))
+        return publish(op.environment(), intent, lambda: _prepared(op, moves, kind, promise))
     except PinGoneError:
         refuse_expired(op, moves, "files that hold the old cells are gone")
 
@@ -170,9 +175,12 @@ def _is_ours(op: Operation, version: str) -> bool:
     return owner in (None, op.plan.environment) or owner.startswith(_WORKSPACE)
 
 
-def _prepared(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> Prepared:
+def _prepared(
+    op: Operation, moves: list[PointerMove], kind: PublicationKind, promise: timedelta
+) -> Prepared:
     """Under the locks: look again, and decide what moves."""
     view = op.store.view(op.plan.environment)
+    refuse_late(op, moves, promise)
     _look_again(op, moves, kind)
     steps = steps_back(op, moves, only_cells=kind is PublicationKind.UNDO)
     gone = tuple(one.model for one in moves if is_dropped(op.plan.environment, one))

@@ -57,7 +57,8 @@ def rewritten(
         refuse_strangers(run, pointer.version, known.delta_version)
         return known.delta_version
     model = stored_model(run.store.snapshot_definition(pointer.fingerprint))
-    ticket = Ticket(path, pointer.version, lock.token, commit.to_json())
+    known = run.store.known_head(pointer.version)
+    ticket = Ticket(path, pointer.version, lock.token, commit.to_json(), known)
     source, touched = rewrite.source, rewrite.differing | rewrite.emptied
     if source.version == pointer.version:
         done = restore_cells(

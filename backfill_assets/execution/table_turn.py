@@ -90,19 +90,25 @@ def take(run: RunContext, version: str, holder: str) -> CommitLock:
     token = last_token(path, version)
     lock = patience(run.store.take_commit_lock, version, holder, above=token)
     try:
-        if lock.taken_over and head(path) >= 0:
-            fence(path, app_id=version, token=lock.token)
+        _fence_off(path, lock)
     except BaseException:
         run.store.release_commit_lock(lock)
         raise
     return lock
 
 
-def reconcile(run: RunContext, lock: CommitLock) -> bool:
+def _fence_off(path: str, lock: CommitLock) -> None:
+    """Keep the former holder of a lock that was taken over from committing, should it wake up."""
+    if lock.taken_over and head(path) >= 0 and last_token(path, lock.version) < lock.token:
+        fence(path, app_id=lock.version, token=lock.token)
+
+
+def reconcile(run: RunContext, lock: CommitLock) -> None:
     """Adopt or take back every commit that the state does not know, oldest first.
 
-    Returns:
-        Whether commits were adopted.
+    A former holder that wakes up may have made the table since the lock was taken over, so it is fenced
+    off here as well. What was taken back already counts together with the commit that did so: known
+    for itself, its rows would be what the next holder brings the table back to.
 
     Raises:
         ForeignTableError: something else lies where the version's table belongs.
@@ -110,7 +116,8 @@ def reconcile(run: RunContext, lock: CommitLock) -> bool:
         CorruptTableError: the table's log is damaged, or lacks commits that the state knows.
     """
     path = run.store.version_path(lock.version)
-    adopted, known, newest = False, run.store.known_head(lock.version), head(path)
+    _fence_off(path, lock)
+    known, newest = run.store.known_head(lock.version), head(path)
     if newest < 0 <= known:
         raise LostTableError(path, known)
     if newest < known:
@@ -119,15 +126,14 @@ def reconcile(run: RunContext, lock: CommitLock) -> bool:
     unknown = logged_commits(path, known)
     gone = _taken_back(unknown)
     for logged in unknown:
-        if logged.delta_version in gone or _is_kept(logged, known):
+        if logged.delta_version in gone:
+            continue
+        if _is_kept(logged, known):
             run.store.advance_head(lock, logged.delta_version)
-        elif _is_adopted(run, lock, logged):
-            adopted = True
-        else:
+        elif not _is_adopted(run, lock, logged):
             take_back(run, lock)
             _tell_copies(run, unknown)
             break
-    return adopted
 
 
 def _tell_copies(run: RunContext, commits: tuple[LoggedCommit, ...]) -> None:

@@ -94,7 +94,7 @@ def open_batch(
     )
     claims.claim(connection, claimant, request.interval)
     if request.reason == GAP:
-        _refuse_ready(connection, request, own)
+        refuse_ready(connection, request, own)
     pins = [
         pin for upstream in sorted(request.reads) for pin in _pins(connection, request, upstream)
     ]
@@ -117,7 +117,12 @@ def _own(connection: sa.Connection, own: Pointer, environment: str) -> None:
     versions.set_owner(connection, own.version, environment)
 
 
-def _refuse_ready(connection: sa.Connection, request: BatchRequest, own: Pointer) -> None:
+def refuse_ready(connection: sa.Connection, request: BatchRequest, own: Pointer) -> None:
+    """Make sure that no cell of a gap's batch is ready by now.
+
+    Raises:
+        CellsReadyError: one is.
+    """
     found = layers.records(connection, own, IntervalSet.of([request.interval]))
     if found:
         raise CellsReadyError(request.model, {cell: one.batch_id for cell, one in found.items()})

@@ -217,6 +217,7 @@ class StateReader(PlanReader):
         Raises:
             InputsMovedError: its model or an upstream points elsewhere by now, or cells that it
                 read or rewrites were published anew since it pinned its inputs.
+            CellsReadyError: it fills a gap, and some of its cells are ready by now.
         """
         self._database.read(lambda found: overtaking.check_inputs(found, opened))
 

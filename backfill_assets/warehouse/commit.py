@@ -15,8 +15,9 @@ from backfill_assets.warehouse.cell_files import (
 )
 from backfill_assets.warehouse.cells import cell_text
 from backfill_assets.warehouse.delta_log import ABSENT, head
-from backfill_assets.warehouse.housekeeping import create_table, evolve_table
+from backfill_assets.warehouse.housekeeping import create_table, evolve_table, fence
 from backfill_assets.warehouse.log_entry import set_cells
+from backfill_assets.warehouse.spark_errors import CommitConflictError
 from backfill_assets.warehouse.stored_columns import stored_columns
 from backfill_assets.warehouse.table_files import delete_files
 from backfill_assets.warehouse.tables import delta_schema
@@ -132,16 +133,23 @@ def _spelled(rows: DataFrame, model: Model, path: str) -> DataFrame:
 def prepare_table(spark: Callable[[], SparkSession], model: Model, ticket: Ticket) -> None:
     """Make sure that there is a table with every column that the model declares.
 
+    Where there was no table yet, a writer whose lock was taken over could not be fenced off. If one has
+    made the table since, it is fenced off now, and what it wrote is looked at before anything follows.
+
     Args:
         spark: gives a session; asked only where something has to be written.
         model: whose table it is.
         ticket: of the commit that follows.
 
     Raises:
+        CommitConflictError: the table was made by another writer since.
         DestructiveChangeError: a column has another type.
         CommitLostError: another writer has taken the table over.
     """
-    create_table(spark, model, ticket.path, app_id=ticket.app_id, token=ticket.token)
+    made = create_table(spark, model, ticket.path, app_id=ticket.app_id, token=ticket.token)
+    if ticket.known == ABSENT and not made:
+        fence(ticket.path, app_id=ticket.app_id, token=ticket.token)
+        raise CommitConflictError(path=ticket.path, found="another writer has just made the table")
     evolve_table(spark, model, ticket.path, app_id=ticket.app_id, token=ticket.token)
 
 

@@ -74,7 +74,7 @@ def restored_to(metadata: str | None) -> int | None:
 
 def create_table(
     spark: Callable[[], SparkSession], model: Model, path: str, *, app_id: str, token: int
-) -> None:
+) -> bool:
     """Create a model's empty table, partitioned by cell, unless it is there.
 
     Its first entry carries the token, so a writer whose lock was taken over before there was a table
@@ -87,6 +87,9 @@ def create_table(
         app_id: the table's name for transaction ids.
         token: of the commit lock.
 
+    Returns:
+        Whether it was created here.
+
     Raises:
         WarehouseUnwritableError: the place can't be written.
         CorruptTableError: something damaged lies there.
@@ -95,7 +98,7 @@ def create_table(
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     if head(path) != ABSENT:
-        return
+        return False
     clear_unborn(path)
     columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
     schema = {"type": "struct", "fields": _fields(spark, columns)}
@@ -112,6 +115,8 @@ def create_table(
         except DeltaError:
             if head(path) == ABSENT:
                 raise
+            return False
+    return True
 
 
 _KEPT = {"enableExpiredLogCleanup": "false", "checkpointInterval": "10", **RETENTION}

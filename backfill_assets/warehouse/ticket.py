@@ -45,12 +45,15 @@ class Ticket:
         app_id: the table's name for Delta's transaction ids: one per table.
         token: the fencing token of the table's commit lock.
         metadata: the text that the commit carries; names the batch.
+        known: the delta_version up to which the table was accounted for when its lock was taken; None
+            for a commit that doesn't rest on it.
     """
 
     path: str
     app_id: str
     token: int
     metadata: str
+    known: int | None = None
 
     @property
     def transactions(self) -> tuple[int, ...]:

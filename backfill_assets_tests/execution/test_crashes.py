@@ -13,6 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets.execution import batch_run, computing, schedule
+from backfill_assets.execution.collecting import GRACE
 from backfill_assets.execution.events import Committed, Failed, Skipped
 from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.requests import batch_request
@@ -242,6 +243,22 @@ def test_a_computation_longer_than_the_lease_keeps_its_cells_by_its_heartbeat(
 
         before(batch_run, "audited", compute_long, monkeypatch)
         assert told(patient.fill(graph)[VISITS]) == ["committed"]
+
+
+def test_a_batch_that_took_longer_than_files_without_a_log_are_kept_commits_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    world.land(a_source(), *ROWS)
+
+    def compute_for_days() -> None:
+        world.clock.now += GRACE
+
+    before(batch_run, "audited", compute_for_days, monkeypatch)
+    (failed,) = ended(world.fill(visits())[VISITS], Failed)
+    assert "began more than 24 hours ago" in failed.error
+    assert failed.kind is FailureKind.TIMEOUT
+    assert world.rows(VISITS) == []
+    assert told(world.fill(visits())[VISITS]) == ["committed"]
 
 
 def test_a_table_that_lost_commits_is_not_written(world: World):

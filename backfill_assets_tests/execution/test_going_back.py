@@ -180,6 +180,24 @@ def test_where_the_promise_has_passed_the_restating_plan_is_named(world: World, 
     assert on(8)
 
 
+def test_a_way_back_whose_promise_passes_while_it_waits_for_its_turn_is_refused(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD)
+    world.land(a_source(), *changed(BAD))
+    plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    before = totals(world)
+
+    def slowly(*_: object) -> None:
+        world.clock.now += timedelta(days=31)
+
+    monkeypatch.setattr(going_back, "settle_tables", slowly)
+    with pytest.raises(RollbackExpiredError, match="more than 30 days ago"):
+        rollback_plan(world.store, OLD, plan, **plans.means())
+    assert totals(world) == before
+
+
 def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     world: World, plans: Plans
 ):

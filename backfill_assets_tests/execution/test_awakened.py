@@ -1,0 +1,191 @@
+"""Processes that were silent for longer than their lease, and go on: found by the protocol's model."""
+
+from __future__ import annotations
+
+import os
+import threading
+from datetime import date, timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from backfill_assets.execution.collecting import GRACE, collect
+from backfill_assets.execution.commit_turn import commit_turn, record
+from backfill_assets.execution.table_turn import reconcile, take
+from backfill_assets.state.locks import LostLeaseError
+from backfill_assets.state.opening import CellsReadyError
+from backfill_assets.state.store import Store
+from backfill_assets.warehouse import collection
+from backfill_assets.warehouse.cell_files import CellFile, new_folder
+from backfill_assets.warehouse.commit import prepare_table
+from backfill_assets.warehouse.delta_log import ABSENT, head
+from backfill_assets.warehouse.housekeeping import restore
+from backfill_assets.warehouse.log_entry import set_cells
+from backfill_assets.warehouse.spark_errors import CommitConflictError
+from backfill_assets.warehouse.ticket import CREATED, CommitLostError, Ticket, named
+from backfill_assets_tests.builders import a_model
+from backfill_assets_tests.state.building import LEASE, Asked, Clock, add_model, commit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from backfill_assets.snapshots.batch import OpenBatch
+    from backfill_assets.state.locks import CommitLock
+
+TABLE = "orders__v1"
+SCHEMA = pa.schema([("a", pa.int64()), ("_cell", pa.date32())])
+
+
+class Place:
+    """One table with its state, and whoever is at work on it; nothing here needs Spark."""
+
+    def __init__(self, folder: Path, lease: float = LEASE) -> None:
+        self.clock = Clock()
+        url = f"sqlite:///{folder / 'state.db'}"
+        self.store = Store.open(url, clock=self.clock, lease_seconds=lease, data_root=str(folder))
+        add_model(self.store, "orders")
+        self.path = str(folder / TABLE)
+        self.store.version_path = lambda _: self.path  # type: ignore[method-assign]
+
+    def run(self, run_id: str = "r") -> Any:  # noqa: ANN401 - what a turn asks of a run
+        return SimpleNamespace(store=self.store, run_id=run_id, clock=self.clock)
+
+    def pass_lease(self) -> None:
+        self.clock.now += timedelta(seconds=2 * LEASE)
+
+    def create(self, token: int) -> None:
+        ticket = Ticket(self.path, TABLE, token, f'{CREATED}"x"}}')
+        said = named(ticket, ticket.transactions[0])
+        DeltaTable.create(self.path, SCHEMA, partition_by=["_cell"], commit_properties=said)
+
+    def created(self) -> None:
+        lock = take(self.run(), TABLE, "first")
+        self.create(lock.token)
+        reconcile(self.run(), lock)
+        self.store.release_commit_lock(lock)
+
+    def batch(self, run: str, **asked: Any) -> OpenBatch:  # noqa: ANN401
+        return self.store.open_batch(Asked(run=run, reason="gap", **asked).request)
+
+    def commit(self, opened: OpenBatch, lock: CommitLock, files: Iterable[CellFile] = ()) -> None:
+        said, by_cell = commit_of(opened, lock), dict[str, list[CellFile]]()
+        for one in files:
+            by_cell.setdefault(one.cell, []).append(one)
+        record(
+            self.run(),
+            lock,
+            said,
+            set_cells(by_cell, Ticket(self.path, TABLE, lock.token, said.to_json())),
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_a_gap_that_a_silent_batch_filled_after_all_is_left_as_it_is(place: Place):
+    place.created()
+    silent = place.batch("silent")
+    with commit_turn(place.run(), silent) as lock:
+        place.pass_lease()
+        other = place.batch("other")
+        place.commit(silent, lock)
+    with pytest.raises(CellsReadyError), commit_turn(place.run(), other):
+        pytest.fail("its turn came over cells that are ready")
+    ready = {one.batch_id for one in place.store.ready_records(TABLE)}
+    assert ready == {silent.request.batch_id}
+
+
+def test_a_silent_writer_that_makes_the_table_after_its_lock_is_gone_commits_nothing_more(
+    place: Place,
+):
+    silent = take(place.run(), TABLE, "silent")
+    reconcile(place.run(), silent)
+    place.pass_lease()
+    other = take(place.run(), TABLE, "other")
+    assert other.taken_over
+    place.create(silent.token)
+    reconcile(place.run(), other)
+    with pytest.raises(CommitLostError):
+        set_cells({}, Ticket(place.path, TABLE, silent.token, "its batch"))
+    assert place.store.known_head(TABLE) == head(place.path)
+
+
+def test_a_table_that_a_silent_writer_makes_during_the_next_ones_turn_is_looked_at_first(
+    place: Place,
+):
+    silent = take(place.run(), TABLE, "silent")
+    reconcile(place.run(), silent)
+    place.pass_lease()
+    other = take(place.run(), TABLE, "other")
+    reconcile(place.run(), other)
+    place.create(silent.token)
+    ticket = Ticket(place.path, TABLE, other.token, "the next batch", known=ABSENT)
+    with pytest.raises(CommitConflictError):
+        prepare_table(lambda: pytest.fail("no session is needed"), a_model(), ticket)
+    with pytest.raises(CommitLostError):
+        set_cells({}, Ticket(place.path, TABLE, silent.token, "its batch"))
+
+
+def test_a_collection_keeps_its_lock_while_it_deletes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    place = Place(tmp_path, lease=0.3)
+    place.created()
+    first = place.batch("first")
+    with commit_turn(place.run(), first) as lock:
+        place.commit(first, lock)
+    below = tmp_path / TABLE / new_folder() / "_cell=2024-01-06"
+    below.mkdir(parents=True)
+    pq.write_table(pa.table({"a": [1]}), below / "part-0.parquet")
+    old = (place.clock.now - 2 * GRACE).timestamp()
+    os.utime(below / "part-0.parquet", (old, old))
+    real, beat, hear = collection.delete_files, threading.Event(), place.store.heartbeat
+
+    def heard(run_id: str) -> None:
+        hear(run_id)
+        beat.set()
+
+    def after_a_beat(path: str, names: Iterable[str]) -> None:
+        beat.wait()
+        real(path, names)
+
+    place.store.heartbeat = heard
+    monkeypatch.setattr(collection, "delete_files", after_a_beat)
+    collect(place.run(), timedelta(days=30))
+    assert not (below / "part-0.parquet").exists()
+
+
+def test_rows_that_were_taken_back_stay_away_when_the_next_holder_dies_while_it_accounts_for_them(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    place.created()
+    strange = pa.table({"a": [666], "_cell": pa.array([date(2026, 1, 1)])})
+    write_deltalake(place.path, strange, mode="append")
+    dying = take(place.run(), TABLE, "dying")
+    restore(place.path, place.store.known_head(TABLE), app_id=TABLE, token=dying.token)
+    real, told = place.store.advance_head, list[int]()
+
+    def once(lock: CommitLock, delta_version: int) -> None:
+        if told:
+            raise LostLeaseError(lock, None)  # as good as a death
+        told.append(delta_version)
+        real(lock, delta_version)
+
+    place.pass_lease()
+    second = take(place.run(), TABLE, "second")
+    with monkeypatch.context() as patch:
+        patch.setattr(place.store, "advance_head", once)
+        with pytest.raises(LostLeaseError):
+            reconcile(place.run(), second)
+    place.pass_lease()
+    third = take(place.run(), TABLE, "third")
+    reconcile(place.run(), third)
+    assert DeltaTable(place.path).to_pyarrow_table().num_rows == 0
+    assert place.store.known_head(TABLE) == head(place.path)
