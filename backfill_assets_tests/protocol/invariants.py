@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from backfill_assets_tests.protocol.entries import current, record_at
 from backfill_assets_tests.protocol.filling import PLANNED
 from backfill_assets_tests.protocol.publishing import SEEN
-from backfill_assets_tests.protocol.world import BATCH, COPY, FOREIGN, PLAN, RESTORED
+from backfill_assets_tests.protocol.world import BATCH, COPY, DONE, FOREIGN, PLAN, RESTORED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,14 +159,32 @@ def broken_between(before: World, after: World) -> Violation:
 
 def unsettled(world: World) -> Violation:
     """Say what is wrong once nobody is at work and what died is accounted for."""
-    state = world.state
-    if state.intent is not None:
+    if world.state.intent is not None:
         return f"{REST}: a publication stays open"
+    for claim in world.state.claims:
+        if _has_ended(world, claim.batch):
+            return f"{REST}: batch {claim.batch} has ended, and keeps its claim"
     for number, table in enumerate(world.tables):
-        if table.known != table.head:
-            return f"{REST}: table {number} ends at {table.head}, and {table.known} is known"
-        for cell, file in enumerate(table.log[-1].holds if table.log else ()):
-            record = current(table, cell)
-            if (record and record.batch) != (file and file.batch):
-                return f"{REST}: table {number}, cell {cell}"
+        if table.holder:
+            return f"{REST}: the lock of table {number} is still held"
+        if wrong := _differing(table):
+            return f"{REST}: table {number}, {wrong}"
     return violated(world)
+
+
+def _has_ended(world: World, batch: int) -> bool:
+    """Whether a batch has come to its end by itself: one that died keeps its claim until it lapses."""
+    process = world.processes[batch // 20]
+    life, left = divmod(batch % 20, 4)
+    return process.life == life and (process.at == DONE or len(process.program) < left)
+
+
+def _differing(table: Table) -> str:
+    """Say where the state is not what the log says."""
+    if table.known != table.head:
+        return f"the log ends at {table.head}, and {table.known} is known"
+    for cell, file in enumerate(table.log[-1].holds if table.log else ()):
+        record = current(table, cell)
+        if (record and record.batch) != (file and file.batch):
+            return f"cell {cell} is not recorded as the log has it"
+    return ""

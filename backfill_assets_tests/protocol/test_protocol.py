@@ -12,7 +12,14 @@ from backfill_assets_tests.protocol.happenings import STEPS, happenings, system
 from backfill_assets_tests.protocol.invariants import GAPS
 from backfill_assets_tests.protocol.report import explore_protocol
 from backfill_assets_tests.protocol.rules import SAFE, Rules
-from backfill_assets_tests.protocol.scenarios import OTHER_GAP, PROMOTE, SCENARIOS, Scenario
+from backfill_assets_tests.protocol.scenarios import (
+    COLLECT,
+    INTRUDE,
+    OTHER_GAP,
+    PROMOTE,
+    SCENARIOS,
+    Scenario,
+)
 from backfill_assets_tests.protocol.variants import BROKEN, DEFECTS, Variant
 from backfill_assets_tests.protocol.world import World
 
@@ -27,6 +34,8 @@ SMALL = (
     Scenario("a new table", ((OTHER_GAP,), (OTHER_GAP,)), published=False, lapses=1),
     Scenario("a promotion of two tables", ((PROMOTE,),), tables=2, crashes=1, lapses=1),
     Scenario("a fill and a promotion", ((OTHER_GAP,), (PROMOTE,)), crashes=1),
+    Scenario("a fill and a stranger", ((OTHER_GAP,), (INTRUDE,)), crashes=2),
+    Scenario("a fill and a collection", ((OTHER_GAP,), (COLLECT,)), lapses=1, days=1),
 )
 
 
