@@ -55,7 +55,9 @@ def explore_protocol(
         since, found = process_time(), explore(system(one.world(), SAFE))
         states += found.states
         took = process_time() - since
-        say(f"protocol, {one.name}: {found.states:,} states, {found.ends:,} ends, {took:.0f} s of a core")
+        say(
+            f"protocol, {one.name}: {found.states:,} states, {found.ends:,} ends, {took:.0f} s of a core"
+        )
         if found.violation is not None:
             say(str(found))
             wrong.append(f"{one.name}: {found.violation}")
