@@ -17,6 +17,7 @@ from backfill_assets_tests.faults.engine import start_engine
 from backfill_assets_tests.faults.queue_life import queue_life
 from backfill_assets_tests.faults.servers import on_connect, on_postgres
 from backfill_assets_tests.faults.trials import Bench
+from backfill_assets_tests.protocol.report import explore_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 def main() -> int:
     """Run the short form, or the long one until so many processes were killed."""
     asked = _arguments().parse_args()
+    protocol = explore_protocol(Campaign.say)
     scratch = asked.results.resolve() if asked.results else Path(tempfile.mkdtemp(prefix="faults-"))
     scratch.mkdir(parents=True, exist_ok=True)
     spark, engine = start_engine(scratch / "spark")
@@ -39,7 +41,7 @@ def main() -> int:
     else:
         campaign.once("life short", lambda: short_life(bench))
         campaign.once("storm of two times 20 commits", lambda: storm_case(bench, 20))
-    code = campaign.close()
+    code = campaign.close(protocol)
     spark.stop()
     if not asked.results and code == 0:
         shutil.rmtree(scratch)

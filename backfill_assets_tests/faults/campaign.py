@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backfill_assets_tests.faults.trials import Bench, Work
+    from backfill_assets_tests.protocol.report import Told
 
 _DEEP, _HITS = 30, 14
 _OPEN_SHARE = 0.5
@@ -99,15 +100,17 @@ class Campaign:
         if all(one.name != name for one in self.outcomes):
             self.add(made())
 
-    def close(self) -> int:
-        """Say what came of it all, and give the exit code."""
-        for text in self.violations:
+    def close(self, protocol: Told) -> int:
+        """Say what came of it all, the model of the protocol included, and give the exit code."""
+        violations = [*(f"protocol: {text}" for text in protocol.violations), *self.violations]
+        for text in violations:
             self.say(f"violation: {text}")
         self.say(f"moments of effects: {len(self.met)} met, {len(self.met & self.hit)} of them hit")
         slept = sum(hit.startswith("sleep") for one in self.outcomes for hit in one.hits)
         self.say(f"woken after a takeover: {slept}")
-        self.say(f"kills: {self.kills}, violations: {len(self.violations)}")
-        return 1 if self.violations else 0
+        self.say(str(protocol))
+        self.say(f"kills: {self.kills}, violations: {len(violations)}")
+        return 1 if violations else 0
 
     def uncovered(self, work: Work) -> list[str]:
         """Give the moments of a command that were met, but never hit."""

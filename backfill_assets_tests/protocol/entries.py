@@ -1,0 +1,150 @@
+"""What several steps do: entries of the log, records, locks, and how a step fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets_tests.protocol.world import (
+    CREATED,
+    FENCED,
+    RESTORED,
+    Actor,
+    Record,
+    fresh,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from backfill_assets_tests.protocol.world import Entry, File, Table
+
+Outcome = tuple[str, Actor]
+"""What a step did, as the rest of a sentence that the process begins, and what came of it."""
+
+PUBLICATIONS = ("promote", "rollback")
+
+
+def newest_token(table: Table) -> int:
+    """Read the largest token of a log (`delta_log.last_token`)."""
+    return max((one.token for one in table.log), default=0)
+
+
+def opened(actor: Actor) -> Actor | None:
+    """Read how the log ends, and whether one may write; None for no (`log_entry._opened`)."""
+    if actor.rules.tokens_checked and newest_token(actor.table) > actor.token:
+        return None
+    return actor.goes(actor.process.at, before=actor.table.head)
+
+
+def entered(actor: Actor, entry: Entry) -> Actor | None:
+    """Write an entry on the version that was read; None where another came first (`log_entry.enter`)."""
+    table = actor.table
+    if actor.rules.compare_and_set and table.head != actor.memory.before:
+        return None
+    return actor.writes(log=(*table.log, entry))
+
+
+def holding(table: Table, files: Mapping[int, File | None]) -> tuple[File | None, ...]:
+    """Give what the cells hold once some of them hold other files."""
+    return tuple(files.get(cell, held) for cell, held in enumerate(table.log[-1].holds))
+
+
+def has_lock(actor: Actor) -> bool:
+    """Whether the lock is still the process's own (`locks.check_lock`)."""
+    return (actor.table.token, actor.table.holder) == (actor.token, actor.id)
+
+
+def released(actor: Actor) -> Actor:
+    """Give the lock back, unless another has taken it over (`locks.release_commit_lock`)."""
+    if actor.token and actor.table.token == actor.token:
+        return actor.writes(holder=0)
+    return actor
+
+
+def is_ours(entry: Entry) -> bool:
+    """Whether an entry is one of ours that holds no batch (`housekeeping.is_ours`)."""
+    return entry.kind in (CREATED, FENCED, RESTORED)
+
+
+def follows_strangers(actor: Actor, version: int) -> bool:
+    """Whether more than our own housekeeping stands before a commit (`table_turn.refuse_strangers`)."""
+    table = actor.table
+    between = table.log[table.known + 1 : version]
+    return actor.rules.strangers_refused and not all(is_ours(one) for one in between)
+
+
+def recorded(actor: Actor, entry: Entry, version: int) -> Actor | None:
+    """Record a batch's commit in one transaction; None where that is refused (`recording.record`)."""
+    table = actor.table
+    if any((one.since, one.batch) == (version, entry.batch) for one in table.records):
+        return actor
+    if not has_lock(actor) or version <= table.known:
+        return None
+    opened_ = [
+        Record(cell, version, 0, entry.batch, entry.built_at, entry.gap) for cell in entry.names
+    ]
+    made = actor.writes(
+        records=replaced(table.records, entry.names, opened_, version),
+        known=version,
+        pin=max(table.pin, version),
+    )
+    claims = made.world.state.claims
+    return made.says(claims=frozenset(one for one in claims if one.batch != entry.batch))
+
+
+def replaced(
+    records: tuple[Record, ...], cells: Iterable[int], opened_: Iterable[Record], version: int
+) -> tuple[Record, ...]:
+    """Close the current records of cells and open others (`ready.replace_records`)."""
+    going = set(cells)
+    closed = (
+        one._replace(until=version) if one.cell in going and not one.until else one
+        for one in records
+    )
+    return tuple(sorted((*closed, *opened_)))
+
+
+def current(table: Table, cell: int) -> Record | None:
+    """Read the record of a cell that nothing has replaced yet."""
+    return next((one for one in table.records if one.cell == cell and not one.until), None)
+
+
+def record_at(table: Table, cell: int, version: int) -> Record | None:
+    """Read the record of a cell that is valid at a delta_version (`ready.valid_at`)."""
+    for one in table.records:
+        if one.cell == cell and one.since <= version and (not one.until or one.until > version):
+            return one
+    return None
+
+
+def publishes(actor: Actor) -> bool:
+    """Whether a process is at a publication, its own or another's."""
+    return actor.memory.finishing or actor.operation.kind in PUBLICATIONS
+
+
+def fails(actor: Actor) -> Actor:
+    """Let an error end what the process does, on the way that the code takes."""
+    if publishes(actor):
+        intent = actor.world.state.intent
+        undecided = intent is not None and not intent.noted and intent.holder == actor.id
+        return actor.goes("publish.withdraw") if undecided else ended_publication(actor)
+    if actor.operation.kind == "fill":
+        return actor.goes("fill.let_go")
+    return actor.goes("turn.let_go")
+
+
+def ended_publication(actor: Actor) -> Actor:
+    """Let a publication end with an error: its process ends, or what it was finished for fails."""
+    if not actor.memory.finishing or actor.operation.kind != "fill":
+        return actor.ends()
+    return back_to_own(actor, "fill.let_go")
+
+
+def back_to_own(actor: Actor, at: str) -> Actor:
+    """Let a process that was at another's publication go on with its own work."""
+    clean = fresh(actor.world)
+    kept = actor.memory
+    own = clean._replace(
+        table=actor.operation.table, built_at=kept.built_at, good=kept.good, offered=kept.offered
+    )
+    return actor.goes(at, **own._asdict())
