@@ -59,6 +59,7 @@ def side_by_side(
     Returns:
         What was asked for; the steps before it are taken all the same.
     """
+    told(f"{size}; the first time, the events and SQLMesh's environment are made")
     raw, python = land(folder, size), environment(folder)
     theirs = SqlMesh.new(python, folder / "theirs", size, raw)
     ours = Ours.new(folder / "ours", size, raw)
