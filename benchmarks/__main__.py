@@ -2,16 +2,13 @@
 
 Every scenario is a process of its own, so each pays for its own start; `work` leaves that out. Each
 part also runs alone: `python -m benchmarks.queue`, `.stories`, `.planning`, `.tick`, `.empty`, `.startup`.
+`python -m benchmarks.peer` measures beside SQLMesh.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import platform
-from datetime import UTC, datetime
 from pathlib import Path  # noqa: TC003 - typer reads it at run time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -20,9 +17,9 @@ from benchmarks.backfill import ONE_SHOT, backfill_part, scenarios
 from benchmarks.commands import RESULTS
 from benchmarks.empty import empty_part
 from benchmarks.estimates import estimates_part
-from benchmarks.part import Part, rounded
 from benchmarks.planning import planning_part
 from benchmarks.queue import queue_part
+from benchmarks.report import Report
 from benchmarks.scenarios import DAYS, Bench
 from benchmarks.startup import startup_part
 from benchmarks.stories import stories_part
@@ -30,6 +27,8 @@ from benchmarks.tick import tick_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from benchmarks.part import Part
 
 err = Console(stderr=True, highlight=False)
 
@@ -42,32 +41,17 @@ def bench(
 ) -> None:
     """Measure, print, and keep the numbers as JSON beside the earlier ones."""
     subject = Bench(folder.resolve(), events)
-    began = datetime.now(UTC)  # noqa: TID251 - an entrance, as cli is one
-    load = [os.getloadavg()[0]]
+    about: dict[str, float] = {"events": events, "days": DAYS}
+    report = Report(about)
     err.print(f"ad events: {events:,}")
-    landed = subject.land()
-    parts: list[Part] = []
+    about["landing_s"] = round(subject.land(), 1)
     for part in _parts(subject, days):
-        parts.append(part)
-        load.append(os.getloadavg()[0])
-        err.print(f"measured: {part.name} (load {load[-1]:.1f})")
-    report: dict[str, Any] = {
-        "at": began.isoformat(timespec="seconds"),
-        "machine": {"cores": os.cpu_count(), "system": platform.platform(), "load": load},
-        "events": events,
-        "days": DAYS,
-        "landing_s": round(landed, 1),
-        **{part.name: part.figures for part in parts},
-        "ratios": {name: rounded(ratio) for one in parts for name, ratio in one.ratios.items()},
-        "goals": {name: goal for one in parts for name, goal in one.goals.items()},
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / f"{began:%Y%m%dT%H%M%S}-{events}.json"
-    kept.write_text(json.dumps(report, indent=2) + "\n")
+        err.print(report.add(part))
+    kept = report.keep(folder, str(events))
     if as_json:
-        typer.echo(json.dumps(report, indent=2))
+        typer.echo(report.json)
         return
-    for line in (line for one in parts for line in (*one.lines, *one.compared)):
+    for line in (line for one in report.parts for line in (*one.lines, *one.compared)):
         typer.echo(line)
     err.print(f"kept as {kept}")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.goals import verdict
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -29,11 +31,16 @@ class Part:
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """Each ratio with its goal beside it."""
+        """Each ratio with its goal beside it, and whether it is met."""
         return tuple(
-            f"{name}: {value:.2f}" + (f" (goal {self.goals[name]})" if name in self.goals else "")
-            for name, value in self.ratios.items()
+            f"{name}: {value:.2f}" + (f" (goal {goal}: {verdict(value, goal)})" if goal else "")
+            for name, value, goal in self.beside_goals
         )
+
+    @property
+    def beside_goals(self) -> tuple[tuple[str, float, str], ...]:
+        """Each ratio's name and value, and its goal; an empty one where none is set."""
+        return tuple((name, value, self.goals.get(name, "")) for name, value in self.ratios.items())
 
 
 def rounded(value: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -35,6 +35,7 @@ class Measured:
         cpu: CPU seconds of it and of the JVM that it started, to a quarter of a second.
         peak_mb: the largest sum of resident memory over its processes (Python and JVM).
         processes: how many processes the whole machine started meanwhile.
+        jvm: whether a JVM was among its own processes.
         output: its stdout.
         lines: its stderr, each line with the seconds after its start.
     """
@@ -44,6 +45,7 @@ class Measured:
     cpu: float = 0.0
     peak_mb: float = 0.0
     processes: int = 0
+    jvm: bool = False
     output: str = ""
     lines: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
 
@@ -109,6 +111,7 @@ def _watch(process: subprocess.Popen[str], result: Measured, used: dict[int, flo
         for one in processes_of(process.pid):
             used[one.pid] = max(used.get(one.pid, 0.0), one.cpu)
             resident += one.resident_mb
+            result.jvm = result.jvm or one.jvm
         result.peak_mb = max(result.peak_mb, resident)
         time.sleep(_EVERY)
 
@@ -122,12 +125,14 @@ class Used:
         parent: the one that started it.
         cpu: CPU seconds; of a JVM, with those of short processes that it has started and ended.
         resident_mb: its resident memory.
+        jvm: whether it is a JVM.
     """
 
     pid: int
     parent: int
     cpu: float
     resident_mb: float
+    jvm: bool
 
 
 def processes_of(leader: int) -> list[Used]:
@@ -143,9 +148,10 @@ def processes_of(leader: int) -> list[Used]:
         parts = rest.split()
         if int(parts[3]) == leader:
             own, ended = int(parts[11]) + int(parts[12]), int(parts[13]) + int(parts[14])
-            ticks = own + (ended if head.partition("(")[2] == "java" else 0)
+            jvm = head.partition("(")[2] == "java"
+            ticks = own + (ended if jvm else 0)
             resident = int(parts[21]) * _PAGE / 1e6
-            found.append(Used(int(folder.name), int(parts[1]), ticks / _TICKS, resident))
+            found.append(Used(int(folder.name), int(parts[1]), ticks / _TICKS, resident, jvm))
     return found
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CASES = ((30, 2), (30, 4), (90, 2), (90, 4))
 """Days per batch, and how many batches may be in flight."""
-_GOALS = {"queue, Connect / one process": "≤ 2", "CPU s of a run, Connect": "≤ 6"}
+_GOALS = {"queue, Connect / one process": "≤ 1.3", "CPU s of a run, Connect": "≤ 5"}
 _Ways = dict[str, Queued | Outcome]
 
 
