@@ -78,7 +78,7 @@ def test_a_hit_tells_at_which_effect_it_was(tmp_path: Path, hit: str, step: str 
     assert campaign.hit == ({step} if step else set())
     again = Campaign(tmp_path / "results.jsonl")
     assert (again.kills, again.violations) == (hit.startswith("kill"), ["a life: rows are lost"])
-    assert again.close(Told(1, (), 0, 0)) == 1
+    assert again.close(Told(1, (), 0)) == 1
 
 
 @pytest.mark.parametrize("violations", [(), ("a fill: a cell is gone",)])
@@ -86,7 +86,7 @@ def test_what_the_model_of_the_protocol_violates_counts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], violations: tuple[str, ...]
 ):
     campaign = Campaign(tmp_path / "results.jsonl")
-    assert campaign.close(Told(1000, violations, 2, 0)) == len(violations)
+    assert campaign.close(Told(1000, violations, 2)) == len(violations)
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == f"kills: 0, violations: {len(violations)}"
     assert f"protocol: 1,000 states, {len(violations)} violations, 2 broken variants" in said[-2]

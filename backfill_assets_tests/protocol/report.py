@@ -10,7 +10,7 @@ from backfill_assets_tests.protocol.explorer import explore
 from backfill_assets_tests.protocol.happenings import system
 from backfill_assets_tests.protocol.rules import SAFE
 from backfill_assets_tests.protocol.scenarios import SCENARIOS
-from backfill_assets_tests.protocol.variants import BROKEN, DEFECTS
+from backfill_assets_tests.protocol.variants import BROKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,19 +27,17 @@ class Told:
         states: how many different states were visited.
         violations: what did not hold in the whole protocol, and each variant that was not caught.
         broken: how many broken variants there are.
-        defects: how many rules of the protocol the code lacks.
     """
 
     states: int
     violations: tuple[str, ...]
     broken: int
-    defects: int
 
     def __str__(self) -> str:
         """Say it in a line."""
         return (
             f"protocol: {self.states:,} states, {len(self.violations)} violations, {self.broken} broken "
-            f"variants, {self.defects} rules that the code lacks"
+            "variants"
         )
 
 
@@ -47,7 +45,6 @@ def explore_protocol(
     say: Callable[[str], None],
     scenarios: Sequence[Scenario] = SCENARIOS,
     broken: Sequence[Variant] = BROKEN,
-    defects: Sequence[Variant] = DEFECTS,
 ) -> Told:
     """Explore the scenarios and the variants, and tell how each went."""
     states, wrong = 0, list[str]()
@@ -62,11 +59,7 @@ def explore_protocol(
             say(str(found))
             wrong.append(f"{one.name}: {found.violation}")
     wrong += [missed for one in broken if (missed := _missed(one))]
-    for one in defects:
-        missed = _missed(one)
-        say(f"protocol, the code lacks a rule: {one.name}")
-        wrong += [missed] if missed else []
-    return Told(states, tuple(wrong), len(broken), len(defects))
+    return Told(states, tuple(wrong), len(broken))
 
 
 def _missed(variant: Variant) -> str:

@@ -15,24 +15,24 @@ class Rules:
         lock_exclusive: a lock that a live holder has is waited for (`locks.take_commit_lock`).
         takeover_fenced: whoever takes a lock over writes a fence first (`table_turn.take`).
         reconciled: a holder accounts for every commit that the state does not know (`table_turn.reconcile`).
-        restores_counted_whole: commits that a restore took back are accounted for together with it.
+        restores_counted_whole: what a restore took back counts together with it (`table_turn.reconcile`).
         commit_before_record: a batch is recorded after its entry is in the log (`batch_run._write`).
         audit_before_commit: rows are audited before the entry (`batch_run._write`).
         claims_checked: a batch that lost its claims commits nothing (`commit_turn.commit_turn`).
         overtaken_refused: a batch that a publication has overtaken commits nothing (`overtaking.check_inputs`).
         adopted_refused: a gap fill leaves cells alone that were adopted in its own turn.
-        ready_refused: a gap fill leaves cells alone that became ready before its own turn.
-        birth_fenced: a table that another has only just created is fenced, and looked at again.
+        ready_refused: the same of cells that became ready before its turn (`overtaking.check_inputs`).
+        birth_fenced: a table that another has only just made is fenced (`commit.prepare_table`).
         strangers_refused: a commit that follows on a stranger's is not recorded (`commit_turn.record`).
         files_checked: an entry names only files that are there (`log_entry.refuse_gone`).
-        old_files_refused: a new entry names no new file that is older than the collector's grace.
+        old_files_refused: a batch that began before the collector's grace commits nothing (`batch_run._write`).
         tables_closed: an open intent keeps others from its tables (`promotions.check_closed`).
         copies_found: a copy that is in the log already is not made again (`rewriting.rewritten`).
         copies_before_pointers: pointers move after the copies (`publishing._carried_out`).
         pointers_together: all pointers of a publication move in one transaction (`state/publishing.publish`).
         intent_checked: only the holder of an open intent moves pointers (`promotions.check_held`).
         stale_refused: a plan whose cells were built again since is not published (`refusals.refuse_stale`).
-        promise_checked: under its locks, a way back looks again whether it is still promised.
+        promise_checked: under its locks, a way back is still promised (`going_back._prepared`).
         collector_locked: files are deleted by a holder of the table's lock (`collecting._alone`).
         grace_kept: a file that is younger than the grace stays (`collection._old`).
         promises_kept: the files that a promised way back needs stay (`collecting._oldest_needed`).

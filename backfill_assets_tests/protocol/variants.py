@@ -165,44 +165,34 @@ BROKEN = (
         ),
         FILES,
     ),
-)
-"""Each lacks a rule that the code has."""
-
-DEFECTS = (
     Variant(
-        "a gap fill overwrites a cell that became ready after its batch was opened: `commit_turn` looks "
-        "only where it has adopted something itself",
+        "a gap fill does not look whether its cells became ready before its turn",
         ("ready_refused",),
         _ASLEEP,
         GAPS,
     ),
     Variant(
-        "a holder that was taken over before there was a table creates it and commits: `table_turn.take` "
-        "fences no table that is not there yet",
+        "a table that a silent writer makes after a takeover is not fenced",
         ("birth_fenced",),
         replace(_NEW, programs=((GAP,), (GAP,))),
         ZOMBIE,
     ),
     Variant(
-        "a collection that lost its lock deletes the files of a slow batch that has committed since: "
-        "`collecting._alone` has no heartbeat, and `log_entry.refuse_gone` asks for no age",
+        "a batch commits files that are older than the collector's grace",
         ("old_files_refused",),
         replace(_COLLECTED, lapses=1),
         FILES,
     ),
     Variant(
-        "a collection that lost its lock deletes files that a rollback has named at the end of its "
-        "promise: `going_back._look_again` does not look at the promise again",
+        "a rollback does not look under its locks whether it is still promised",
         ("promise_checked",),
         _BACK,
         FILES,
     ),
     Variant(
-        "a table is restored to what a stranger wrote: `table_turn.reconcile` accounts for commits that "
-        "were taken back one by one, and may die between them and their restore",
+        "commits that were taken back are accounted for one by one",
         ("restores_counted_whole",),
         Scenario("a fill and a stranger", ((OTHER_GAP,), (INTRUDE,)), crashes=2),
         REST,
     ),
 )
-"""Each lacks a rule that the code lacks, too. Where the code gains it, the variant is one of `BROKEN`."""
