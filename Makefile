@@ -15,6 +15,7 @@ env: ## Create .venv from the lock and fetch the Delta jars, if that is not done
 	@$(PYTHON) scripts/doctor.py
 	@$(PYTHON) scripts/setup_env.py
 	@$(BIN)/python scripts/fetch_jars.py
+	@$(BIN)/python scripts/archive_classes.py
 
 demo: export DAGSTER_HOME := $(CURDIR)
 demo: env ## Land real input and fill the whole history of every model

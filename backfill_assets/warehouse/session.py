@@ -13,7 +13,7 @@ from backfill_assets.warehouse.connect import cloned, connect
 from backfill_assets.warehouse.quiet_gateway import quiet_gateway
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 LOG_STORE_KEY = "spark.delta.logStore.file.impl"
 _ATOMIC_LOG_STORE = "io.delta.storage.HDFSLogStore"
 _SHUFFLE_PARTITIONS = 4
+CLASS_ARCHIVE = "classes.jsa"
+"""Beside Delta's jars: Spark's classes as a JVM has loaded them before, made at set-up."""
+CLASS_PATH_KEY = "spark.driver.extraClassPath"
+_JAVA_KEY = "spark.driver.extraJavaOptions"
+_SILENT = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
 _FAIR = Path(__file__).with_name("fair_scheduler.xml")
 
 
@@ -42,7 +47,7 @@ class MissingJarsError(BackfillAssetsError):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         super().__init__(
-            f"no jar of Delta lies in {folder}; fetch them once with `make setup`, or name the "
+            f"no jar of Delta lies in {folder}; fetch them once with `make env`, or name the "
             "folder that has them in BACKFILL_JARS_DIR"
         )
 
@@ -109,6 +114,22 @@ def spark_config(settings: SparkSettings) -> dict[str, str]:
         **(_LOOPBACK if settings.master.startswith("local") else {}),
         **session_config(settings.shuffle_partitions),
         **settings.extra,
+        **_archived(settings, jars),
+    }
+
+
+def _archived(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
+    """Let the JVM map the classes that set-up has archived; see ``scripts/archive_classes.py``.
+
+    An archive fits one class path only, so Delta's jars stand on it, too.
+    """
+    archive = settings.jars_dir.resolve() / CLASS_ARCHIVE
+    if not archive.exists() or CLASS_PATH_KEY in settings.extra:
+        return {}
+    own = f'-XX:+IgnoreUnrecognizedVMOptions "-XX:SharedArchiveFile={archive}" {_SILENT}'
+    return {
+        CLASS_PATH_KEY: os.pathsep.join(str(jar.resolve()) for jar in jars),
+        _JAVA_KEY: f"{own} {settings.extra.get(_JAVA_KEY, '')}".strip(),
     }
 
 

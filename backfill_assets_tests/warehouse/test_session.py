@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import shlex
+import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.models.spark_tuning import TUNABLE
 from backfill_assets.warehouse.session import (
+    CLASS_ARCHIVE,
+    CLASS_PATH_KEY,
     LOG_STORE_KEY,
     MissingJarsError,
     SparkSettings,
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
 
 def test_jars_that_were_not_fetched_are_named_with_what_to_do(tmp_path: Path):
     settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path))
-    with pytest.raises(MissingJarsError, match="make setup"):
+    with pytest.raises(MissingJarsError, match="make env"):
         spark_config(settings)
 
 
@@ -34,6 +39,38 @@ def test_extra_settings_win(tmp_path: Path):
     extra = {"spark.ui.enabled": "true"}
     settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path), extra=extra)
     assert spark_config(settings)["spark.ui.enabled"] == "true"
+
+
+def test_a_class_archive_is_mapped_with_the_class_path_that_it_was_made_for(tmp_path: Path):
+    (tmp_path / "delta.jar").write_bytes(b"")
+    own = {"spark.driver.extraJavaOptions": "-Dmine=1"}
+    settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path), extra=own)
+    without = spark_config(settings)
+    assert without["spark.driver.extraJavaOptions"] == "-Dmine=1"
+    assert CLASS_PATH_KEY not in without
+    (tmp_path / CLASS_ARCHIVE).write_bytes(b"")
+    found = spark_config(settings)
+    assert (
+        f'"-XX:SharedArchiveFile={tmp_path / CLASS_ARCHIVE}"'
+        in found["spark.driver.extraJavaOptions"]
+    )
+    assert found["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
+    assert found[CLASS_PATH_KEY] == str(tmp_path / "delta.jar")
+    theirs = replace(settings, extra={CLASS_PATH_KEY: "/opt/other.jar"})
+    assert spark_config(theirs)[CLASS_PATH_KEY] == "/opt/other.jar"
+    assert "spark.driver.extraJavaOptions" not in spark_config(theirs)
+
+
+def test_a_jvm_that_finds_the_archive_unfit_starts_all_the_same(tmp_path: Path):
+    (tmp_path / "delta.jar").write_bytes(b"")
+    (tmp_path / CLASS_ARCHIVE).write_bytes(b"no archive")
+    settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path))
+    options = shlex.split(spark_config(settings)["spark.driver.extraJavaOptions"])
+    done = subprocess.run(
+        ["java", *options, "-version"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert done.stdout == ""
 
 
 @pytest.mark.spark
