@@ -6,15 +6,18 @@ WRITE_PATH := backfill_assets_tests/execution backfill_assets_tests/warehouse ba
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: examples edit-pairs faults faults-long help env demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock clean
+.PHONY: examples edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: ## Create .venv from the lock and fetch the Delta jars, if that is not done yet
 	@$(PYTHON) scripts/doctor.py
 	@$(PYTHON) scripts/setup_env.py
 	@$(BIN)/python scripts/fetch_jars.py
+
+s3-jars: env ## Fetch the jars by which Spark reads and writes S3 (13 MB), if that is not done yet
+	@$(BIN)/python scripts/fetch_jars.py --s3
 
 demo: export DAGSTER_HOME := $(CURDIR)
 demo: env ## Land real input and fill the whole history of every model
