@@ -37,7 +37,7 @@ audit: export DAGSTER_HOME := $(CURDIR)
 audit: env ## Audit the published data; ends with 1 when a blocking audit fails
 	@$(BIN)/backfill audit
 
-test: env ## Run the tests, but not the long ones, three at a time
+test: s3-jars ## Run the tests, but not the long ones, three at a time
 	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 stories: env ## Run the long stories of plans and of the queue: about half an hour
@@ -52,7 +52,7 @@ edit-pairs: env ## Make 1,500 edits of SQL and hold every verdict on them agains
 test-connect: env ## Run every test of the write path on a Spark Connect server
 	@BACKFILL_TEST_SPARK=connect $(BIN)/pytest $(WRITE_PATH)
 
-test-all: env ## Run every test
+test-all: s3-jars ## Run every test
 	@$(BIN)/pytest -m ""
 
 faults: env ## Kill, fill the disk, lock the state: some minutes; prints kills and violations
