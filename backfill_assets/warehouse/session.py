@@ -42,7 +42,7 @@ class MissingJarsError(BackfillAssetsError):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         super().__init__(
-            f"no jar of Delta lies in {folder}; fetch them once with `make setup`, or name the "
+            f"no jar of Delta lies in {folder}; fetch them once with `make env`, or name the "
             "folder that has them in BACKFILL_JARS_DIR"
         )
 
