@@ -6,16 +6,19 @@ WRITE_PATH := backfill_assets_tests/execution backfill_assets_tests/warehouse ba
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: examples edit-pairs faults faults-long help env demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock clean
+.PHONY: examples edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: ## Create .venv from the lock and fetch the Delta jars, if that is not done yet
 	@$(PYTHON) scripts/doctor.py
 	@$(PYTHON) scripts/setup_env.py
 	@$(BIN)/python scripts/fetch_jars.py
 	@$(BIN)/python scripts/archive_classes.py
+
+s3-jars: env ## Fetch the jars by which Spark reads and writes S3 (13 MB), if that is not done yet
+	@$(BIN)/python scripts/fetch_jars.py --s3
 
 demo: export DAGSTER_HOME := $(CURDIR)
 demo: env ## Land real input and fill the whole history of every model
@@ -35,7 +38,7 @@ audit: export DAGSTER_HOME := $(CURDIR)
 audit: env ## Audit the published data; ends with 1 when a blocking audit fails
 	@$(BIN)/backfill audit
 
-test: env ## Run the tests, but not the long ones, three at a time
+test: s3-jars ## Run the tests, but not the long ones, three at a time
 	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 stories: env ## Run the long stories of plans and of the queue: about half an hour
@@ -50,7 +53,7 @@ edit-pairs: env ## Make 1,500 edits of SQL and hold every verdict on them agains
 test-connect: env ## Run every test of the write path on a Spark Connect server
 	@BACKFILL_TEST_SPARK=connect $(BIN)/pytest $(WRITE_PATH)
 
-test-all: env ## Run every test
+test-all: s3-jars ## Run every test
 	@$(BIN)/pytest -m ""
 
 faults: env ## Kill, fill the disk, lock the state: some minutes; prints kills and violations

@@ -102,6 +102,8 @@ class Settings(BaseSettings):
         # Delta's libraries disagree about these: one takes %41 for A, and \\ for /.
         if {"\\", "%"} & {*found} or not found.isprintable():
             raise ValueError("expected a folder without \\, % and control characters")
+        if found.startswith("s3a://"):
+            raise ValueError("expected s3://, by which every program that reads it knows the place")
         return found
 
     @field_validator("spark_master")

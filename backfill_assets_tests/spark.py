@@ -50,6 +50,12 @@ def small_settings(warehouse: Path) -> SparkSettings:
             "spark.driver.extraJavaOptions": (
                 "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
             ),
+            # A store that fails is given up quickly.
+            "spark.hadoop.fs.s3a.attempts.maximum": "2",
+            "spark.hadoop.fs.s3a.retry.limit": "2",
+            "spark.hadoop.fs.s3a.retry.interval": "50ms",
+            "spark.hadoop.fs.s3a.retry.throttle.limit": "2",
+            "spark.hadoop.fs.s3a.retry.throttle.interval": "50ms",
         },
     )
 

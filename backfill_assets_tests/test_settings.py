@@ -30,7 +30,7 @@ def test_a_setting_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name
         read_settings()
 
 
-@pytest.mark.parametrize("folder", ["C:\\data", "a%41", "a\nb", "a\x00b"])
+@pytest.mark.parametrize("folder", ["C:\\data", "a%41", "a\nb", "a\x00b", "s3a://bucket/data"])
 def test_a_data_folder_that_no_table_format_can_name_is_refused(
     folder: str, monkeypatch: pytest.MonkeyPatch
 ):

@@ -2,6 +2,7 @@
 
 Runs in the environment's Python. Later starts of Spark name these files and resolve nothing.
 The folder is whole or absent: it is filled under another name and renamed at the end.
+With `--s3` also the jars by which Spark reads and writes S3, into `.spark-jars/s3`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 SCALA = "2.13"
 STAMP = "fetched"
+AWS_SDK = "2.35.4"
+"""The version that Hadoop 3.5.0 was built and tested with."""
+AWS_BUNDLE = "software.amazon.awssdk:bundle"
+"""Clients of every service of AWS, 600 MB: the few that S3 needs are named instead of it."""
+OURS = ("io.delta_", "org.apache.hadoop_hadoop-aws-", "software.amazon.")
+UNLESS_BROUGHT = ("org.locationtech.jts_", "org.reactivestreams_")
 NO_NETWORK = """\
 Expected to reach the Maven repository that Spark asks by default. Connect this machine, or name a
 mirror (export DEFAULT_ARTIFACT_REPOSITORY=<address>) or a proxy
@@ -32,14 +39,17 @@ class FetchError(Exception):
     """Jars that could not be fetched, in words for the person who started it."""
 
 
-def main(root: Path) -> int:
+def main(root: Path, arguments: list[str]) -> int:
     """Fill `.spark-jars` unless it is filled; return the process's exit code."""
     package = find_spec("pyspark")
     if package is None or package.origin is None:
         print("\nFound no pyspark in this Python. Run `make env` instead.\n", file=sys.stderr)
         return 1
     try:
-        fetch(root / ".spark-jars", coordinate(), Path(package.origin).parent)
+        spark_home, jars = Path(package.origin).parent, root / ".spark-jars"
+        fetch(jars, coordinate(), spark_home)
+        if "--s3" in arguments:
+            fetch(jars / "s3", s3_coordinates(spark_home), spark_home)
     except FetchError as error:
         print(f"\n{error}\n", file=sys.stderr)
         return 1
@@ -50,6 +60,21 @@ def coordinate() -> str:
     """Return the Maven name of the Delta that fits the installed packages."""
     spark = ".".join(version("pyspark").split(".")[:2])
     return f"io.delta:delta-spark_{spark}_{SCALA}:{version('delta-spark')}"
+
+
+def s3_coordinates(spark_home: Path) -> str:
+    """Return the Maven names of what Spark needs for S3, for the Hadoop that it brings.
+
+    Raises:
+        FetchError: it is not known which Hadoop that is.
+    """
+    for jar in (spark_home / "jars").glob("hadoop-client-api-*.jar"):
+        hadoop = jar.stem.removeprefix("hadoop-client-api-")
+        sdk = (
+            f"software.amazon.awssdk:{name}:{AWS_SDK}" for name in ("s3-transfer-manager", "sts")
+        )
+        return ",".join([f"org.apache.hadoop:hadoop-aws:{hadoop}", *sdk])
+    raise FetchError("Found no hadoop-client-api jar in the installed pyspark. Run `make env`.")
 
 
 def fetch(target: Path, wanted: str, spark_home: Path) -> None:
@@ -90,14 +115,17 @@ def resolve(wanted: str, ivy: Path, spark_home: Path) -> None:
     """Let spark-submit resolve `wanted` into `ivy` around a program that does nothing.
 
     Raises:
-        FetchError: it ended with another code than 0, or brought no Delta.
+        FetchError: it ended with another code than 0, or did not bring the first of them.
     """
     nothing = ivy.with_name("nothing.py")
     nothing.write_text("")
     settings = [f"spark.jars.ivy={ivy}", "spark.master=local[1]", "spark.ui.enabled=false"]
     options = [word for setting in settings for word in ("--conf", setting)]
     done = subprocess.run(
-        [str(spark_home / "bin" / "spark-submit"), "--packages", wanted, *options, str(nothing)],
+        [
+            *(str(spark_home / "bin" / "spark-submit"), "--packages", wanted),
+            *("--exclude-packages", AWS_BUNDLE, *options, str(nothing)),
+        ],
         env=os.environ | {"SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": sys.executable},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -106,7 +134,8 @@ def resolve(wanted: str, ivy: Path, spark_home: Path) -> None:
         errors="replace",
         check=False,
     )
-    if done.returncode or not any((ivy / "jars").glob("io.delta_*.jar")):
+    group, name, version_ = wanted.partition(",")[0].split(":")
+    if done.returncode or not (ivy / "jars" / f"{group}_{name}-{version_}.jar").exists():
         raise FetchError(f"{telling_lines(done.stdout)}\nCould not fetch {wanted}.\n{NO_NETWORK}")
 
 
@@ -121,7 +150,7 @@ def telling_lines(said: str) -> str:
 
 
 def needed(resolved: Iterable[Path], shipped: Path) -> list[Path]:
-    """Return Delta's own jars, and JTS where Spark does not bring it.
+    """Return the jars of Delta and of S3, and those beside them that Spark does not bring.
 
     The other jars are older versions of what Spark brings, or clients of Unity Catalog.
     """
@@ -129,8 +158,8 @@ def needed(resolved: Iterable[Path], shipped: Path) -> list[Path]:
     return [
         jar
         for jar in resolved
-        if jar.name.startswith("io.delta_")
-        or (jar.name.startswith("org.locationtech.jts_") and artifact(jar.name) not in brought)
+        if jar.name.startswith(OURS)
+        or (jar.name.startswith(UNLESS_BROUGHT) and artifact(jar.name) not in brought)
     ]
 
 
@@ -141,4 +170,4 @@ def artifact(file_name: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(__file__).resolve().parent.parent))
+    sys.exit(main(Path(__file__).resolve().parent.parent, sys.argv[1:]))

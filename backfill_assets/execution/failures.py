@@ -38,12 +38,18 @@ from backfill_assets.warehouse.connect import (
 from backfill_assets.warehouse.doubles import DoubleMeanwhileError
 from backfill_assets.warehouse.inputs import SchemaDriftError
 from backfill_assets.warehouse.log_entry import FilesGoneError
-from backfill_assets.warehouse.session import MissingJarsError, UnsafeLogStoreError
+from backfill_assets.warehouse.object_store import CarelessStoreError
+from backfill_assets.warehouse.session import (
+    MissingJarsError,
+    MissingS3JarsError,
+    UnsafeLogStoreError,
+)
 from backfill_assets.warehouse.spark_errors import (
     CommitConflictError,
     JobsCancelledError,
     PinGoneError,
     SparkLostError,
+    StoreFailedError,
     WarehouseUnwritableError,
 )
 from backfill_assets.warehouse.tables import CorruptTableError, MissingTableError
@@ -59,7 +65,8 @@ _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
     FailureKind.TRANSIENT: (
         # Spark, the network, a disk, the database
         SparkLostError, SparkUnreachableError, SparkVersionError, SparkWithoutDeltaError,
-        MissingJarsError, UnsafeLogStoreError, WarehouseUnwritableError,
+        MissingJarsError, MissingS3JarsError, UnsafeLogStoreError, WarehouseUnwritableError, StoreFailedError,
+        CarelessStoreError,
         StateBusyError, StateUnavailableError,
         # other writers
         CommitConflictError, CommitLostError, FilesGoneError, UnseenFilesError, OvertakenError, MovedMeanwhileError,

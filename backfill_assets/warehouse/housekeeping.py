@@ -10,8 +10,15 @@ from backfill_assets.models.codec import dumps
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_type
-from backfill_assets.warehouse.delta_log import ABSENT, clear_unborn, head, logged_commits
+from backfill_assets.warehouse.delta_log import (
+    ABSENT,
+    clear_unborn,
+    head,
+    local_folder,
+    logged_commits,
+)
 from backfill_assets.warehouse.log_entry import enter, kept_log, set_cells
+from backfill_assets.warehouse.object_store import refuse_careless_store
 from backfill_assets.warehouse.session import RETENTION
 from backfill_assets.warehouse.spark_errors import explaining
 from backfill_assets.warehouse.stored_columns import ColumnChanges, column_changes, stored_columns
@@ -92,6 +99,7 @@ def create_table(
 
     Raises:
         WarehouseUnwritableError: the place can't be written.
+        CarelessStoreError: it is an object store that loses commits.
         CorruptTableError: something damaged lies there.
     """
     from deltalake import DeltaTable, Schema  # noqa: PLC0415 - once a table
@@ -104,6 +112,8 @@ def create_table(
     schema = {"type": "struct", "fields": _fields(spark, columns)}
     created = Ticket(path, app_id, token, f"{CREATED}{json.dumps(dumps(model))}}}")
     with explaining(path):
+        if local_folder(path) is None:
+            refuse_careless_store(path)
         try:
             DeltaTable.create(
                 path,

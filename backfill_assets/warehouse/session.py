@@ -52,12 +52,24 @@ class MissingJarsError(BackfillAssetsError):
         )
 
 
+class MissingS3JarsError(BackfillAssetsError):
+    """Tables lie in S3, and the jars by which Spark reaches it have not been fetched."""
+
+    def __init__(self, warehouse: str, folder: Path) -> None:
+        self.warehouse, self.folder = warehouse, folder
+        super().__init__(
+            f"Spark can't reach {warehouse}: no jar of Hadoop's S3 client lies in {folder}; fetch them "
+            "once with `make s3-jars`"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
     """Where Spark runs and what it may use.
 
     Attributes:
-        jars_dir: the folder with Delta's jars; unused when `remote` is set.
+        jars_dir: the folder with Delta's jars, and in its folder `s3` those for S3, if fetched; unused
+            when `remote` is set.
         warehouse: the folder or URI below which tables lie.
         master: a Spark master; ``local[*]`` is this process.
         remote: the URL of a Spark Connect server; None for a session of our own.
@@ -95,12 +107,16 @@ def spark_config(settings: SparkSettings) -> dict[str, str]:
 
     Raises:
         MissingJarsError: the jars have not been fetched.
+        MissingS3JarsError: those for S3 have not been, and tables lie there.
     """
     jars = sorted(settings.jars_dir.glob("*.jar"))
     if not jars:
         raise MissingJarsError(settings.jars_dir)
+    for_s3 = sorted((settings.jars_dir / "s3").glob("*.jar"))
+    if settings.warehouse.startswith("s3://") and not for_s3:
+        raise MissingS3JarsError(settings.warehouse, settings.jars_dir / "s3")
     return {
-        "spark.jars": ",".join(str(jar.resolve()) for jar in jars),
+        "spark.jars": ",".join(str(jar.resolve()) for jar in (*jars, *for_s3)),
         "spark.driver.memory": settings.driver_memory,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -111,6 +127,7 @@ def spark_config(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         LOG_STORE_KEY: _ATOMIC_LOG_STORE,
+        **(_S3 if for_s3 else {}),
         **(_LOOPBACK if settings.master.startswith("local") else {}),
         **session_config(settings.shuffle_partitions),
         **settings.extra,
@@ -133,6 +150,12 @@ def _archived(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
     }
 
 
+# One scheme for Spark and for delta-rs, which addresses a bucket by its path, too. The address of the
+# store and the credentials are found by both in the environment.
+_S3 = {
+    "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    "spark.hadoop.fs.s3a.path.style.access": "true",
+}
 # A driver that is its own cluster talks to itself alone; else it listens on every interface.
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 # Over Connect, the rest is for whoever starts the server to say.

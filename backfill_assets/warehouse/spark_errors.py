@@ -6,6 +6,7 @@ message (or, for a disk, the operating system's words) is all there is to go by.
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ _UNWRITABLE = (
     "ParentNotDirectoryException",
     "Not a directory",
     "AccessDenied",
+    "ACCESS_DENIED",
+    "lacked the necessary privileges",
     "Could not create local directory",
     "FAILED_TO_CREATE_DIR",
     "DELTA_CANNOT_CREATE_LOG_PATH",
@@ -86,6 +89,24 @@ _LOST = (
     "NoRouteToHostException",
     "Read timed out",
 )
+# How the three clients of an object store say that it fails, or does not answer in time: Hadoop's,
+# pyarrow's and delta-rs's.
+_STORE = (
+    "AWSStatus500Exception",
+    "AWSServiceThrottledException",
+    "AWSServiceIOException",
+    "AWSClientIOException",
+    "AWSApiCallTimeoutException",
+    "awssdk.core.exception",
+    "AWS Error NETWORK_CONNECTION",
+    "AWS Error SLOW_DOWN",
+    "AWS Error SERVICE_UNAVAILABLE",
+    "AWS Error INTERNAL_FAILURE",
+    "AWS Error REQUEST_TIMEOUT",
+    "AWS Error THROTTLING",
+    "AWS Error UNKNOWN (HTTP status 5",
+    "Generic S3 error",
+)
 _CANCELLED = ("SPARK_JOB_CANCELLED", "OPERATION_CANCELED")
 
 
@@ -133,6 +154,18 @@ class SparkLostError(BackfillAssetsError):
         )
 
 
+class StoreFailedError(BackfillAssetsError):
+    """The object store fails, or does not answer in time."""
+
+    def __init__(self, *, path: str, found: str) -> None:
+        self.path, self.found = path, found
+        super().__init__(
+            f"the object store of {path} failed, or did not answer in time: {found}. Whether a commit "
+            "that was under way is in the table's log is found out by the next run; nothing else is "
+            "visible. Run again once the store answers"
+        )
+
+
 class JobsCancelledError(BackfillAssetsError):
     """Somebody cancelled a batch's Spark jobs."""
 
@@ -152,6 +185,7 @@ def explained(error: Exception, path: str = "a table") -> Exception:
     for marks, kind in (
         (_CANCELLED, JobsCancelledError),
         (_UNWRITABLE, WarehouseUnwritableError),
+        (_STORE, StoreFailedError),
         (_LOST, SparkLostError),
         (_GONE, PinGoneError),
         (_CONFLICTS, CommitConflictError),
@@ -187,11 +221,17 @@ def _whole_text(error: BaseException | None) -> str:
 
 
 def _text(error: object) -> str:
-    """Write an error; one of Java's is asked for its words, and Java may be dead."""
+    """Write an error; one of Java's is asked for its words, and Java may be dead.
+
+    delta-rs writes each cause of an error in a line of its own: they become one.
+    """
     try:
-        return str(error)
+        return _CAUSE.sub(": ", str(error))
     except Exception as dead:  # noqa: BLE001 - whatever py4j raises for a driver that is gone
         return type(dead).__name__
+
+
+_CAUSE = re.compile("\\s*\n\\s*(\x1b\\[\\d+m)?↳(\x1b\\[\\d+m)?\\s*")
 
 
 def _line_with(text: str, mark: str) -> str:

@@ -27,7 +27,6 @@ from backfill_assets.state.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -67,7 +66,7 @@ class World:
     """One data folder with its state."""
 
     spark: SparkSession
-    root: Path
+    root: Any  # a folder, or the URI of one
     store: Store
     clock: Clock
     runs: int = 0
@@ -78,7 +77,7 @@ class World:
     def land(self, source: Source, *rows: tuple[Any, ...]) -> None:
         """Let a source hold these rows, as somebody else would."""
         columns = {column.name: column.dtype for column in source.schema}
-        path = str(self.root / source.path)
+        path = f"{self.root}/{source.path}"
         write_deltalake(path, arrow(columns, rows), mode="overwrite", schema_mode="overwrite")
 
     def open(

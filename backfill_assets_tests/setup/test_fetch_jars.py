@@ -127,3 +127,21 @@ def test_a_resolver_that_brings_no_delta_has_failed(
 
 def test_the_wanted_delta_is_the_one_of_the_installed_packages(jars: ModuleType):
     assert jars.coordinate() == WANTED
+
+
+HADOOP = "org.apache.hadoop_hadoop-aws-3.5.0.jar"
+SDK = "software.amazon.awssdk_s3-2.35.4.jar"
+NETTY = "io.netty_netty-common-4.1.126.Final.jar"
+
+
+def test_for_s3_the_clients_of_the_hadoop_that_spark_brings_are_kept(
+    jars: ModuleType, spark: Callable[[str], Path], tmp_path: Path
+):
+    home = spark(RESOLVING.replace(DELTA, f"{HADOOP} {SDK} {NETTY}"))
+    (home / "jars" / "hadoop-client-api-3.5.0.jar").touch()
+    wanted = jars.s3_coordinates(home)
+    assert wanted.startswith("org.apache.hadoop:hadoop-aws:3.5.0,software.amazon.awssdk:")
+
+    jars.fetch(tmp_path / "kept" / "s3", wanted, home)
+
+    assert jars_in(tmp_path / "kept" / "s3") == {HADOOP, SDK, JTS}

@@ -13,6 +13,7 @@ from backfill_assets.warehouse.session import (
     CLASS_PATH_KEY,
     LOG_STORE_KEY,
     MissingJarsError,
+    MissingS3JarsError,
     SparkSettings,
     UnsafeLogStoreError,
     batch_session,
@@ -32,6 +33,18 @@ def test_jars_that_were_not_fetched_are_named_with_what_to_do(tmp_path: Path):
     settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path))
     with pytest.raises(MissingJarsError, match="make env"):
         spark_config(settings)
+
+
+def test_tables_in_s3_need_the_jars_for_it(tmp_path: Path):
+    (tmp_path / "delta.jar").write_bytes(b"")
+    settings = SparkSettings(jars_dir=tmp_path, warehouse="s3://tables/warehouse")
+    with pytest.raises(MissingS3JarsError, match="make s3-jars"):
+        spark_config(settings)
+    (tmp_path / "s3").mkdir()
+    (tmp_path / "s3" / "hadoop-aws.jar").write_bytes(b"")
+    config = spark_config(settings)
+    assert "hadoop-aws.jar" in config["spark.jars"]
+    assert config["spark.hadoop.fs.s3.impl"].endswith("S3AFileSystem")
 
 
 def test_extra_settings_win(tmp_path: Path):

@@ -1,0 +1,68 @@
+"""Object stores: what a table's log needs of the one that it lies in."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+class CarelessStoreError(BackfillAssetsError):
+    """An object store overwrites a file that was to be created only if it is not there."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"the object store of {path} lets two writers both write one entry of a table's log, so that "
+            "one of them is lost without a word; expected a store that carries out conditional puts "
+            "(If-None-Match), and an environment that does not switch them off. No table was made"
+        )
+
+
+def refuse_careless_store(path: str) -> None:
+    """Commit several times at once on one version of a small table beside this one: one may succeed.
+
+    Args:
+        path: of a table that is to be made.
+
+    Raises:
+        CarelessStoreError: more than one did.
+    """
+    from deltalake import DeltaTable, Field, Schema  # noqa: PLC0415 - once a table
+    from deltalake.schema import PrimitiveType  # noqa: PLC0415
+    from pyarrow.fs import FileSystem  # noqa: PLC0415
+
+    probe = f"{path.rstrip('/')}-probe-{token_hex(8)}"
+    store, folder = FileSystem.from_uri(probe)
+    try:
+        DeltaTable.create(probe, Schema([Field("n", PrimitiveType("long"))]))
+        writers = [DeltaTable(probe) for _ in range(_WRITERS)]
+        # delta-rs looks for a newer version first, so only writers at one time ask the store itself.
+        with ThreadPoolExecutor(_WRITERS) as threads:
+            succeeded = sum(threads.map(_commits, writers))
+    finally:
+        with suppress(OSError):  # the cause is told, if there is one; it may have no folder yet
+            store.delete_dir(folder)
+    if succeeded > 1:
+        raise CarelessStoreError(path)
+
+
+def _commits(table: DeltaTable) -> bool:
+    from deltalake import CommitProperties  # noqa: PLC0415
+    from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
+
+    said = CommitProperties(max_commit_retries=0)
+    try:
+        table.create_write_transaction([], "append", table.schema(), commit_properties=said)
+    except CommitFailedError:
+        return False
+    return True
+
+
+_WRITERS = 6
