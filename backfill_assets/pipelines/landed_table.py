@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.column import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -64,7 +64,7 @@ class LandedTable:
             ForeignTableError: another table lies there.
         """
         path = table_path(self.source, data_root)
-        label = _label_found(self.source.name, path, _commits(spark, path))
+        label = _label_found(self.source.name, path, _commits(path))
         if label == self.label:
             return False
         (
@@ -80,11 +80,9 @@ class LandedTable:
         return True
 
     def is_landed(self, data_root: str | Path) -> bool:
-        """Say, without Spark, whether landing would do nothing; False where only Spark can see."""
+        """Say, without Spark, whether landing would do nothing."""
         path = table_path(self.source, data_root)
-        if "://" in path or not _is_local_table(path):
-            return False
-        return _label_found(self.source.name, path, DeltaTable(path).history()) == self.label
+        return _label_found(self.source.name, path, _commits(path)) == self.label
 
 
 def table_path(source: Source, data_root: str | Path) -> str:
@@ -94,18 +92,12 @@ def table_path(source: Source, data_root: str | Path) -> str:
     return f"{str(data_root).rstrip('/')}/{source.path}"
 
 
-def _commits(spark: SparkSession, path: str) -> Iterable[Mapping[str, Any]]:
+def _commits(path: str) -> Iterable[Mapping[str, Any]]:
     """The table's commits, newest first; none without a table."""
-    if "://" not in path:  # reading the log takes Spark a second and more, and a table is quick
-        return DeltaTable(path).history() if _is_local_table(path) else ()
-    table = f"delta.{quoted(path)}"
-    if not spark.catalog.tableExists(table):
+    try:
+        return DeltaTable(path).history()
+    except TableNotFoundError:
         return ()
-    return [row.asDict() for row in spark.sql(f"DESCRIBE HISTORY {table}").collect()]
-
-
-def _is_local_table(path: str) -> bool:
-    return (Path(path) / "_delta_log").is_dir()
 
 
 def _label_found(source: str, path: str, commits: Iterable[Mapping[str, Any]]) -> str | None:
