@@ -31,12 +31,11 @@ if TYPE_CHECKING:
 
     from backfill_assets_tests.stories.project import Project
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]
 
 SOME_DAYS = "2024-02-01..2024-02-29"
 
 
-@pytest.mark.story
 def test_a_bug_of_a_breaking_change_shows_in_the_diff_and_prod_never_knew(reported: Project):
     before = {model: proof(reported, model) for model in MODELS}
 
