@@ -16,7 +16,6 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.audited import AuditsFailedError, audited
 from backfill_assets.execution.batch_inputs import target_table
 from backfill_assets.execution.cancelling import BatchTooOldError, RunCancelledError
-from backfill_assets.execution.collecting import GRACE
 from backfill_assets.execution.commit_turn import commit_turn, record, unchanged
 from backfill_assets.execution.computing import computing
 from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started, Waiting
@@ -30,6 +29,7 @@ from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.warehouse.collection import GRACE
 from backfill_assets.warehouse.spark_errors import explained
 from backfill_assets.warehouse.ticket import Ticket
 

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.table_turn import reconcile, take
 from backfill_assets.state.collecting import VersionNeededError
-from backfill_assets.warehouse.collection import Vacuumed, delete_table, vacuum, vacuum_unborn
+from backfill_assets.warehouse.collection import (
+    GRACE,
+    Vacuumed,
+    delete_table,
+    vacuum,
+    vacuum_unborn,
+)
 from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.state.collecting import Collectable
-
-GRACE = timedelta(days=1)
-"""How long a file that nobody needs stays anyway, for readers that are at it."""
 
 
 @dataclass(frozen=True, slots=True)

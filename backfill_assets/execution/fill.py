@@ -24,7 +24,7 @@ from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.observing import observe
 from backfill_assets.execution.requests import REFRESH, RERUN
 from backfill_assets.execution.retrying import patiently
-from backfill_assets.execution.schedule import Look, Piece, scheduled
+from backfill_assets.execution.schedule import Needs, Piece, scheduled
 from backfill_assets.execution.sources import Held, cells_held
 from backfill_assets.execution.watching import giving_up, watching
 from backfill_assets.intervals.interval import Interval
@@ -106,7 +106,7 @@ class Filling:
     model: Model
     target: IntervalSet
 
-    def look(self, undecided: IntervalSet, taken: IntervalSet) -> Look:
+    def needs(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
         """Say which batches may begin now, and once everything is decided, why other cells rest.
 
         A batch begins with all of its cells, so those beside an undecided one wait for it.
@@ -116,19 +116,21 @@ class Filling:
             taken: cells that batches of this run were begun for, or that rest for good. Of a model
                 that reads its own cells all these batches have ended.
         """
+        if undecided and not self.target - taken - undecided:
+            return Needs(later=undecided, more=self._count(undecided))
         if self._leader is not None:
             if undecided:
-                return Look(later=undecided)
+                return Needs(later=undecided)
             followed = _followed(self.run, self.model, self.target, self._leader)
-            return Look(events=tuple(followed))
-        if self._unsettled is not None:
-            error, kind = self._unsettled, kind_of(self._unsettled)
+            return Needs(events=tuple(followed))
+        if self._in_the_way is not None:
+            error, kind = self._in_the_way, kind_of(self._in_the_way)
             cells = self.target - taken
             failed = (Failed(self.model.name, "", one, str(error), kind=kind) for one in cells)
-            return Look(events=tuple(failed), rest=cells)
-        return self._looked(undecided, taken)
+            return Needs(events=tuple(failed), rest=cells)
+        return self._decided(undecided, taken)
 
-    def _looked(self, undecided: IntervalSet, taken: IntervalSet) -> Look:
+    def _decided(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
         run, model = self.run, self.model
         view = run.view()
         work = needs_work(run.graph, view, model, now=run.until, reads=run.reads.get(model.name))
@@ -147,8 +149,10 @@ class Filling:
         now = _whole_batches(model, todo, undecided)
         reasons = {run.fills: now - again - refresh, RERUN: now & again, REFRESH: now & refresh}
         pieces, later = _pieces(model, reasons), undecided | (todo - now)
-        more = len(batches(model.cadence, later, _size(model)))
-        return Look(pieces, later, more, held, tuple(events))
+        return Needs(pieces, later, self._count(later), held, tuple(events))
+
+    def _count(self, cells: IntervalSet) -> int:
+        return len(batches(self.model.cadence, cells, _size(self.model)))
 
     @cached_property
     def _leader(self) -> str | None:
@@ -160,7 +164,7 @@ class Filling:
         return None if self.model.name in store.pointers(environment) else "a plan"
 
     @cached_property
-    def _unsettled(self) -> BackfillAssetsError | None:
+    def _in_the_way(self) -> BackfillAssetsError | None:
         """Settle what others have left in the model's table, once; say what is in the way."""
         try:
             patiently(self.run, lambda: settle(self.run, self.model))
@@ -170,7 +174,10 @@ class Filling:
 
 
 def _whole_batches(model: Model, todo: IntervalSet, undecided: IntervalSet) -> IntervalSet:
-    """Give the cells of those batches of which each cell is decided; in order, those before the rest."""
+    """Give the cells of batches whose cells are all decided.
+
+    Of a model that reads its own cells, only those before the first batch that is not.
+    """
     if not undecided:
         return todo
     cut = [IntervalSet.of([one]) for one in batches(model.cadence, todo | undecided, _size(model))]

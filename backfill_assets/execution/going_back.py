@@ -28,8 +28,8 @@ from backfill_assets.execution.way_back import (
     PROMISE,
     NothingToTakeBackError,
     moves_to_take_back,
+    refuse_after_promise,
     refuse_expired,
-    refuse_late,
     refuse_later,
 )
 from backfill_assets.snapshots.publication import Intent, PublicationKind
@@ -180,7 +180,7 @@ def _prepared(
 ) -> Prepared:
     """Under the locks: look again, and decide what moves."""
     view = op.store.view(op.plan.environment)
-    refuse_late(op, moves, promise)
+    refuse_after_promise(op, moves, promise)
     _look_again(op, moves, kind)
     steps = steps_back(op, moves, only_cells=kind is PublicationKind.UNDO)
     gone = tuple(one.model for one in moves if is_dropped(op.plan.environment, one))

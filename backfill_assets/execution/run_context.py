@@ -14,6 +14,7 @@ from backfill_assets.execution.plan_terms import PlanTerms
 from backfill_assets.models.spark_tuning import tuned
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.places import located
+from backfill_assets.warehouse.collection import GRACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -106,9 +107,14 @@ class RunContext:
         """Whether published cells are built again: never where history is protected."""
         return self.published is Published.REBUILT and not self.environment.protected
 
-    def allowed(self, model: Model) -> float | None:
-        """How many seconds a batch of a model may take until its commit turn; None for any number."""
-        return self.patience.timeout if model.batch_timeout is None else model.batch_timeout
+    def allowed(self, model: Model) -> float:
+        """How many seconds a batch of a model may take until its commit turn.
+
+        Never longer than files stay that no log names: one that takes longer could commit nothing.
+        """
+        wanted = self.patience.timeout if model.batch_timeout is None else model.batch_timeout
+        longest = GRACE.total_seconds()
+        return longest if wanted is None else min(wanted, longest)
 
     def resources(self, model: str) -> dict[str, str]:
         """The Spark settings that a batch of a model has of its own when it is opened now."""

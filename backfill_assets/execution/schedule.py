@@ -23,6 +23,7 @@ from backfill_assets.execution.requests import batch_request
 from backfill_assets.execution.retrying import attempted
 from backfill_assets.execution.watching import giving_up
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audits_of import looked_up
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.planning.batching import batches
 from backfill_assets.snapshots.slots import ALL, model_scope
@@ -52,7 +53,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Needs:
     """What a model needs by now.
 
     Attributes:
@@ -83,8 +84,8 @@ class Asked(Protocol):
         """Whole cells of it to fill where they are missing."""
         ...
 
-    def look(self, undecided: IntervalSet, taken: IntervalSet) -> Look:
-        """Say what the model needs; see `fill.Filling.look`."""
+    def needs(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
+        """Say what the model needs; see `fill.Filling.needs`."""
         ...
 
 
@@ -111,10 +112,11 @@ def scheduled(
     events: _Events = SimpleQueue()
     with _told(run, lanes) as tell, _threads(run, max(most, 1), work or _run_piece) as begin:
         while True:
+            looked: set[_Lane] = set()
             for lane in lanes:
                 if _flying(lanes) == most:
                     break
-                yield from lane.looked()
+                yield from lane.looked(looked)
                 for piece in lane.next(most - _flying(lanes)):
                     tell()
                     begin(lane, piece, events)
@@ -150,9 +152,10 @@ class _Lane:
     readers: list[_Lane] = field(default_factory=list["_Lane"])
     waiting: deque[Piece] = field(default_factory=deque["Piece"])
     flying: list[Piece] = field(default_factory=list["Piece"])
-    found: Look = field(default_factory=Look)
+    found: Needs = field(default_factory=Needs)
     taken: IntervalSet = field(default_factory=IntervalSet.empty)
     begun: int = 0
+    undecided: IntervalSet | None = None
     is_due: bool = True
     is_final: bool = False
     behind: str | None = None
@@ -171,17 +174,26 @@ class _Lane:
         """How many batches there are, as far as that is known."""
         return self.begun + len(self.waiting) + self.found.more
 
-    def looked(self) -> Iterator[Event]:
-        """Ask what the model needs, if that may be another answer than before."""
+    def looked(self, before: set[_Lane]) -> Iterator[Event]:
+        """Ask what the model needs, if that may be another answer than before.
+
+        Args:
+            before: the models that were looked at in this turn; upstream comes first.
+        """
+        if self in before:
+            return
+        before.add(self)
         for _, lane in self.upstream:
-            yield from lane.looked()
+            yield from lane.looked(before)
         if not self.is_due or (self.model.in_order and self.flying):
             return
-        undecided = self._undecided()
-        self.found = self.asked.look(undecided, self.taken)
+        self.is_due, undecided = False, self._undecided()
+        if undecided == self.undecided:
+            return
+        self.undecided, self.is_final = undecided, not undecided
+        self.found = self.asked.needs(undecided, self.taken)
         self.waiting = deque(self.found.pieces)
         self.taken |= self.found.rest
-        self.is_due, self.is_final = False, not undecided
         self._tell_readers()
         yield from self.found.events
         if self.behind is not None:
@@ -189,12 +201,19 @@ class _Lane:
 
     def _undecided(self) -> IntervalSet:
         """Give the cells that read what batches of this run may still change."""
-        own = self.model.cadence
-        read = IntervalSet.union_all(
-            cells_reading(own, upstream, lane.model.cadence, lane.unsettled)
-            for upstream, lane in self.upstream
-        )
+        read = IntervalSet.union_all(self._reading(up, lane) for up, lane in self.upstream)
         return (read & self.asked.target) - self.taken
+
+    def _reading(self, upstream: Upstream, lane: _Lane) -> IntervalSet:
+        """Give the cells that read what batches of an upstream may still change.
+
+        Where rows of the upstream may move to other cells, or an audit looks them up in all of it, these
+        are all.
+        """
+        unsettled = lane.unsettled
+        if unsettled and (lane.model.moves_rows or upstream.name in looked_up(self.model)):
+            return self.asked.target
+        return cells_reading(self.model.cadence, upstream, lane.model.cadence, unsettled)
 
     def next(self, free: int) -> Iterator[Piece]:
         """Take batches that may begin now.

@@ -116,13 +116,13 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
         CorruptTableError: the table's log is damaged, or lacks commits that the state knows.
     """
     path = run.store.version_path(lock.version)
-    _fence_off(path, lock)
     known, newest = run.store.known_head(lock.version), head(path)
     if newest < 0 <= known:
         raise LostTableError(path, known)
     if newest < known:
         found = f"it ends at commit {newest}, though commit {known} is recorded"
         raise CorruptTableError(path=path, found=found)
+    _fence_off(path, lock)
     unknown = logged_commits(path, known)
     gone = _taken_back(unknown)
     for logged in unknown:

@@ -73,14 +73,14 @@ def moves_to_take_back(op: Operation, promise: timedelta) -> list[PointerMove]:
     moves = [one for one in op.store.moves_of(op.plan_id) if one.kind is PublicationKind.PROMOTE]
     if status is not PlanStatus.PROMOTED or not moves:
         raise NothingToTakeBackError(op.plan_id, status)
-    refuse_late(op, moves, promise)
+    refuse_after_promise(op, moves, promise)
     for one in moves:
         if one.old is not None and not _is_kept(op, one.old):
             refuse_expired(op, moves, f"the old table of {one.model} is not there any more")
     return moves
 
 
-def refuse_late(op: Operation, moves: list[PointerMove], promise: timedelta) -> None:
+def refuse_after_promise(op: Operation, moves: list[PointerMove], promise: timedelta) -> None:
     """Refuse once the old cells are promised no more: a collection may be deleting them.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.audit import Audit, RowRule, Unique, not_null
+from backfill_assets.models.audit import Audit, References, RowRule, Unique, not_null
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,3 +37,8 @@ def _rules(column: Column) -> Iterator[Audit]:
         yield RowRule(f"{check}_{column.name}", predicate)
     if column.unique:
         yield Unique(f"unique_{column.name}", (column.name,))
+
+
+def looked_up(model: Model) -> frozenset[str]:
+    """Name the upstreams in all of whose cells an audit of a model looks values up."""
+    return frozenset(one.upstream for one in model.all_audits if isinstance(one, References))

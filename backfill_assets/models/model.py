@@ -172,6 +172,11 @@ class Model:
         return merged and not isinstance(self.delete_policy, AbsentMeansDeleted)
 
     @property
+    def moves_rows(self) -> bool:
+        """Whether a batch may take rows out of other cells than its own."""
+        return isinstance(self.kind, IncrementalByUniqueKey) and self.kind.rows_move
+
+    @property
     def in_order(self) -> bool:
         """Whether a cell reads earlier cells of the same model, so that batches run in order."""
         return any(upstream.name == self.name for upstream in self.reads)

@@ -7,8 +7,8 @@ full, and is named.
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from dataclasses import dataclass, field, replace
-from heapq import heapreplace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -250,14 +250,16 @@ def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: i
     found: list[float] = []
     for which in (0, 1):
         ends: dict[tuple[str, int], float] = {}
-        free = [0.0] * at_once
+        free = [0.0] * at_once  # in order
         for model in models:
             for number, batch in enumerate(model.batches):
-                begins = max(free[0], 0.0, *(ends.get(one, 0.0) for one in batch.waits_for))
-                end = begins + guesses[model.model].seconds(batch)[which]
+                ready = max((ends.get(one, 0.0) for one in batch.waits_for), default=0.0)
+                # Of the threads that are free by then, the one that would wait for the shortest time.
+                at = free.pop(max(bisect_right(free, ready) - 1, 0))
+                end = max(at, ready) + guesses[model.model].seconds(batch)[which]
                 ends[model.model, number] = end
-                heapreplace(free, end)
-        found.append(max(free))
+                insort(free, end)
+        found.append(free[-1])
     return found[0], found[1]
 
 

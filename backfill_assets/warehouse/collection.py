@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -23,10 +24,14 @@ from backfill_assets.warehouse.table_files import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
     from pathlib import Path
 
     from backfill_assets.warehouse.table_files import StoredFile
+
+
+GRACE = timedelta(days=1)
+"""How long a file that nobody needs stays anyway: readers may be at it, or a batch may name it yet."""
 
 
 class PromisedVersionError(BackfillAssetsError):

@@ -26,7 +26,7 @@ class CarelessStoreError(BackfillAssetsError):
 
 
 def refuse_careless_store(path: str) -> None:
-    """Commit several times at once on one version of a small table beside this one: one may succeed.
+    """Commit several times at once on one version of a small table beside this one: at most one may succeed.
 
     Args:
         path: of a table that is to be made.

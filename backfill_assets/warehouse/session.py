@@ -141,7 +141,8 @@ def _archived(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
     An archive fits one class path only, so Delta's jars stand on it, too.
     """
     archive = settings.jars_dir.resolve() / CLASS_ARCHIVE
-    if not archive.exists() or CLASS_PATH_KEY in settings.extra:
+    local = settings.master.startswith("local")  # a cluster's driver has a class path of its own
+    if not local or not archive.exists() or CLASS_PATH_KEY in settings.extra:
         return {}
     own = f'-XX:+IgnoreUnrecognizedVMOptions "-XX:SharedArchiveFile={archive}" {_SILENT}'
     return {

@@ -13,10 +13,12 @@ from hypothesis import given, strategies as st
 from backfill_assets.execution.at_work import AtWork
 from backfill_assets.execution.cancelling import Flights
 from backfill_assets.execution.events import Committed, Event, Failed, Started, Timing, Waiting
-from backfill_assets.execution.schedule import Look, Piece, scheduled
+from backfill_assets.execution.schedule import Needs, Piece, scheduled
 from backfill_assets.intervals import Daily, Interval, IntervalSet
 from backfill_assets.intervals.interval import epoch_of
+from backfill_assets.models.audit import References
 from backfill_assets.models.cells import cells_read
+from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.batching import batches
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day
@@ -118,12 +120,12 @@ class Asked:
     target: IntervalSet = TARGET
     looks: list[IntervalSet] = field(default_factory=list[IntervalSet])
 
-    def look(self, undecided: IntervalSet, taken: IntervalSet) -> Look:
+    def needs(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
         self.looks.append(undecided)
         todo = self.toy.runnable(self.model, undecided, taken)
         size = 1 if self.model.in_order else self.model.batch_size
         pieces = tuple(Piece(one, "gap") for one in batches(self.model.cadence, todo, size))
-        return Look(pieces, later=undecided, more=self.model.cadence.count(undecided))
+        return Needs(pieces, later=undecided, more=self.model.cadence.count(undecided))
 
 
 def a_run(overall: int, at_work: AtWork | None = None) -> Any:  # noqa: ANN401 - what a schedule asks of a run
@@ -196,6 +198,47 @@ def test_a_model_downstream_begins_before_the_one_upstream_has_ended():
     assert order.count("web.a") == order.count("web.b") == DAYS
     assert order.index("web.b") < DAYS - 1
     assert "building: web.a, web.b, batch 3 of 18" in told
+
+
+@pytest.mark.parametrize(
+    ("of_up", "of_down"),
+    [
+        ({"kind": IncrementalByUniqueKey("ds", latest_by="cost", rows_move=True)}, {}),
+        ({}, {"audits": [References("known", "id", "web.a", "id")]}),
+    ],
+    ids=["rows move", "values are looked up in all of it"],
+)
+def test_a_model_waits_for_all_of_one_whose_rows_move_or_in_which_an_audit_looks_values_up(
+    of_up: dict[str, Any], of_down: dict[str, Any]
+):
+    up = a_model("web.a", batch_size=1, batch_concurrency=1, **of_up)
+    down = a_model("web.b", upstreams=["web.a"], batch_size=1, **of_down)
+    none = IntervalSet.empty()
+    toy = Toy(
+        {"web.a": up, "web.b": down},
+        {"web.a": TARGET - IntervalSet.of([day(2)]), "web.b": TARGET},
+        dict.fromkeys(NAMES, none),
+    )
+    events = list(scheduled(a_run(2), [Asked(toy, up), Asked(toy, down)], toy.work))
+    order = [one.model for one in events if isinstance(one, Committed)]
+    assert order == ["web.a"] * (DAYS - 1) + ["web.b"] * DAYS
+
+
+def test_what_did_not_change_is_not_asked_again():
+    up = a_model("web.a", batch_size=1, batch_concurrency=1)
+    down = a_model("web.b", upstreams=["web.a"])
+    last = a_model("web.c", upstreams=["web.b"])
+    none = IntervalSet.empty()
+    toy = Toy(
+        {"web.a": up, "web.b": down, "web.c": last},
+        dict.fromkeys(NAMES, TARGET),
+        dict.fromkeys(NAMES, none),
+    )
+    asked = [Asked(toy, model) for model in (up, down, last)]
+    list(scheduled(a_run(3), asked, toy.work))
+    for one in asked:
+        assert len(one.looks) == len({*one.looks}), "it was asked twice about the same"
+    assert len(asked[0].looks) == 1
 
 
 def test_a_model_of_which_a_batch_is_held_begins_nothing_more():

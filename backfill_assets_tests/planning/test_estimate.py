@@ -121,6 +121,14 @@ def test_without_history_the_bytes_of_the_source_tell_by_the_share_that_is_read(
     assert "neither history nor size" in total(plan, Known()).rests_on
 
 
+def test_a_chain_of_batches_keeps_one_thread_and_leaves_the_others_free():
+    history = {"web.a": FACTS, "web.b": FACTS}
+    chain = building("web.a", *[a_batch(5, *([("web.a", n - 1)] if n else [])) for n in range(6)])
+    beside = building("web.b", *[a_batch(5) for _ in range(6)])
+    known = Known(history=history, batches_at_once=2)
+    assert total(a_plan(chain, beside), known).batches == 60.0
+
+
 def test_batches_share_the_process_and_wait_for_what_they_read():
     history = {"web.a": FACTS, "web.b": FACTS}
     first = building("web.a", *[a_batch(5) for _ in range(4)])
