@@ -249,16 +249,20 @@ def test_a_model_of_which_a_batch_is_held_begins_nothing_more():
         {"web.a": up, "web.b": down}, {"web.a": TARGET, "web.b": TARGET}, dict.fromkeys(NAMES, none)
     )
 
+    begun: list[Piece] = []
+
     def held(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> None:
         if model is up:
             toy.work(run, model, piece, put)
         else:
+            begun.append(piece)
             put(Waiting(model.name, IntervalSet.of([piece.interval]), "a plan that is paused"))
 
     events = list(scheduled(a_run(2), [Asked(toy, up), Asked(toy, down)], held))
     waits = [one.cells for one in events if isinstance(one, Waiting)]
     assert IntervalSet.union_all(waits) == TARGET
     assert toy.done == {"web.a": TARGET, "web.b": none}
+    assert len(begun) == 1
     assert {one.upstream for one in events if isinstance(one, Waiting)} == {"a plan that is paused"}
 
 
