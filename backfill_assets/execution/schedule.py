@@ -30,7 +30,7 @@ from backfill_assets.snapshots.slots import ALL, model_scope
 from backfill_assets.warehouse.spark_errors import explained
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from backfill_assets.execution.at_work import Telling
     from backfill_assets.execution.events import Event
@@ -107,8 +107,9 @@ def scheduled(
         asked: the models, upstream before downstream.
         work: does what a thread has to do for a batch; None: `run_batch`, with patience.
     """
-    lanes = _lanes(run, asked)
-    most = run.store.limits().get(ALL, run.overall) or sum(lane.at_once for lane in lanes)
+    limits = run.store.limits()
+    lanes = _lanes(asked, limits)
+    most = limits.get(ALL, run.overall) or sum(lane.at_once for lane in lanes)
     events: _Events = SimpleQueue()
     with _told(run, lanes) as tell, _threads(run, max(most, 1), work or _run_piece) as begin:
         while True:
@@ -121,25 +122,14 @@ def scheduled(
                     tell()
                     begin(lane, piece, events)
             if not _flying(lanes):
-                if any(lane.is_due for lane in lanes):
-                    continue
                 return
             lane, event = events.get()
-            if isinstance(event, _Ended):
-                lane.land(event.piece)
-                event.future.result()
-                continue
-            yield event
-            yield from lane.heed(event)
-
-
-def at_once(run: RunContext, model: Model) -> int:
-    """Say how many batches of a model a run has in flight; each still waits for its slot."""
-    if model.in_order:
-        return 1
-    known = run.store.limits()
-    own = known.get(model_scope(model.name), model.batch_concurrency)
-    return min(own, known.get(ALL, run.overall or own))
+            while not isinstance(event, _Ended):
+                yield event
+                yield from lane.heed(event)
+                lane, event = events.get()
+            lane.flying.remove(event.piece)
+            event.future.result()
 
 
 @dataclass(eq=False)
@@ -149,15 +139,12 @@ class _Lane:
     asked: Asked
     at_once: int
     upstream: tuple[tuple[Upstream, _Lane], ...]
-    readers: list[_Lane] = field(default_factory=list["_Lane"])
     waiting: deque[Piece] = field(default_factory=deque["Piece"])
     flying: list[Piece] = field(default_factory=list["Piece"])
     found: Needs = field(default_factory=Needs)
     taken: IntervalSet = field(default_factory=IntervalSet.empty)
     begun: int = 0
     undecided: IntervalSet | None = None
-    is_due: bool = True
-    is_final: bool = False
     behind: str | None = None
 
     @property
@@ -185,16 +172,16 @@ class _Lane:
         before.add(self)
         for _, lane in self.upstream:
             yield from lane.looked(before)
-        if not self.is_due or (self.model.in_order and self.flying):
+        is_final = self.undecided is not None and not self.undecided
+        if is_final or (self.model.in_order and self.flying):
             return
-        self.is_due, undecided = False, self._undecided()
+        undecided = self._undecided()
         if undecided == self.undecided:
             return
-        self.undecided, self.is_final = undecided, not undecided
+        self.undecided = undecided
         self.found = self.asked.needs(undecided, self.taken)
         self.waiting = deque(self.found.pieces)
         self.taken |= self.found.rest
-        self._tell_readers()
         yield from self.found.events
         if self.behind is not None:
             yield from self._held()
@@ -228,11 +215,6 @@ class _Lane:
             self.begun += 1
             yield piece
 
-    def land(self, piece: Piece) -> None:
-        """Know that a batch has ended."""
-        self.flying.remove(piece)
-        self._tell_readers()
-
     def heed(self, event: Event) -> Iterator[Event]:
         """Let batches that have not begun wait, if one that did can't be."""
         if isinstance(event, Waiting):
@@ -250,10 +232,6 @@ class _Lane:
         if left and self.behind is not None:
             yield Waiting(self.model.name, left, self.behind)
 
-    def _tell_readers(self) -> None:
-        for reader in self.readers:
-            reader.is_due = not reader.is_final
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ended:
@@ -263,14 +241,14 @@ class _Ended:
     future: Future[None]
 
 
-def _lanes(run: RunContext, asked: Sequence[Asked]) -> list[_Lane]:
+def _lanes(asked: Sequence[Asked], limits: Mapping[str, int]) -> list[_Lane]:
     """Give each model its lane, in the order of their turns."""
     lanes: dict[str, _Lane] = {}
     for one in asked:
-        read = [(up, lanes[up.name]) for up in one.model.reads if up.name in lanes]
-        lanes[one.model.name] = lane = _Lane(one, at_once(run, one.model), tuple(read))
-        for _, upstream in read:
-            upstream.readers.append(lane)
+        model = one.model
+        own = limits.get(model_scope(model.name), model.batch_concurrency)
+        read = tuple((up, lanes[up.name]) for up in model.reads if up.name in lanes)
+        lanes[model.name] = _Lane(one, 1 if model.in_order else own, read)
     return sorted(lanes.values(), key=lambda lane: not lane.model.in_order)
 
 

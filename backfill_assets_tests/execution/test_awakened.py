@@ -69,6 +69,13 @@ class Place:
         reconcile(self.run(), lock)
         self.store.release_commit_lock(lock)
 
+    def taken_over(self) -> tuple[CommitLock, CommitLock]:
+        """Let a holder fall silent in its turn, and another take the lock over."""
+        silent = take(self.run(), TABLE, "silent")
+        reconcile(self.run(), silent)
+        self.pass_lease()
+        return silent, take(self.run(), TABLE, "other")
+
     def batch(self, run: str, **asked: Any) -> OpenBatch:  # noqa: ANN401
         return self.store.open_batch(Asked(run=run, reason="gap", **asked).request)
 
@@ -105,10 +112,7 @@ def test_a_gap_that_a_silent_batch_filled_after_all_is_left_as_it_is(place: Plac
 def test_a_silent_writer_that_makes_the_table_after_its_lock_is_gone_commits_nothing_more(
     place: Place,
 ):
-    silent = take(place.run(), TABLE, "silent")
-    reconcile(place.run(), silent)
-    place.pass_lease()
-    other = take(place.run(), TABLE, "other")
+    silent, other = place.taken_over()
     assert other.taken_over
     place.create(silent.token)
     reconcile(place.run(), other)
@@ -120,10 +124,7 @@ def test_a_silent_writer_that_makes_the_table_after_its_lock_is_gone_commits_not
 def test_a_table_that_a_silent_writer_makes_during_the_next_ones_turn_is_looked_at_first(
     place: Place,
 ):
-    silent = take(place.run(), TABLE, "silent")
-    reconcile(place.run(), silent)
-    place.pass_lease()
-    other = take(place.run(), TABLE, "other")
+    silent, other = place.taken_over()
     reconcile(place.run(), other)
     place.create(silent.token)
     ticket = Ticket(place.path, TABLE, other.token, "the next batch", known=ABSENT)
