@@ -29,6 +29,8 @@ def gc(
 ) -> None:
     """Delete expired environments, tables that nothing points at, and old files; nothing else deletes.
 
+    The small files that cells finer than a day leave in the files of their day are joined; their rows stay.
+
     What a pointer, a promised way back, a batch at work or a promotion needs is kept. A promotion can be rolled back for
     BACKFILL_PROMISE_DAYS. What was left less than a day ago stays for those who still read it: old files, and tables of
     abandoned plans, removed models and expired environments.
@@ -47,7 +49,8 @@ def gc(
         sizes = {one.version: bytes_in(one.path) for one in found.tables}
         if not dry_run and _anything(found):
             _list(found, sizes, aside=True)
-            confirm(f"delete {_counts(found)}", yes=yes)
+            join = f", and join {_joined(found)}" if found.compacted else ""
+            confirm(f"delete {_counts(found)}{join}", yes=yes)
             found = collect(run, promise)
     if as_json:
         print_json({"dry_run": dry_run, **asdict(found), "bytes": sum(sizes.values())})
@@ -57,10 +60,12 @@ def gc(
         say("Next: backfill gc")
     size = size_text(sum(sizes.get(one.version, 0) for one in found.tables))
     say(f"{_counts(found)} {'would go' if dry_run else 'deleted'}; the tables held {size}.")
+    if found.compacted:
+        say(f"{_joined(found)} {'would be ' if dry_run else ''}joined.")
 
 
 def _anything(found: Collected) -> bool:
-    return bool(found.environments or found.tables or found.vacuumed)
+    return bool(found.environments or found.tables or found.vacuumed or found.compacted)
 
 
 def _counts(found: Collected) -> str:
@@ -69,6 +74,10 @@ def _counts(found: Collected) -> str:
         f"{counted(len(found.environments), 'environment')}, {counted(len(found.tables), 'table')} "
         f"and {counted(files, 'old file')}"
     )
+
+
+def _joined(found: Collected) -> str:
+    return counted(sum(one.files for one in found.compacted), "small file")
 
 
 def _list(found: Collected, sizes: dict[str, int], *, aside: bool = False) -> None:
@@ -80,3 +89,6 @@ def _list(found: Collected, sizes: dict[str, int], *, aside: bool = False) -> No
         say(f"table {one.version}: {size_text(sizes.get(one.version, 0))}{made}", to=to, indent=2)
     for one in found.vacuumed:
         say(f"files {one.path}: {counted(len(one.files), 'old file')}", to=to, indent=2)
+    for one in found.compacted:
+        said = f"{counted(one.files, 'small file')} joined into {one.blocks:,}"
+        say(f"files {one.path}: {said}", to=to, indent=2)

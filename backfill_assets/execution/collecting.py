@@ -1,13 +1,14 @@
 """Collect what nobody needs: expired environments, tables that nothing points at, old files.
 
-Nothing else deletes a file. What a pin, a promise of a way back, a claim or an open promotion needs
+Files that have piled up in a block of fine cells are joined on the way. Nothing else deletes a file. What a pin, a promise of a way back, a claim or an open promotion needs
 stays, and what just became unneeded stays for a reader's grace period.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.heartbeat import beating
@@ -20,6 +21,7 @@ from backfill_assets.warehouse.collection import (
     vacuum,
     vacuum_unborn,
 )
+from backfill_assets.warehouse.compaction import Compacted, compact, what_to_compact
 from backfill_assets.warehouse.tables import head
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.state.collecting import Collectable
+    from backfill_assets.state.locks import CommitLock
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +42,13 @@ class Collected:
         environments: expired ones.
         tables: of versions that nobody needs.
         vacuumed: old files of tables that go on.
+        compacted: tables whose small files were joined.
     """
 
     environments: tuple[str, ...]
     tables: tuple[Collectable, ...]
     vacuumed: tuple[Vacuumed, ...]
+    compacted: tuple[Compacted, ...]
 
 
 def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Collected:
@@ -56,6 +61,7 @@ def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRAC
         environments=tuple(one.name for one in _expired(run)),
         tables=tuple(run.store.collectable_versions(promise, grace)),
         vacuumed=tuple(_vacuumed(run, promise, grace, dry_run=True)),
+        compacted=tuple(found for _, found in _piled_up(run)),
     )
 
 
@@ -70,7 +76,7 @@ def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Co
     environments = tuple(_forgotten(run))
     tables = tuple(_deleted(run, promise, grace))
     vacuumed = tuple(_vacuumed(run, promise, grace, dry_run=False))
-    return Collected(environments, tables, vacuumed)
+    return Collected(environments, tables, vacuumed, tuple(_compacted(run)))
 
 
 def _expired(run: RunContext) -> list[Environment]:
@@ -140,11 +146,35 @@ class _Vacuum:
 
 def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:
     """Vacuum under the table's commit lock: files of a commit on its way are in no log yet."""
+    with _turn(run, version):
+        return gone.run()
+
+
+def _piled_up(run: RunContext) -> Iterator[tuple[str, Compacted]]:
+    """Name the tables that environments read and in which small files have piled up."""
+    pointed = (run.store.own_pointers(one.name).values() for one in run.store.environments())
+    for version in sorted({at.version for at in chain.from_iterable(pointed)}):
+        found = what_to_compact(run.store.version_path(version))
+        if found.files:
+            yield version, found
+
+
+def _compacted(run: RunContext) -> Iterator[Compacted]:
+    for version, found in _piled_up(run):
+        with _turn(run, version) as lock:
+            done = compact(found.path, app_id=version, token=lock.token)
+            if done is not None:
+                run.store.advance_head(lock, done.delta_version)
+                yield found
+
+
+@contextmanager
+def _turn(run: RunContext, version: str) -> Iterator[CommitLock]:
     with beating(run.store, run.run_id):
         lock = take(run, version, run.run_id)
         try:
             reconcile(run, lock)
-            return gone.run()
+            yield lock
         finally:
             run.store.release_commit_lock(lock)
 

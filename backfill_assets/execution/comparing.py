@@ -82,4 +82,5 @@ def _read(both: Compared, table: Table, cells: IntervalSet | None) -> object:
     """Name the files that are read; where all cells are, the versions of the tables say as much."""
     if cells is None:
         return table
-    return [sorted(one.name for one in files) for _, files in files_read(both.model, table, cells)]
+    read = files_read(both.model, table, cells)
+    return [(one.cells, sorted(file.name for file in one.files)) for one in read]

@@ -2,6 +2,10 @@
 
 They are written into a folder of their own below the table, before any log names them. What no log
 ever names is garbage: it is taken away by who wrote it, or by `backfill gc`.
+
+A cell of a day or longer has files of its own, named by a partition. Cells finer than a day share the
+files of their **block**, the local day: such a table has no partitions, `_cell` is a column of its
+files, and the log's statistics say from which cell to which a file reaches.
 """
 
 from __future__ import annotations
@@ -9,29 +13,33 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import instant_text
-from backfill_assets.warehouse.delta_log import CorruptTableError, local_folder
+from backfill_assets.warehouse.delta_log import ABSENT, CorruptTableError, head, local_folder
 from backfill_assets.warehouse.file_statistics import statistics_of
 from backfill_assets.warehouse.spark_errors import PinGoneError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    import pyarrow as pa
     from deltalake import DeltaTable
+    from pyarrow import NativeFile
     from pyarrow.fs import FileSystem
+    from pyarrow.parquet import ParquetFile, ParquetWriter
     from pyspark.sql import DataFrame
 
-    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.cadence import Cadence
 
 _PARQUET = ".parquet"
 _FOLDER = re.compile("b-[0-9a-f]{32}/")
@@ -77,15 +85,21 @@ class NamedFile:
 
     Attributes:
         name: its path below the table.
-        cell: the cell, as `cells.cell_text` writes it.
+        first: the first cell that it may hold rows of, as `cells.cell_text` writes it.
+        last: the last such cell; the first one where each cell has files of its own.
         bytes: its size.
         rows: how many it holds; None where the log does not say.
     """
 
     name: str
-    cell: str
+    first: str
+    last: str
     bytes: int
     rows: int | None
+
+    def may_hold(self, cells: Sequence[str]) -> Sequence[str]:
+        """Give those of some sorted cells that it may hold rows of."""
+        return cells[bisect_left(cells, self.first) : bisect_right(cells, self.last)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +115,25 @@ class CellFile(NamedFile):
     statistics: str
 
 
-def rows_by_cell(files: Iterable[NamedFile]) -> Counter[str]:
-    """Count the rows of each cell by what is said of its files."""
+def rows_by_cell(path: str, files: Iterable[NamedFile]) -> Counter[str]:
+    """Count the rows of each cell in files of a table: by what is said of them, or by reading `_cell`."""
+    store, root = _store(path)
     rows = Counter[str]()
     for one in files:
-        rows[one.cell] += one.rows or 0
+        if one.first == one.last and one.rows is not None:
+            rows[one.first] += one.rows
+        else:
+            rows.update(_counted(store, f"{root}/{one.name}"))
     return rows
+
+
+def _counted(store: FileSystem, file: str) -> Counter[str]:
+    from pyarrow import compute, parquet  # noqa: PLC0415
+
+    with store.open_input_file(file) as opened:
+        cells = parquet.read_table(opened, columns=[CELL_COLUMN])[CELL_COLUMN]
+    found = compute.call_function("value_counts", [_texts(cells)])
+    return Counter({one["values"]: one["counts"] for one in found.to_pylist()})
 
 
 def new_folder() -> str:
@@ -119,16 +146,40 @@ def is_written(name: str) -> bool:
     return bool(_FOLDER.match(name))
 
 
+def has_blocks(cadence: Cadence, path: str) -> bool:
+    """Whether the files of a table hold the cells of a block, or each those of one cell.
+
+    Tables of cells finer than a day have blocks, but for those that an older release has made.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    if not cadence.unit.is_subday or head(path) == ABSENT:
+        return cadence.unit.is_subday
+    return not partition_columns(path)
+
+
+def partition_columns(path: str) -> list[str]:
+    """Name the columns by which a table is partitioned.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    return _table(path).metadata().partition_columns
+
+
 def write_files(
-    rows: DataFrame, cells: Sequence[Interval], path: str, folder: str
+    rows: DataFrame, block: str | None, path: str, folder: str, *, together: bool
 ) -> tuple[CellFile, ...]:
     """Write rows as files of a table's cells, into a new folder below it that no log names.
 
     Args:
         rows: with `_cell`; rows of other cells are written like any.
-        cells: how many the rows are of says how they are brought together.
+        block: Spark SQL that gives the block of a row; None for a table in which each cell has files
+            of its own.
         path: of the table, which need not be there yet.
         folder: its name.
+        together: whether all rows are of one cell.
 
     Returns:
         The files, described as they are seen from here.
@@ -138,9 +189,14 @@ def write_files(
     """
     from pyspark.sql import Observation, functions as F  # noqa: PLC0415 - who looks does not write
 
-    counted = Observation()
-    seen = _by_cell(rows, cells).observe(counted, F.count(F.lit(1)).alias("rows"))
-    writer = seen.write.partitionBy(CELL_COLUMN).options(**_COMMITTER, **FOLDERS)
+    by, counted = CELL_COLUMN, Observation()
+    if block is not None:
+        by = _unused(rows.columns)
+        rows = rows.withColumn(by, F.expr(block))
+    # The rows of each cell or block are brought together in one file; a large one is split.
+    brought = rows.hint("rebalance") if together else rows.repartition(by)
+    seen = brought.observe(counted, F.count(F.lit(1)).alias("rows"))
+    writer = seen.write.partitionBy(by).options(**_COMMITTER, **FOLDERS)
     writer.parquet(f"{path.rstrip('/')}/{folder}")
     files = files_in(path, folder)
     found, written = sum(one.rows for one in files), counted.get["rows"]
@@ -149,57 +205,104 @@ def write_files(
     return files
 
 
+def _unused(names: Sequence[str]) -> str:
+    """Name the column of blocks, which is in no file, as no column of the rows is named."""
+    name = "block"
+    while name in {one.lower() for one in names}:
+        name += "_"
+    return name
+
+
 def files_in(path: str, folder: str) -> tuple[CellFile, ...]:
     """Describe the files of a folder that `write_files` has named."""
     store, root = _store(path)
-    return tuple(
-        _described(store, root, name, _cell_of(name)) for name in _names(store, root, folder)
-    )
+    return tuple(_described(store, root, name) for name in _names(store, root, folder))
 
 
 def files_of(table: DeltaTable, cells: Iterable[str] | None = None) -> tuple[NamedFile, ...]:
-    """Name the files that some cells (all, unless named) of a version of a table consist of."""
-    import pyarrow as pa  # noqa: PLC0415 - only who reads a table pays for it
-    from pyarrow import compute  # noqa: PLC0415
-
-    actions, held = table.get_add_actions(flatten=True), f"partition.{CELL_COLUMN}"
-    told = [_ROWS] if _ROWS in actions.schema.names else []
-    listed = actions.select(["path", "size_bytes", held, *told])
-    found = pa.RecordBatchReader.from_stream(listed).read_all()
-    # Thousands of files are told apart here, and only those that are asked for become Python's. Rows
-    # of a stranger may have a cell that Python has no date for, or none.
-    values = found.column(held)
-    written = "%Y-%m-%d" if pa.types.is_date(values.type) else "%Y-%m-%dT%H:%M:%SZ"
-    texts = compute.call_function("strftime", [values], compute.StrftimeOptions(written))
-    texts = compute.fill_null(texts, _NO_CELL)
-    found = found.set_column(2, "cell", texts)
-    if cells is not None:
-        asked = compute.SetLookupOptions(pa.array([*cells], pa.string()))
-        found = found.filter(compute.call_function("is_in", [texts], asked))
+    """Name the files that may hold rows of some cells (all, unless named) of a version of a table."""
     return tuple(
-        NamedFile(unquote(one["path"]), one["cell"], one["size_bytes"], one.get(_ROWS))
-        for one in found.to_pylist()
+        NamedFile(
+            unquote(one["path"]), one["first"], one["last"], one["size_bytes"], one.get(_ROWS)
+        )
+        for one in _listed(table, cells).to_pylist()
     )
 
 
-def partition_values(cell: str) -> dict[str, str | None]:
-    """Say which cell a file is of, as Delta's log has it."""
-    return {CELL_COLUMN: None if cell == _NO_CELL else cell}
+def _listed(table: DeltaTable, cells: Iterable[str] | None = None) -> pa.Table:
+    """List the files of a version of a table, with the cells from which and to which they reach.
+
+    Thousands of files are told apart here, and only those that are asked for become Python's. Rows of
+    a stranger may have no cell, and a stranger's file of a block may be of any.
+    """
+    import numpy as np  # noqa: PLC0415 - only who reads a table pays for it
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute  # noqa: PLC0415
+
+    actions, named = table.get_add_actions(flatten=True), f"partition.{CELL_COLUMN}"
+    there = set(actions.schema.names)
+    edges = [named, named] if named in there else [f"min.{CELL_COLUMN}", f"max.{CELL_COLUMN}"]
+    columns = [one for one in ("path", "size_bytes", _ROWS, *dict.fromkeys(edges)) if one in there]
+    found = pa.RecordBatchReader.from_stream(actions.select(columns)).read_all()
+    unknown = [_NO_CELL, _NO_CELL] if named in there else ["", _NO_CELL]
+    texts = [
+        compute.fill_null(_texts(found[edge]), word)
+        if edge in there
+        else pa.array([word] * len(found))
+        for edge, word in zip(edges, unknown, strict=True)
+    ]
+    # Rows of a stranger may have a cell that Python has no date for.
+    found = found.drop_columns([edge for edge in dict.fromkeys(edges) if edge in there])
+    found = found.append_column("first", texts[0]).append_column("last", texts[1])
+    if cells is None:
+        return found
+    asked = np.array(sorted(cells), dtype=np.str_)
+    reach = [text.to_numpy(zero_copy_only=False).astype(np.str_) for text in texts]
+    within = np.searchsorted(asked, reach[1], "right") > np.searchsorted(asked, reach[0], "left")
+    return found.filter(pa.array(within))
+
+
+def _texts(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write cells of a log or a file as `cells.cell_text` does; those that are NULL as no cell is."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute  # noqa: PLC0415
+
+    written = "%Y-%m-%d" if pa.types.is_date(cells.type) else "%Y-%m-%dT%H:%M:%SZ"
+    return compute.call_function("strftime", [cells], compute.StrftimeOptions(written))
+
+
+def partition_values(columns: Sequence[str], one: NamedFile) -> dict[str, str | None]:
+    """Say which cell a file is of, as Delta's log has it; of a table with blocks it has nothing."""
+    return dict.fromkeys(columns, None if one.first == _NO_CELL else one.first)
 
 
 def files_at(
     path: str, delta_version: int, cells: Iterable[str] | None = None
 ) -> tuple[NamedFile, ...]:
-    """Name the files that some cells (all, unless named) of a table consist of at a delta_version.
+    """Name the files that may hold rows of some cells (all, unless named) at a delta_version.
 
     Raises:
         CorruptTableError: the log is damaged, or does not reach so far.
     """
+    return files_of(_table(path, delta_version), cells)
+
+
+def files_changed(path: str, since: int) -> tuple[NamedFile, ...]:
+    """Name the files that a table's head has and an older version had not, or the other way round.
+
+    Raises:
+        CorruptTableError: the log is damaged, or does not reach so far.
+    """
+    before, now = set(files_at(path, since)), set(files_of(_table(path)))
+    return tuple(before ^ now)
+
+
+def _table(path: str, delta_version: int | None = None) -> DeltaTable:
     from deltalake import DeltaTable  # noqa: PLC0415
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     try:
-        return files_of(DeltaTable(path, version=delta_version), cells)
+        return DeltaTable(path, version=delta_version)
     except DeltaError as error:
         raise CorruptTableError(path=path, found=str(error)) from error
 
@@ -212,31 +315,92 @@ def described(path: str, files: Iterable[NamedFile]) -> tuple[CellFile, ...]:
     """
     store, root = _store(path)
     try:
-        return tuple(_described(store, root, one.name, one.cell) for one in files)
+        return tuple(_described(store, root, one.name, (one.first, one.last)) for one in files)
     except FileNotFoundError as error:
         raise PinGoneError(path=path, found=str(error)) from error
 
 
 def copy_files(
-    source: str, files: Iterable[NamedFile], path: str, folder: str
+    source: str, files: Iterable[NamedFile], cells: Iterable[str], path: str, folder: str
 ) -> tuple[CellFile, ...]:
-    """Copy files of one table byte for byte into a new folder below another.
+    """Copy what files of one table hold of some cells into a new folder below another.
+
+    A file that holds nothing else is copied byte for byte.
 
     Raises:
         PinGoneError: one of them is not there any more.
     """
-    (here, from_), (there, to) = _store(source), _store(path)
-    named = [
-        (one, f"{folder}/{_PARTITION}{one.cell[:_DATE]}/{number:05d}-{one.name.rsplit('/', 1)[-1]}")
-        for number, one in enumerate(files)
-    ]
+    (here, from_), (there, to), asked = _store(source), _store(path), {*cells}
+    copied: list[CellFile] = []
     try:
-        for one, name in named:
+        for number, one in enumerate(files):
+            held = rows_by_cell(source, [one]).keys()
+            if not held & asked:
+                continue
+            name = f"{folder}/cells={one.first[:_DATE]}/{number:05d}-{one.name.rsplit('/', 1)[-1]}"
             there.create_dir(f"{to}/{name.rsplit('/', 1)[0]}", recursive=True)
-            _copy_file(f"{from_}/{one.name}", f"{to}/{name}", here, there)
+            if held <= asked:
+                _copy_file(f"{from_}/{one.name}", f"{to}/{name}", here, there)
+                copied.append(_described(there, to, name, (one.first, one.last)))
+            else:
+                _write_part(f"{from_}/{one.name}", f"{to}/{name}", here, there, held & asked)
+                copied.append(_described(there, to, name))
     except FileNotFoundError as error:
         raise PinGoneError(path=source, found=str(error)) from error
-    return tuple(_described(there, to, name, one.cell) for one, name in named)
+    return tuple(copied)
+
+
+def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
+    """Write the rows of files of a table as one file; a column that some of them lack is NULL in theirs.
+
+    Raises:
+        PinGoneError: one of them is not there any more.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    store, root = _store(path)
+    name = f"{folder}/cells={files[0].first[:_DATE]}/{files[-1].name.rsplit('/', 1)[-1]}"
+    try:
+        parts = [_read(store, f"{root}/{one.name}") for one in files]
+    except FileNotFoundError as error:
+        raise PinGoneError(path=path, found=str(error)) from error
+    fullest = max((rows for rows, _ in parts), key=lambda rows: rows.num_columns).schema
+    rows = pa.concat_tables([rows for rows, _ in parts], promote_options="default")
+    store.create_dir(f"{root}/{name.rsplit('/', 1)[0]}", recursive=True)
+    with _writer(store, f"{root}/{name}", fullest, parts[0][1]) as file:
+        file.write_table(rows.select(fullest.names))
+    return _described(store, root, name)
+
+
+def files_without(
+    path: str, one: NamedFile, cells: Iterable[str], folder: str
+) -> tuple[CellFile, ...] | None:
+    """Write what a file of a table holds of other cells than these as a file of its own.
+
+    Returns:
+        That file, or none where it holds only these cells; None where it holds nothing of them.
+
+    Raises:
+        PinGoneError: the file is not there any more.
+    """
+    try:
+        held, without = rows_by_cell(path, [one]).keys(), {*cells}
+    except FileNotFoundError as error:
+        raise PinGoneError(path=path, found=str(error)) from error
+    if not held & without:
+        return None
+    return copy_files(path, [one], held - without, path, folder) if held - without else ()
+
+
+def holds_only(path: str, one: NamedFile, cells: Collection[str]) -> bool:
+    """Whether a file of a table holds rows of none but these cells.
+
+    Raises:
+        PinGoneError: the file is not there any more.
+    """
+    if one.first == one.last:
+        return one.first in cells
+    return files_without(path, one, cells, "") == ()
 
 
 def remove_folder(path: str, folder: str) -> None:
@@ -263,19 +427,64 @@ def missing(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:
     )
 
 
-def _by_cell(rows: DataFrame, cells: Sequence[Interval]) -> DataFrame:
-    """Bring the rows of each cell together, so that a cell is one file; a large one is split."""
-    if len(cells) == 1:
-        return rows.hint("rebalance")
-    return rows.repartition(CELL_COLUMN)
-
-
 def _copy_file(source: str, path: str, here: FileSystem, there: FileSystem) -> None:
     with here.open_input_stream(source) as read, there.open_output_stream(path) as written:
         shutil.copyfileobj(read, written, _AT_ONCE)
 
 
 _AT_ONCE = 2**22  # bytes in memory
+
+
+def _write_part(
+    source: str, path: str, here: FileSystem, there: FileSystem, cells: Iterable[str]
+) -> None:
+    """Write the rows of some cells of a file as a file of its own, a group of rows at a time.
+
+    Its types, their order and what Spark has noted in the file stay as they are.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute  # noqa: PLC0415
+
+    asked = compute.SetLookupOptions(pa.array([*cells], pa.string()))
+    with here.open_input_file(source) as read:
+        file = _opened(read)
+        with _writer(there, path, file.schema_arrow, _codec(file)) as part:
+            for number in range(file.num_row_groups):
+                rows = file.read_row_group(number)
+                chosen = compute.call_function("is_in", [_texts(rows[CELL_COLUMN])], asked)
+                part.write_table(rows.filter(chosen))
+
+
+def _read(store: FileSystem, file: str) -> tuple[pa.Table, str]:
+    """Give the rows of a file, and how they are compressed."""
+    with store.open_input_file(file) as read:
+        opened = _opened(read)
+        return opened.read(), _codec(opened)
+
+
+def _opened(file: NativeFile) -> ParquetFile:
+    from pyarrow import parquet  # noqa: PLC0415
+
+    # Times of older writers count in nanoseconds, in which most centuries have no place.
+    return parquet.ParquetFile(file, coerce_int96_timestamp_unit="us")
+
+
+def _codec(file: ParquetFile) -> str:
+    return file.metadata.row_group(0).column(0).compression
+
+
+@contextmanager
+def _writer(store: FileSystem, path: str, schema: pa.Schema, codec: str) -> Iterator[ParquetWriter]:
+    """Write a file as Spark does: its types, and what it has noted in the file of the same schema."""
+    from pyarrow import parquet  # noqa: PLC0415
+
+    with (
+        store.open_output_stream(path) as stream,
+        parquet.ParquetWriter(
+            stream, schema, compression=codec, store_decimal_as_integer=True
+        ) as writer,
+    ):
+        yield writer
 
 
 def _store(path: str) -> tuple[FileSystem, str]:
@@ -293,19 +502,40 @@ def _names(store: FileSystem, root: str, folder: str) -> Iterator[str]:
     selector = FileSelector(f"{root}/{folder}", recursive=True, allow_not_found=True)
     for one in sorted(store.get_file_info(selector), key=lambda info: info.path):
         name = one.path.removeprefix(f"{root}/")
-        if one.is_file and name.endswith(_PARQUET) and name.split("/")[1].startswith(_PARTITION):
+        if one.is_file and name.endswith(_PARQUET) and "=" in name.split("/")[1]:
             yield name
 
 
-def _described(store: FileSystem, root: str, name: str, cell: str) -> CellFile:
+def _described(
+    store: FileSystem, root: str, name: str, reach: tuple[str, str] | None = None
+) -> CellFile:
+    """Describe a file; from which to which cell it reaches is read from it, unless it is known."""
     size, said = statistics_of(store, f"{root}/{name}")
+    first, last = reach or _reach(name, said)
     # As it is: readers of the log don't put an escaped pair of surrogates together again.
-    return CellFile(name, cell, size, said["numRecords"], json.dumps(said, ensure_ascii=False))
+    text = json.dumps(said, ensure_ascii=False)
+    return CellFile(name, first, last, size, said["numRecords"], text)
 
 
-def _cell_of(name: str) -> str:
+def _reach(name: str, said: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
+    """Say from which to which cell a file reaches that `write_files` or `_write_part` has written."""
+    folder = name.split("/")[1]
+    if folder.startswith(_PARTITION):
+        cell = _cell_of(folder)
+        return cell, cell
+    least, largest = said["minValues"].get(CELL_COLUMN), said["maxValues"].get(CELL_COLUMN)
+    if least is None or largest is None:
+        return "", _NO_CELL
+    return _instant(least), _instant(largest)
+
+
+def _instant(text: str) -> str:
+    return instant_text(datetime.fromisoformat(text))
+
+
+def _cell_of(folder: str) -> str:
     """Write the cell of a file's folder as the log has it; one that no date is stays as it is."""
-    text = unquote(name.split("/")[1].removeprefix(_PARTITION))
+    text = unquote(folder.removeprefix(_PARTITION))
     if len(text) <= _DATE:
         return text
     try:

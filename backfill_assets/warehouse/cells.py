@@ -1,8 +1,8 @@
 """Cells in a table: the hidden column `_cell` that holds the start of each row's cell.
 
 A DATE (local, in the model's zone) for days and coarser cells, a TIMESTAMP (UTC) for finer ones,
-and one constant date for a table that is rebuilt as a whole. Every table of ours is partitioned by
-it, so a batch replaces, aggregates and prunes by one column whatever its model's time column is.
+and one constant date for a table that is rebuilt as a whole. Every table of ours has it, so a batch
+replaces, aggregates and prunes by one column whatever its model's time column is.
 """
 
 from __future__ import annotations
@@ -82,6 +82,20 @@ def _subday_cell(column: str, dtype: str, cadence: Cadence) -> str:
         )
     seconds = f"unix_seconds({quoted(column)})"
     return f"timestamp_seconds({seconds} - pmod({seconds} - {grid.phase}, {grid.step}))"
+
+
+def block_expression(cadence: Cadence) -> str:
+    """Write Spark SQL that gives the block of a row from its `_cell`: the local day, as a text.
+
+    Cells that are finer than a day share the files of their block.
+    """
+    return f"date_format(from_utc_timestamp({CELL_COLUMN}, '{cadence.tz}'), 'yyyy-MM-dd')"
+
+
+def block_of(cadence: Cadence, text: str) -> str:
+    """Give the block of a cell that is finer than a day, as `block_expression` does."""
+    instant = datetime.fromisoformat(text)
+    return instant.astimezone(zone_of(cadence.tz)).date().isoformat()
 
 
 def cells_predicate(cadence: Cadence, cells: Iterable[Interval], column: str = CELL_COLUMN) -> str:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.cell_files import (
     copy_files,
+    described,
+    files_at,
+    files_without,
+    has_blocks,
+    holds_only,
     new_folder,
     remove_folder,
     write_files,
 )
-from backfill_assets.warehouse.cells import cell_text
+from backfill_assets.warehouse.cells import block_expression, cell_text
 from backfill_assets.warehouse.delta_log import ABSENT, head
 from backfill_assets.warehouse.housekeeping import create_table, evolve_table, fence
 from backfill_assets.warehouse.log_entry import set_cells
@@ -23,15 +29,17 @@ from backfill_assets.warehouse.table_files import delete_files
 from backfill_assets.warehouse.tables import delta_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.cell_files import CellFile, NamedFile
+    from backfill_assets.warehouse.layers import FilesRead
     from backfill_assets.warehouse.ticket import Committed, Ticket
+
+    Rest = tuple[CellFile, ...] | None
 
 
 @dataclass(slots=True)
@@ -47,23 +55,54 @@ class WrittenCells:
 
     path: str
     folder: str
-    files: tuple[CellFile, ...]
+    files: tuple[CellFile, ...] = ()
     offered: bool = False
+    _rests: dict[tuple[str, frozenset[str]], Rest] = field(default_factory=dict)
 
-    def commit(self, wanted: Mapping[str, Sequence[CellFile]], ticket: Ticket) -> Committed:
-        """Let cells consist of these files, or others; those that no cell got are taken away.
+    def commit(
+        self, cells: Collection[str], files: Sequence[CellFile], ticket: Ticket
+    ) -> Committed:
+        """Let cells consist of some of these files, or others; those that no cell got are taken away.
+
+        What other cells have in a file that goes is written again as a file of theirs.
 
         Raises:
             CommitLostError: another writer has taken the table over.
             CommitConflictError: another commit came first.
         """
         self.offered = True
-        done = set_cells(wanted, ticket)
-        kept = {one.name for files in wanted.values() for one in files}
-        if unused := [one.name for one in self.files if one.name not in kept]:
+        asked, used = sorted(cells), {one.name for one in files}
+
+        def rest(one: NamedFile) -> Rest:
+            left = self._rest(one, asked)
+            used.update(other.name for other in left or ())
+            return left
+
+        done = set_cells(cells, files, rest, ticket)
+        written = (*self.files, *chain.from_iterable(one or () for one in self._rests.values()))
+        if unused := [one.name for one in written if one.name not in used]:
             with suppress(OSError):  # what is published stays published; `gc` takes them
                 delete_files(self.path, unused)
         return done
+
+    def prepare(self, cells: Iterable[str]) -> None:
+        """Write what other cells have in the files of these, before the table's lock is taken.
+
+        Under the lock only what has come to the cells' blocks since is written.
+        """
+        asked, at = sorted(cells), head(self.path)
+        for one in files_at(self.path, at, asked) if at > ABSENT else ():
+            self._rest(one, asked)
+
+    def _rest(self, one: NamedFile, asked: Sequence[str]) -> Rest:
+        if one.first == one.last:
+            return ()
+        goes = frozenset(one.may_hold(asked))
+        key = (one.name, goes)
+        if key not in self._rests:
+            folder = f"{self.folder}/rest-{len(self._rests)}"
+            self._rests[key] = files_without(self.path, one, goes, folder)
+        return self._rests[key]
 
 
 @contextmanager
@@ -78,34 +117,56 @@ def written_cells(
         cells: that the rows are of.
         path: of the table, which need not be there yet.
     """
-    with _unnamed(path) as written:
-        written.files = write_files(_spelled(rows, model, path), cells, path, written.folder)
+    with unwritten_cells(path) as written:
+        spelled, single = _spelled(rows, model, path), len(cells) == 1
+        block = block_expression(model.cadence) if has_blocks(model.cadence, path) else None
+        written.files = write_files(spelled, block, path, written.folder, together=single)
+        if block is not None:
+            written.prepare(cell_text(model.cadence, cell) for cell in cells)
         yield written
 
 
 @contextmanager
-def copied_cells(
-    sources: Iterable[tuple[str, Sequence[NamedFile]]], path: str
-) -> Iterator[WrittenCells]:
-    """Copy files of other tables below this one; at the end they are gone unless they were offered.
+def copied_cells(sources: Iterable[FilesRead], path: str) -> Iterator[WrittenCells]:
+    """Copy cells of other tables below this one; at the end they are gone unless they were offered.
 
     Args:
-        sources: paths of tables, each with files of it.
+        sources: files of tables, and the cells that are read from them.
         path: of the table.
 
     Raises:
         PinGoneError: one of the files is not there any more.
     """
-    with _unnamed(path) as written:
-        for number, (source, files) in enumerate(sources):
-            written.files += copy_files(source, files, path, f"{written.folder}/{number}")
+    with unwritten_cells(path) as written:
+        for number, one in enumerate(sources):
+            folder = f"{written.folder}/{number}"
+            written.files += copy_files(one.path, one.files, one.cells, path, folder)
         yield written
 
 
 @contextmanager
-def _unnamed(path: str) -> Iterator[WrittenCells]:
+def old_cells(
+    path: str, files: Sequence[NamedFile], cells: Collection[str]
+) -> Iterator[WrittenCells]:
+    """Name files again that a table's cells had; what they hold of other cells is left out.
+
+    Raises:
+        PinGoneError: one of the files is not there any more.
+    """
+    with unwritten_cells(path) as written:
+        whole = [one for one in files if holds_only(path, one, cells)]
+        parts = [one for one in files if one not in whole]
+        written.files = (
+            *described(path, whole),
+            *copy_files(path, parts, cells, path, written.folder),
+        )
+        yield written
+
+
+@contextmanager
+def unwritten_cells(path: str) -> Iterator[WrittenCells]:
     """Give a new folder below a table, which is gone at the end unless its files were offered."""
-    written = WrittenCells(path, new_folder(), ())
+    written = WrittenCells(path, new_folder())
     try:
         yield written
     finally:
@@ -151,13 +212,3 @@ def prepare_table(spark: Callable[[], SparkSession], model: Model, ticket: Ticke
         fence(ticket.path, app_id=ticket.app_id, token=ticket.token)
         raise CommitConflictError(path=ticket.path, found="another writer has just made the table")
     evolve_table(spark, model, ticket.path, app_id=ticket.app_id, token=ticket.token)
-
-
-def by_cell(
-    cadence: Cadence, cells: Iterable[Interval], files: Iterable[CellFile]
-) -> dict[str, list[CellFile]]:
-    """Sort files by cell; a cell without any is empty."""
-    sorted_: dict[str, list[CellFile]] = {cell_text(cadence, cell): [] for cell in cells}
-    for one in files:
-        sorted_[one.cell].append(one)
-    return sorted_

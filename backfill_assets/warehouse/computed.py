@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.column import quoted
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.warehouse.cell_files import (
     FOLDERS,
@@ -17,8 +18,8 @@ from backfill_assets.warehouse.cell_files import (
     missing,
     rows_by_cell,
 )
-from backfill_assets.warehouse.cells import cell_of_text, cell_text
-from backfill_assets.warehouse.commit import by_cell, prepare_table, written_cells
+from backfill_assets.warehouse.cells import cell_text
+from backfill_assets.warehouse.commit import prepare_table, unwritten_cells, written_cells
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
 from backfill_assets.warehouse.connect import release
 from backfill_assets.warehouse.delta_log import head
@@ -27,7 +28,7 @@ from backfill_assets.warehouse.housekeeping import cells_touched
 from backfill_assets.warehouse.inputs import compute
 from backfill_assets.warehouse.kept_rows import Kept, only_in_history
 from backfill_assets.warehouse.layers import files_read
-from backfill_assets.warehouse.log_entry import refuse_gone, set_cells
+from backfill_assets.warehouse.log_entry import refuse_gone
 from backfill_assets.warehouse.moves import cells_moved_from, keys_in_other_cells
 from backfill_assets.warehouse.profile import Subject, empty_profiles, profile
 from backfill_assets.warehouse.samples import failing_rows
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.content import CellProfile
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.batch import OpenBatch
+    from backfill_assets.warehouse.cell_files import CellFile
     from backfill_assets.warehouse.commit import WrittenCells
     from backfill_assets.warehouse.inputs import Input, RowsFrom
     from backfill_assets.warehouse.kept_rows import History
@@ -109,7 +111,7 @@ class ComputedBatch:
         return found
 
     def _refuse_mislaid(self, profiles: Sequence[CellProfile]) -> None:
-        rows = rows_by_cell(self.written.files)
+        rows = rows_by_cell(self.target.path, self.written.files)
         for one in profiles:
             text = cell_text(self.model.cadence, one.cell)
             if rows[text] != one.content.rows:
@@ -147,21 +149,30 @@ class ComputedBatch:
                 raise MovedMeanwhileError(self.model.name)
         spark = self.rows.sparkSession
         prepare_table(lambda: spark, self.model, ticket)
-        cadence, kept = self.model.cadence, _whole(self.model, ticket.path, unchanged)
-        changed = [cell for cell in self.cells if cell not in kept]
-        named = {cell_text(cadence, cell) for cell in changed}
-        files = [one for one in self.written.files if one.cell in named]
+        kept = _whole(self.model, ticket.path, unchanged)
         with explaining(ticket.path):
-            return self.written.commit(by_cell(cadence, changed, files), ticket)
+            return self.written.commit(*self._changed(kept), ticket)
+
+    def _changed(self, kept: IntervalSet) -> tuple[set[str], list[CellFile]]:
+        """Give the cells whose files change, and these files; those of a block change together."""
+        texts = {cell: cell_text(self.model.cadence, cell) for cell in self.cells}
+        every, changed = sorted(texts.values()), {texts[one] for one in texts if one not in kept}
+        files: list[CellFile] = []
+        others = [*self.written.files]
+        while reached := [one for one in others if not changed.isdisjoint(one.may_hold(every))]:
+            files += reached
+            others = [one for one in others if one not in reached]
+            changed.update(*(one.may_hold(every) for one in reached))
+        return changed, files
 
     def _are_moved_cells_written(self, now: Table) -> bool:
         """Whether another batch wrote cells that rows move out of, before they were this one's."""
         if not self.moved:
             return False
-        since, cadence = self._audited_at(now), self.model.cadence
-        return since is None or any(
-            cell_of_text(cadence, text) in self.moved for text in cells_touched(now.path, since)
-        )
+        since = self._audited_at(now)
+        if since is None:
+            return True
+        return bool(self.moved & cells_touched(self.model.cadence, now.path, since))
 
     def _carries_into_others(self, now: Table) -> bool:
         """Whether another batch has computed, for another cell, a key that this one carries over."""
@@ -187,7 +198,7 @@ def _whole(model: Model, path: str, cells: Mapping[Interval, int]) -> IntervalSe
     asked = {cell_text(model.cadence, cell): cell for cell in cells}
     files = files_at(path, head(path), asked) if asked else ()
     gone = {*missing(path, files)}
-    rows = rows_by_cell(one for one in files if one.name not in gone)
+    rows = rows_by_cell(path, (one for one in files if one.name not in gone))
     return IntervalSet.of(cell for text, cell in asked.items() if rows[text] == cells[cell])
 
 
@@ -231,15 +242,16 @@ class EmptyBatch:
             CommitLostError: another writer has taken the table over.
         """
         prepare_table(self.spark, self.model, ticket)
-        cells = [cell for cell in self.cells if cell not in unchanged]
-        return set_cells(by_cell(self.model.cadence, cells, ()), ticket)
+        cells = (cell for cell in self.cells if cell not in unchanged)
+        with unwritten_cells(ticket.path) as written:
+            return written.commit({cell_text(self.model.cadence, one) for one in cells}, (), ticket)
 
 
 def holds_kept_rows(model: Model, cells: Sequence[Interval], target: Table) -> bool:
     """Whether cells hold rows that stay though nothing was computed for them."""
     if not (model.keeps_rows and target.exists):
         return False
-    return any(files for _, files in files_read(model, target, IntervalSet.of(cells)))
+    return any(one.files for one in files_read(model, target, IntervalSet.of(cells)))
 
 
 @contextmanager
@@ -302,4 +314,5 @@ def rows_written(session: SparkSession, schema: StructType, written: WrittenCell
     if not written.files:
         return session.createDataFrame([], schema)
     reader = session.read.schema(schema).options(**FOLDERS)
-    return reader.parquet(f"{written.path.rstrip('/')}/{written.folder}")
+    rows = reader.parquet(f"{written.path.rstrip('/')}/{written.folder}")
+    return rows.select(*map(quoted, schema.names))

@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.snapshots.batch import BatchCommit
-from backfill_assets.warehouse.cell_files import described, files_at
+from backfill_assets.warehouse.cell_files import files_at, partition_columns
 from backfill_assets.warehouse.cells import cell_text
-from backfill_assets.warehouse.commit import by_cell, copied_cells, prepare_table, written_cells
+from backfill_assets.warehouse.commit import copied_cells, old_cells, prepare_table, written_cells
 from backfill_assets.warehouse.delta_log import ABSENT, head, logged_commits
 from backfill_assets.warehouse.doubles import may_be_twice, refuse_doubles
 from backfill_assets.warehouse.housekeeping import cells_touched
 from backfill_assets.warehouse.layers import files_read, rows_of
-from backfill_assets.warehouse.log_entry import set_cells
 from backfill_assets.warehouse.moves import KeyInAnotherCellError, keys_in_other_cells
 from backfill_assets.warehouse.tables import Table, delta_schema, table_now
 
@@ -63,18 +62,18 @@ def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied from where to where
         PinGoneError: a file of the workspace is not there any more.
     """
     prepare_table(spark, model, ticket)
-    if not differing:
-        return set_cells({}, ticket)
-    _refuse_twice(spark, model, source, (cells, differing), ticket.path, over)
-    named, there = tuple(model.cadence.cells(differing)), files_read(model, source, differing)
+    if differing:
+        _refuse_twice(spark, model, source, (cells, differing), ticket.path, over)
+    named = tuple(model.cadence.cells(differing))
     if _fits(source, ticket.path):
-        copies = copied_cells(there, ticket.path)
+        copies = copied_cells(files_read(model, source, differing), ticket.path)
     else:
         copies = written_cells(
             rows_of(spark(), model, source, differing), model, named, ticket.path
         )
     with copies as written:
-        return written.commit(by_cell(model.cadence, named, written.files), ticket)
+        texts = {cell_text(model.cadence, cell) for cell in named}
+        return written.commit(texts, written.files, ticket)
 
 
 def restore_cells(
@@ -99,13 +98,12 @@ def restore_cells(
         CommitLostError: another writer has taken the table over.
         PinGoneError: a file of that version is not there any more.
     """
-    if not cells:
-        return set_cells({}, ticket)
-    old, named = Table(ticket.path, to_version), tuple(model.cadence.cells(cells))
-    _refuse_twice(spark, model, old, (cells, cells), ticket.path, to_version)
-    asked = [cell_text(model.cadence, cell) for cell in named]
-    files = files_at(ticket.path, to_version, asked)
-    return set_cells(by_cell(model.cadence, named, described(ticket.path, files)), ticket)
+    if cells:
+        old = Table(ticket.path, to_version)
+        _refuse_twice(spark, model, old, (cells, cells), ticket.path, to_version)
+    asked = {cell_text(model.cadence, cell) for cell in model.cadence.cells(cells)}
+    with old_cells(ticket.path, files_at(ticket.path, to_version, asked), asked) as written:
+        return written.commit(asked, written.files, ticket)
 
 
 def find_commit(path: str, since: int, batch_id: str) -> LoggedCommit | None:
@@ -122,16 +120,17 @@ def find_commit(path: str, since: int, batch_id: str) -> LoggedCommit | None:
 
 
 def _fits(source: Table, path: str) -> bool:
-    """Whether files of a source hold no column that the table at a path lacks.
+    """Whether files of a source can be files of the table at a path.
 
-    Such a column would come to light in rows of another meaning, once the table gains one of its name.
+    They are cut in the same way, and hold no column that the table lacks: it would come to light in rows
+    of another meaning, once the table gains one of its name.
     """
-    known = dict(delta_schema(path, head(path)))
+    known, cut = dict(delta_schema(path, head(path))), partition_columns(path)
     return all(
-        known.get(name) == dtype
+        partition_columns(one.path) == cut
+        and known.items() >= {*delta_schema(one.path, one.delta_version)}
         for one in (source, *source.under)
         if one.delta_version > ABSENT
-        for name, dtype in delta_schema(one.path, one.delta_version)
     )
 
 
@@ -148,8 +147,7 @@ def _refuse_twice(
         return
     (answered, copied), now = cells, table_now(path)
     cells_ = tuple(model.cadence.cells(answered))
-    texts = {cell_text(model.cadence, cell) for cell in cells_}
-    if since is not None and cells_touched(path, since) <= texts:
+    if since is not None and not cells_touched(model.cadence, path, since) - answered:
         return  # every other cell is as it was when the source's rows were audited beside it
     rows = rows_of(spark(), model, source, copied)
     refuse_doubles(rows, model, cells_, now, since)

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.model import CELL_COLUMN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 ABSENT = -1
 _LOG = "_delta_log"
@@ -49,7 +48,6 @@ class LoggedCommit:
         metadata: the `userMetadata` that the writer gave; None if it gave none.
         changes_data: whether rows came or went; a fence or a new empty table changes none.
         bytes_added: size of the files that it added.
-        cells: the `_cell` partition values, as text, whose files it touched.
         tokens: the transaction versions that it carries, by application id.
         committed_at: when, by the writer's clock (UTC); None if it did not say.
     """
@@ -59,7 +57,6 @@ class LoggedCommit:
     metadata: str | None
     changes_data: bool
     bytes_added: int
-    cells: frozenset[str | None]
     tokens: Mapping[str, int]
     committed_at: datetime | None = None
 
@@ -218,7 +215,6 @@ def _commit(delta_version: int, actions: list[dict[str, Any]]) -> LoggedCommit:
         metadata=info.get("userMetadata"),
         changes_data=any(one.get("dataChange", True) for one in (*added, *removed)),
         bytes_added=sum(int(one["size"]) for one in added),
-        cells=_touched((*added, *removed)),
         tokens={one["txn"]["appId"]: int(one["txn"]["version"]) for one in actions if "txn" in one},
         committed_at=_instant(info.get("timestamp")),
     )
@@ -226,10 +222,6 @@ def _commit(delta_version: int, actions: list[dict[str, Any]]) -> LoggedCommit:
 
 def _instant(milliseconds: int | None) -> datetime | None:
     return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
-def _touched(files: Iterable[dict[str, Any]]) -> frozenset[str | None]:
-    return frozenset((one.get("partitionValues") or {}).get(CELL_COLUMN) for one in files)
 
 
 def _log_names(path: str) -> list[str]:

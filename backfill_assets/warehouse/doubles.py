@@ -13,8 +13,8 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.audit import Severity, Unique
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.warehouse.cells import cell_type, number_text
-from backfill_assets.warehouse.housekeeping import touched_since
+from backfill_assets.warehouse.cells import cells_predicate, number_text
+from backfill_assets.warehouse.housekeeping import cells_touched
 from backfill_assets.warehouse.moves import clashes_with, rows_elsewhere
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ def refuse_doubles(
         if others is None:
             continue
         if since is not None:
-            came = touched_since(table.path, since, cell_type(model.cadence))
-            if came is None:
+            came = cells_touched(model.cadence, table.path, since)
+            if not came:
                 return
-            others = others.where(came)
+            others = others.where(cells_predicate(model.cadence, came))
         if found := clashes_with(rows, others, model, audit.columns, table.path):
             raise DoubleMeanwhileError(model, audit, found)
 

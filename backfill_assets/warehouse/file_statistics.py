@@ -1,13 +1,13 @@
 """Statistics of a Parquet file, as Delta's log has them, read from the file's footer.
 
 Readers skip files by them, so they say only what is exact: the number of rows, of NULLs, and the
-least and largest value of whole numbers, dates and short texts. Of the rest nothing is said, and a
-file is read.
+least and largest value of whole numbers, dates, instants in whole milliseconds and short texts. Of
+the rest nothing is said, and a file is read.
 """
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -64,12 +64,18 @@ def _edges(found: Sequence[Statistics]) -> tuple[Any, Any] | None:
         return None
     if not all(_is_exact(value) for value in values):
         return None
-    first, last = min(values), max(values)
-    return (first.isoformat(), last.isoformat()) if isinstance(first, date) else (first, last)
+    return _in_json(min(values)), _in_json(max(values))
 
 
 def _is_exact(value: object) -> bool:
     if isinstance(value, str):
         return len(value) <= _LONGEST_TEXT
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return whole or (isinstance(value, date) and not isinstance(value, datetime))
+    if isinstance(value, datetime):
+        return value.tzinfo is not None and not value.microsecond % 1000
+    return isinstance(value, (int, date)) and not isinstance(value, bool)
+
+
+def _in_json(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC).isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
+    return value.isoformat() if isinstance(value, date) else value

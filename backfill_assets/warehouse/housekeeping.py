@@ -1,4 +1,7 @@
-"""Housekeeping: commits of ours that hold no batch. A new table, a fence, a restore, new columns."""
+"""Housekeeping: commits of ours that hold no batch. A new table, a fence, a restore, new columns.
+
+Joining a block's files (`compaction`) is another.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,15 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.warehouse.cells import cell_type
-from backfill_assets.warehouse.delta_log import (
-    ABSENT,
-    clear_unborn,
-    head,
-    local_folder,
-    logged_commits,
-)
+from backfill_assets.warehouse.cell_files import files_changed, has_blocks
+from backfill_assets.warehouse.cells import cell_of_text, cell_type
+from backfill_assets.warehouse.delta_log import ABSENT, clear_unborn, head, local_folder
 from backfill_assets.warehouse.log_entry import enter, kept_log, set_cells
 from backfill_assets.warehouse.object_store import refuse_careless_store
 from backfill_assets.warehouse.session import RETENTION
@@ -24,6 +25,7 @@ from backfill_assets.warehouse.spark_errors import explaining
 from backfill_assets.warehouse.stored_columns import ColumnChanges, column_changes, stored_columns
 from backfill_assets.warehouse.tables import delta_schema, delta_type
 from backfill_assets.warehouse.ticket import (
+    COMPACTED,
     CREATED,
     EVOLVED,
     FENCED,
@@ -39,7 +41,9 @@ if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
     from pyspark.sql import SparkSession
 
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.cell_files import NamedFile
 
 
 class UnstorableNameError(BackfillAssetsError):
@@ -58,7 +62,7 @@ def is_ours(metadata: str | None) -> bool:
     """Tell whether a commit is one of ours that holds no batch."""
     if not metadata:
         return False
-    return metadata == FENCED or metadata.startswith((CREATED, RESTORED, EVOLVED))
+    return metadata in {FENCED, COMPACTED} or metadata.startswith((CREATED, RESTORED, EVOLVED))
 
 
 def created_by(metadata: str | None) -> str | None:
@@ -82,7 +86,7 @@ def restored_to(metadata: str | None) -> int | None:
 def create_table(
     spark: Callable[[], SparkSession], model: Model, path: str, *, app_id: str, token: int
 ) -> bool:
-    """Create a model's empty table, partitioned by cell, unless it is there.
+    """Create a model's empty table, cut by cell or by block, unless it is there.
 
     Its first entry carries the token, so a writer whose lock was taken over before there was a table
     fails as it would with an old one.
@@ -118,7 +122,7 @@ def create_table(
             DeltaTable.create(
                 path,
                 Schema.from_json(json.dumps(schema)),
-                partition_by=[CELL_COLUMN],
+                partition_by=[] if has_blocks(model.cadence, path) else [CELL_COLUMN],
                 configuration={f"delta.{name}": value for name, value in _KEPT.items()},
                 commit_properties=named(created, created.transactions[0]),
             )
@@ -179,7 +183,7 @@ def fence(path: str, *, app_id: str, token: int) -> Committed:
     Raises:
         CommitLostError: another writer has taken the table over with a larger token yet.
     """
-    return set_cells({}, Ticket(path, app_id, token, FENCED))
+    return set_cells((), (), lambda _: None, Ticket(path, app_id, token, FENCED))
 
 
 def restore(path: str, to_version: int, *, app_id: str, token: int) -> Committed:
@@ -235,19 +239,15 @@ def _evolved(changes: ColumnChanges) -> str:
     return f"{EVOLVED}{json.dumps(changes.added)}}}"
 
 
-def cells_touched(path: str, delta_version: int) -> frozenset[str]:
-    """Name the cells whose files came or went since a version, as `_cell` is written."""
-    return frozenset(
-        text
-        for commit in logged_commits(path, delta_version)
-        if commit.changes_data
-        for text in commit.cells
-        if text is not None
-    )
+def cells_touched(cadence: Cadence, path: str, delta_version: int) -> IntervalSet:
+    """Give the cells whose files came or went since a version; of a block possibly more than these."""
+    return IntervalSet.of(_reach(cadence, one) for one in files_changed(path, delta_version))
 
 
-def touched_since(path: str, delta_version: int, cell: str) -> str | None:
-    """Write Spark SQL that keeps the cells whose files came or went since; None for none."""
-    touched = cells_touched(path, delta_version)
-    listed = ", ".join(f"CAST('{text}' AS {cell})" for text in sorted(touched))
-    return f"{CELL_COLUMN} IN ({listed})" if touched else None
+def _reach(cadence: Cadence, one: NamedFile) -> Interval:
+    """Give the span of the cells that a file may hold rows of: all time where nothing is said."""
+    try:
+        first, last = cell_of_text(cadence, one.first), cell_of_text(cadence, one.last)
+    except ValueError:
+        return WHOLE_CELL
+    return Interval(first.start, last.end)

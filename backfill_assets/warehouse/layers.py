@@ -45,6 +45,21 @@ class Part:
     where: str
 
 
+@dataclass(frozen=True, slots=True)
+class FilesRead:
+    """Files of one table at one version, and the cells that are read from them.
+
+    Attributes:
+        path: of the table.
+        cells: as `cells.cell_text` writes them; what else the files hold is not read.
+        files: all that may hold rows of the cells.
+    """
+
+    path: str
+    cells: tuple[str, ...]
+    files: tuple[NamedFile, ...]
+
+
 def table_of(pins: Sequence[InputPin], located: Callable[[str], str]) -> Table:
     """Read the pins of one model or source as one table, the first over the others.
 
@@ -124,22 +139,21 @@ def rows_of(
     return reduce(lambda one, other: one.unionByName(other), frames)
 
 
-def files_read(
-    model: Model, table: Table, cells: IntervalSet
-) -> tuple[tuple[str, tuple[NamedFile, ...]], ...]:
-    """Name the files that some cells consist of, by the path of the table that they lie in.
+def files_read(model: Model, table: Table, cells: IntervalSet) -> tuple[FilesRead, ...]:
+    """Name the files that some cells are read from, by the table that they lie in.
 
     Raises:
         CorruptTableError: a table's log is damaged.
     """
-    found: list[tuple[str, tuple[NamedFile, ...]]] = []
+    found: list[FilesRead] = []
     above = IntervalSet.empty()
     for one in _flat(table):
         inside = (cells if one.cells is None else one.cells & cells) - above
         above |= inside
         if inside and one.delta_version > ABSENT:
-            asked = [cell_text(model.cadence, cell) for cell in model.cadence.cells(inside)]
-            found.append((one.path, files_at(one.path, one.delta_version, asked)))
+            asked = tuple(cell_text(model.cadence, cell) for cell in model.cadence.cells(inside))
+            files = files_at(one.path, one.delta_version, asked)
+            found.append(FilesRead(one.path, asked, files))
     return tuple(found)
 
 

@@ -11,7 +11,6 @@ import time
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cell_files import files_of, missing, partition_values
 from backfill_assets.warehouse.delta_log import CorruptTableError
 from backfill_assets.warehouse.spark_errors import CommitConflictError, explaining
@@ -25,12 +24,15 @@ from backfill_assets.warehouse.ticket import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
     from deltalake.transaction import AddAction, RemoveAction
 
-    from backfill_assets.warehouse.cell_files import CellFile
+    from backfill_assets.warehouse.cell_files import CellFile, NamedFile
+
+    Rest = Callable[[NamedFile], Sequence[CellFile] | None]
+    Change = tuple[Sequence[NamedFile], Sequence[CellFile]]
 
 
 class FilesGoneError(BackfillAssetsError):
@@ -45,14 +47,19 @@ class FilesGoneError(BackfillAssetsError):
         )
 
 
-def set_cells(wanted: Mapping[str, Sequence[CellFile]], ticket: Ticket) -> Committed:
+def set_cells(
+    cells: Collection[str], files: Sequence[CellFile], rest: Rest, ticket: Ticket
+) -> Committed:
     """Let cells of a table consist of exactly these files, in one entry of its log.
 
-    Files that a cell holds and keeps are left alone. An entry is made in any case: its metadata says
+    Files that the cells hold and keep are left alone. An entry is made in any case: its metadata says
     of all the cells what they hold.
 
     Args:
-        wanted: by cell, as `cells.cell_text` writes it; no files: the cell is empty.
+        cells: as `cells.cell_text` writes them; those that no file holds rows of are empty.
+        files: all files of the cells.
+        rest: gives the files that stand for what a file holds of other cells; None where it holds
+            nothing of these, and so stays.
         ticket: what the entry says of itself.
 
     Raises:
@@ -61,14 +68,48 @@ def set_cells(wanted: Mapping[str, Sequence[CellFile]], ticket: Ticket) -> Commi
         CommitConflictError: another entry came first.
         WarehouseUnwritableError: the disk is full, read-only or not ours.
     """
-    refuse_gone(ticket.path, [one for files in wanted.values() for one in files])
+    refuse_gone(ticket.path, files)
+
+    def change(table: DeltaTable) -> Change:
+        held = {one.name: one for one in files_of(table, cells)} if cells else {}
+        gone: list[NamedFile] = []
+        added = [one for one in files if one.name not in held]
+        for name in held.keys() - {one.name for one in files}:
+            left = rest(held[name])
+            if left is not None:
+                gone.append(held[name])
+                added += left
+        return gone, added
+
+    return _entered(ticket, change, new_rows=True)
+
+
+def exchange_files(
+    gone: Sequence[NamedFile], added: Sequence[CellFile], ticket: Ticket
+) -> Committed:
+    """Let files stand for others that hold the same rows, in one entry of a table's log.
+
+    Raises:
+        FilesGoneError: one of the files is not there.
+        CommitLostError: another writer has taken the table over.
+        CommitConflictError: another entry came first.
+    """
+    refuse_gone(ticket.path, added)
+    return _entered(ticket, lambda _: (gone, added), new_rows=False)
+
+
+def _entered(
+    ticket: Ticket, change: Callable[[DeltaTable], Change], *, new_rows: bool
+) -> Committed:
+    """Write the entry that takes away the files of a change, and brings those that stand for them."""
 
     def write(table: DeltaTable, said: CommitProperties) -> None:
+        columns = table.metadata().partition_columns
         table.create_write_transaction(
-            [*_actions(table, wanted)],
+            [*_actions(*change(table), columns, new_rows=new_rows)],
             "append",
             table.schema(),
-            [CELL_COLUMN],
+            columns,
             commit_properties=said,
             post_commithook_properties=kept_log(),
         )
@@ -136,30 +177,25 @@ def kept_log() -> PostCommitHookProperties:
 
 
 def _actions(
-    table: DeltaTable, wanted: Mapping[str, Sequence[CellFile]]
+    gone: Sequence[NamedFile], added: Sequence[CellFile], columns: Sequence[str], *, new_rows: bool
 ) -> Iterator[AddAction | RemoveAction]:
     from deltalake.transaction import AddAction, RemoveAction  # noqa: PLC0415
 
     now = time.time_ns() // 1_000_000
-    held = {one.name: one for one in files_of(table, wanted)} if wanted else {}
-    kept = {one.name for files in wanted.values() for one in files}
-    for one in held.values():
-        if one.name not in kept:
-            yield RemoveAction(
-                one.name,
-                data_change=True,
-                deletion_timestamp=now,
-                size=one.bytes,
-                partition_values=partition_values(one.cell),
-            )
-    for files in wanted.values():
-        for one in files:
-            if one.name not in held:
-                yield AddAction(
-                    path=one.name,
-                    size=one.bytes,
-                    partition_values=partition_values(one.cell),
-                    modification_time=now,
-                    data_change=True,
-                    stats=one.statistics,
-                )
+    for one in gone:
+        yield RemoveAction(
+            one.name,
+            data_change=new_rows,
+            deletion_timestamp=now,
+            size=one.bytes,
+            partition_values=partition_values(columns, one),
+        )
+    for one in added:
+        yield AddAction(
+            path=one.name,
+            size=one.bytes,
+            partition_values=partition_values(columns, one),
+            modification_time=now,
+            data_change=new_rows,
+            stats=one.statistics,
+        )

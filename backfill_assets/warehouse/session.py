@@ -167,6 +167,8 @@ def session_config(shuffle_partitions: int) -> dict[str, str]:
     """Give the settings that any session can take at run time, one of a batch included."""
     return {
         "spark.sql.session.timeZone": "UTC",
+        # Of the older form, which is Spark's own choice, files say neither the least nor the largest.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         # A query is run as it is written: no ${env:NAME} in it becomes what a process knows.
         "spark.sql.variable.substitute": "false",

@@ -19,7 +19,14 @@ CREATED = '{"@":"TableCreated","definition":'
 FENCED = '{"@":"Fenced"}'
 RESTORED = '{"@":"Restored","to":'
 EVOLVED = '{"@":"Evolved","added":'
-_STEPS = ((CREATED, (0,)), (FENCED, (0,)), (RESTORED, (1, 4)), (EVOLVED, (2,)))
+COMPACTED = '{"@":"Compacted"}'
+_STEPS = (
+    (CREATED, (0,)),
+    (FENCED, (0,)),
+    (RESTORED, (1, 4)),
+    (EVOLVED, (2,)),
+    (COMPACTED, (2,)),
+)
 _BATCH = (3,)
 """What the holder of one token may do, in this order; it may take back a batch of its own, too."""
 

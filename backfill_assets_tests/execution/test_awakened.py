@@ -24,11 +24,11 @@ from backfill_assets.warehouse.cell_files import CellFile, new_folder
 from backfill_assets.warehouse.commit import prepare_table
 from backfill_assets.warehouse.delta_log import ABSENT, head
 from backfill_assets.warehouse.housekeeping import restore
-from backfill_assets.warehouse.log_entry import set_cells
 from backfill_assets.warehouse.spark_errors import CommitConflictError
 from backfill_assets.warehouse.ticket import CREATED, CommitLostError, Ticket, named
 from backfill_assets_tests.builders import a_model
 from backfill_assets_tests.state.building import LEASE, Asked, Clock, add_model, commit_of
+from backfill_assets_tests.warehouse.shop import entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,12 +82,12 @@ class Place:
     def commit(self, opened: OpenBatch, lock: CommitLock, files: Iterable[CellFile] = ()) -> None:
         said, by_cell = commit_of(opened, lock), dict[str, list[CellFile]]()
         for one in files:
-            by_cell.setdefault(one.cell, []).append(one)
+            by_cell.setdefault(one.first, []).append(one)
         record(
             self.run(),
             lock,
             said,
-            set_cells(by_cell, Ticket(self.path, TABLE, lock.token, said.to_json())),
+            entry(by_cell, Ticket(self.path, TABLE, lock.token, said.to_json())),
         )
 
 
@@ -117,7 +117,7 @@ def test_a_silent_writer_that_makes_the_table_after_its_lock_is_gone_commits_not
     place.create(silent.token)
     reconcile(place.run(), other)
     with pytest.raises(CommitLostError):
-        set_cells({}, Ticket(place.path, TABLE, silent.token, "its batch"))
+        entry({}, Ticket(place.path, TABLE, silent.token, "its batch"))
     assert place.store.known_head(TABLE) == head(place.path)
 
 
@@ -131,7 +131,7 @@ def test_a_table_that_a_silent_writer_makes_during_the_next_ones_turn_is_looked_
     with pytest.raises(CommitConflictError):
         prepare_table(lambda: pytest.fail("no session is needed"), a_model(), ticket)
     with pytest.raises(CommitLostError):
-        set_cells({}, Ticket(place.path, TABLE, silent.token, "its batch"))
+        entry({}, Ticket(place.path, TABLE, silent.token, "its batch"))
 
 
 def test_a_collection_keeps_its_lock_while_it_deletes(

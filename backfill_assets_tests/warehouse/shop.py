@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals.cadence import Cadence
@@ -12,16 +13,20 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.models.model import Model
 from backfill_assets.models.query import SqlQuery
-from backfill_assets.warehouse.commit import by_cell, prepare_table, written_cells
+from backfill_assets.warehouse.cells import cell_text
+from backfill_assets.warehouse.commit import prepare_table, written_cells
 from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
+from backfill_assets.warehouse.delta_log import actions_of
+from backfill_assets.warehouse.log_entry import set_cells
 from backfill_assets.warehouse.tables import table_now
 from backfill_assets.warehouse.ticket import Ticket
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from backfill_assets.warehouse.cell_files import CellFile
     from backfill_assets.warehouse.ticket import Committed
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -128,4 +133,16 @@ def commit_cells(
     """Write rows, and let cells consist of them, as a batch does."""
     prepare_table(lambda: rows.sparkSession, model, said)
     with written_cells(rows, model, cells, said.path) as written:
-        return written.commit(by_cell(model.cadence, cells, written.files), said)
+        texts = {cell_text(model.cadence, cell) for cell in cells}
+        return written.commit(texts, written.files, said)
+
+
+def entry(files: Mapping[str, Sequence[CellFile]], said: Ticket) -> Committed:
+    """Let cells that have files of their own consist of these."""
+    return set_cells({*files}, [*chain.from_iterable(files.values())], lambda _: (), said)
+
+
+def partitions_touched(path: str, delta_version: int) -> set[str]:
+    """The cells whose files a commit has brought or taken away, by the log's own words."""
+    actions = (one.get("add") or one.get("remove") for one in actions_of(path, delta_version))
+    return {one["partitionValues"]["_cell"] for one in actions if one}

@@ -32,7 +32,7 @@ from backfill_assets.warehouse.cells import cell_text
 from backfill_assets.warehouse.conform import contract, result_rows
 from backfill_assets.warehouse.delta_log import actions_of, head, last_token
 from backfill_assets.warehouse.housekeeping import create_table, fence, restore
-from backfill_assets.warehouse.log_entry import FilesGoneError, set_cells
+from backfill_assets.warehouse.log_entry import FilesGoneError
 from backfill_assets.warehouse.spark_errors import CommitConflictError, PinGoneError
 from backfill_assets.warehouse.tables import table_now
 from backfill_assets.warehouse.ticket import CommitLostError, Ticket
@@ -42,6 +42,7 @@ from backfill_assets_tests.warehouse.shop import (
     batch,
     commit_cells,
     days,
+    entry,
     sale,
     sales,
     ticket,
@@ -90,8 +91,8 @@ def shops(path: str, at: int | None = None) -> dict[str, list[str]]:
 
 def test_a_cell_consists_of_exactly_the_files_of_its_last_entry(tmp_path: Path):
     path = a_table(tmp_path)
-    set_cells({FIRST: a_file(path, FIRST, "a"), SECOND: a_file(path, SECOND, "a")}, ticket(path, 1))
-    done = set_cells({FIRST: a_file(path, FIRST, "b", "c"), SECOND: ()}, ticket(path, 2))
+    entry({FIRST: a_file(path, FIRST, "a"), SECOND: a_file(path, SECOND, "a")}, ticket(path, 1))
+    done = entry({FIRST: a_file(path, FIRST, "b", "c"), SECOND: ()}, ticket(path, 2))
     assert done.delta_version == head(path) == 2
     assert shops(path) == {FIRST: ["b", "c"]}
     assert shops(path, 1) == {FIRST: ["a"], SECOND: ["a"]}
@@ -99,7 +100,7 @@ def test_a_cell_consists_of_exactly_the_files_of_its_last_entry(tmp_path: Path):
 
 def test_an_entry_says_how_many_rows_a_file_has_and_what_lies_in_it(tmp_path: Path):
     path = a_table(tmp_path)
-    set_cells({FIRST: a_file(path, FIRST, "a", "z")}, ticket(path, 1))
+    entry({FIRST: a_file(path, FIRST, "a", "z")}, ticket(path, 1))
     (added,) = (one["add"] for one in actions_of(path, 1) if "add" in one)
     said = json.loads(added["stats"])
     assert (added["dataChange"], added["partitionValues"]) == (True, {"_cell": FIRST})
@@ -110,10 +111,10 @@ def test_an_entry_says_how_many_rows_a_file_has_and_what_lies_in_it(tmp_path: Pa
 
 def test_a_writer_whose_token_is_not_the_newest_publishes_nothing(tmp_path: Path):
     path = a_table(tmp_path)
-    set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 2))
+    entry({FIRST: a_file(path, FIRST, "a")}, ticket(path, 2))
     for token in (1, 2):
         with pytest.raises(CommitLostError, match="larger token"):
-            set_cells({FIRST: a_file(path, FIRST, f"zombie{token}")}, ticket(path, token, "zombie"))
+            entry({FIRST: a_file(path, FIRST, f"zombie{token}")}, ticket(path, token, "zombie"))
     assert (shops(path), head(path)) == ({FIRST: ["a"]}, 1)
 
 
@@ -134,9 +135,9 @@ def test_a_writer_that_sleeps_after_it_has_read_its_token_publishes_nothing(
 ):
     path = a_table(tmp_path)
     file = a_file(path, FIRST, "zombie")
-    asleep(monkeypatch, lambda: set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 5)))
+    asleep(monkeypatch, lambda: entry({FIRST: a_file(path, FIRST, "a")}, ticket(path, 5)))
     with pytest.raises(CommitLostError):
-        set_cells({FIRST: file}, ticket(path, 4, "zombie"))
+        entry({FIRST: file}, ticket(path, 4, "zombie"))
     assert (shops(path), last_token(path, APP)) == ({FIRST: ["a"]}, 5)
 
 
@@ -155,8 +156,8 @@ def test_who_was_overtaken_before_there_was_a_table_publishes_nothing(tmp_path: 
     create_table(no_spark, SHOPS, path, app_id=APP, token=5)
     create_table(no_spark, SHOPS, path, app_id=APP, token=4)
     with pytest.raises(CommitLostError):
-        set_cells({FIRST: a_file(path, FIRST, "zombie")}, ticket(path, 4))
-    set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 5))
+        entry({FIRST: a_file(path, FIRST, "zombie")}, ticket(path, 4))
+    entry({FIRST: a_file(path, FIRST, "a")}, ticket(path, 5))
     assert (shops(path), head(path)) == ({FIRST: ["a"]}, 1)
 
 
@@ -176,13 +177,13 @@ def test_of_two_that_make_a_table_at_once_one_makes_it(
 
 def test_a_holder_takes_its_own_batch_back_and_commits_no_second_one(tmp_path: Path):
     path = a_table(tmp_path)
-    set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 1))
-    set_cells({FIRST: a_file(path, FIRST, "b")}, ticket(path, 2))
+    entry({FIRST: a_file(path, FIRST, "a")}, ticket(path, 1))
+    entry({FIRST: a_file(path, FIRST, "b")}, ticket(path, 2))
     restore(path, 1, app_id=APP, token=2)
     assert shops(path) == {FIRST: ["a"]}
     with pytest.raises(CommitLostError):
-        set_cells({FIRST: a_file(path, FIRST, "c")}, ticket(path, 2))
-    set_cells({FIRST: a_file(path, FIRST, "d")}, ticket(path, 3))
+        entry({FIRST: a_file(path, FIRST, "c")}, ticket(path, 2))
+    entry({FIRST: a_file(path, FIRST, "d")}, ticket(path, 3))
     assert shops(path) == {FIRST: ["d"]}
 
 
@@ -191,10 +192,10 @@ def test_rows_of_a_stranger_in_a_cell_that_no_cell_is_are_taken_back(
     tmp_path: Path, cell: int | None
 ):
     path = a_table(tmp_path)
-    set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 1))
+    entry({FIRST: a_file(path, FIRST, "a")}, ticket(path, 1))
     rows = pa.table({"shop": ["theirs"], "_cell": pa.array([cell], pa.date32())})
     write_deltalake(path, rows, mode="append", schema_mode="merge")
-    set_cells({SECOND: a_file(path, SECOND, "b")}, ticket(path, 2))
+    entry({SECOND: a_file(path, SECOND, "b")}, ticket(path, 2))
     assert len(files_at(path, 3)) == 3
     restore(path, 1, app_id=APP, token=3)
     assert shops(path) == {FIRST: ["a"]}
@@ -203,7 +204,7 @@ def test_rows_of_a_stranger_in_a_cell_that_no_cell_is_are_taken_back(
 def test_a_table_with_checkpoints_goes_on(tmp_path: Path):
     path = a_table(tmp_path)
     for token in range(1, 26):
-        set_cells({FIRST: a_file(path, FIRST, f"s{token}")}, ticket(path, token))
+        entry({FIRST: a_file(path, FIRST, f"s{token}")}, ticket(path, token))
     assert json.loads((tmp_path / "sales/_delta_log/_last_checkpoint").read_text())["version"] >= 10
     assert [shops(path, at)[FIRST] for at in (1, 11, 25)] == [["s1"], ["s11"], ["s25"]]
     restore(path, 7, app_id=APP, token=26)
@@ -241,7 +242,7 @@ def test_what_an_entry_says_of_its_files_hides_no_row(
         folder = f"b-{at}"
         parquet.write_to_dataset(pa.table(columns), f"{path}/{folder}", partition_cols=["_cell"])
         written += files_in(path, folder)
-    assert set_cells({FIRST: written}, ticket(path, 1)).delta_version == head(path)
+    assert entry({FIRST: written}, ticket(path, 1)).delta_version == head(path)
     every = [one for rows in files for one in rows]
     for keep, kept in (
         (
@@ -262,9 +263,9 @@ def test_an_entry_that_a_strangers_commit_came_before_is_not_made(
 ):
     path = a_table(tmp_path)
     file = a_file(path, FIRST, "ours")
-    asleep(monkeypatch, lambda: set_cells({}, Ticket(path, "theirs", 1, "theirs")))
+    asleep(monkeypatch, lambda: entry({}, Ticket(path, "theirs", 1, "theirs")))
     with pytest.raises(CommitConflictError):
-        set_cells({FIRST: file}, ticket(path, 1))
+        entry({FIRST: file}, ticket(path, 1))
     assert (shops(path), head(path)) == ({}, 1)
 
 
@@ -275,7 +276,7 @@ def test_files_that_are_gone_or_cut_short_are_never_named(tmp_path: Path):
     (tmp_path / "sales" / cut.name).write_bytes(b"PAR1")
     for wanted in ({SECOND: [cut]}, {FIRST: [whole], SECOND: [cut]}):
         with pytest.raises(FilesGoneError, match="Nothing was committed"):
-            set_cells(wanted, ticket(path, 1))
+            entry(wanted, ticket(path, 1))
     assert head(path) == 0
 
 
@@ -291,14 +292,14 @@ def test_an_entry_counts_though_what_follows_on_it_fails(
         raise DeltaError(message)
 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", failing)
-    assert set_cells({FIRST: file}, ticket(path, 1)).delta_version == 1
+    assert entry({FIRST: file}, ticket(path, 1)).delta_version == 1
     assert shops(path) == {FIRST: ["a"]}
 
 
 def test_a_way_back_to_files_that_are_gone_is_refused(tmp_path: Path):
     path = a_table(tmp_path)
-    set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 1))
-    set_cells({FIRST: a_file(path, FIRST, "b")}, ticket(path, 2))
+    entry({FIRST: a_file(path, FIRST, "a")}, ticket(path, 1))
+    entry({FIRST: a_file(path, FIRST, "b")}, ticket(path, 2))
     (old,) = files_at(path, 1)
     (tmp_path / "sales" / old.name).unlink()
     with pytest.raises(PinGoneError):
@@ -318,15 +319,15 @@ def test_every_version_of_a_table_reads_as_it_was_published(
 ):
     path = a_table(tmp_path_factory.mktemp("table"))
     worlds: list[dict[str, list[str]]] = [{}]
-    for token, entry in enumerate(entries, start=1):
+    for token, cells in enumerate(entries, start=1):
         named = {
             cell: [
                 file for number in range(count) for file in a_file(path, cell, f"s{token}-{number}")
             ]
-            for cell, count in entry.items()
+            for cell, count in cells.items()
         }
-        set_cells(named, ticket(path, token))
-        new = {cell: [f"s{token}-{n}" for n in range(count)] for cell, count in entry.items()}
+        entry(named, ticket(path, token))
+        new = {cell: [f"s{token}-{n}" for n in range(count)] for cell, count in cells.items()}
         worlds.append({cell: held for cell, held in (worlds[-1] | new).items() if held})
     assert [shops(path, at) for at in range(head(path) + 1)] == worlds
     if len(worlds) > 2:
@@ -337,7 +338,7 @@ def test_every_version_of_a_table_reads_as_it_was_published(
 def test_files_of_an_older_version_are_described_as_they_were(tmp_path: Path):
     path = a_table(tmp_path)
     files = a_file(path, FIRST, "a")
-    set_cells({FIRST: files}, ticket(path, 1))
+    entry({FIRST: files}, ticket(path, 1))
     assert described(path, files_at(path, 1)) == files
 
 
@@ -383,7 +384,7 @@ def _delta_rs(path: str, at: int) -> list[str]:
 
 def test_a_commit_of_a_stranger_that_changes_no_row_is_taken_back_too(tmp_path: Path):
     path = a_table(tmp_path)
-    set_cells({FIRST: a_file(path, FIRST, "a")}, ticket(path, 1))
+    entry({FIRST: a_file(path, FIRST, "a")}, ticket(path, 1))
     theirs = DeltaTable(path)
     theirs.alter.set_table_properties({"delta.checkpointInterval": "99"})
     assert restore(path, 1, app_id=APP, token=2).delta_version == 3

@@ -25,7 +25,7 @@ from backfill_assets.warehouse.cell_files import (
 from backfill_assets.warehouse.collection import delete_table
 from backfill_assets.warehouse.delta_log import ABSENT, commits_since, head
 from backfill_assets.warehouse.housekeeping import create_table
-from backfill_assets.warehouse.log_entry import FilesGoneError, enter, set_cells
+from backfill_assets.warehouse.log_entry import FilesGoneError, enter
 from backfill_assets.warehouse.object_store import CarelessStoreError
 from backfill_assets.warehouse.spark_errors import (
     CommitConflictError,
@@ -35,7 +35,11 @@ from backfill_assets.warehouse.spark_errors import (
 )
 from backfill_assets.warehouse.ticket import CommitLostError, in_log
 from backfill_assets_tests.s3 import BUCKET, Fault
-from backfill_assets_tests.warehouse.shop import sales, ticket
+from backfill_assets_tests.warehouse.shop import (
+    entry,
+    sales,
+    ticket,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,16 +101,16 @@ def once(fault: Fault, hits: Callable[[Request], bool]) -> Callable[[Request], F
 
 
 def test_cells_are_replaced_copied_and_named_again(path: str):
-    first = set_cells({CELL: written(path, "a")}, ticket(path, 2))
-    set_cells({CELL: written(path, "b", "c")}, ticket(path, 3))
+    first = entry({CELL: written(path, "a")}, ticket(path, 2))
+    entry({CELL: written(path, "b", "c")}, ticket(path, 3))
     assert shops(path) == ["b", "c"]
 
     other = made(f"{path}-copy")
-    copies = copy_files(path, files_at(path, head(path), [CELL]), other, new_folder())
-    set_cells({CELL: copies}, ticket(other, 2))
+    copies = copy_files(path, files_at(path, head(path), [CELL]), [CELL], other, new_folder())
+    entry({CELL: copies}, ticket(other, 2))
     assert shops(other) == ["b", "c"]
 
-    set_cells({CELL: described(path, files_at(path, first.delta_version))}, ticket(path, 4))
+    entry({CELL: described(path, files_at(path, first.delta_version))}, ticket(path, 4))
     assert shops(path) == ["a"]
     delete_table(other)
     assert objects(other) == []
@@ -118,7 +122,7 @@ def test_files_that_no_log_names_are_taken_away(path: str):
     remove_folder(path, file.name.split("/")[0])
     assert objects(path) == before
     with pytest.raises(FilesGoneError):
-        set_cells({CELL: [file]}, ticket(path, 2))
+        entry({CELL: [file]}, ticket(path, 2))
 
 
 def test_a_writer_that_wakes_up_in_its_commit_is_refused_by_the_store(path: str):
@@ -126,7 +130,7 @@ def test_a_writer_that_wakes_up_in_its_commit_is_refused_by_the_store(path: str)
     files = written(path, "new")
 
     def wakes_up(table: DeltaTable, said: CommitProperties) -> None:
-        set_cells({CELL: files}, new)
+        entry({CELL: files}, new)
         table.create_write_transaction([], "append", table.schema(), commit_properties=said)
 
     with pytest.raises(CommitLostError):
@@ -138,7 +142,7 @@ def test_of_writers_at_one_time_each_knows_what_is_in_the_log(path: str):
     def commit(number: int) -> Ticket | None:
         said = ticket(path, number)
         try:
-            set_cells({}, said)
+            entry({}, said)
         except (CommitConflictError, CommitLostError):
             return None
         return said
@@ -165,7 +169,7 @@ def test_a_store_that_overwrites_log_entries_gets_no_table(s3: S3Server):
 def test_a_commit_whose_answer_is_lost_is_found_in_the_log(s3: S3Server, path: str):
     files = written(path, "a")
     with s3.failing(once(LOST, lambda request: request.is_commit)):
-        done = set_cells({CELL: files}, ticket(path, 2))
+        done = entry({CELL: files}, ticket(path, 2))
     assert done.delta_version == head(path) == 1
     assert shops(path) == ["a"]
 
@@ -174,14 +178,14 @@ def test_a_commit_whose_answer_is_lost_is_found_in_the_log(s3: S3Server, path: s
 def test_a_commit_of_which_no_answer_comes_is_found_in_the_log(s3: S3Server, path: str):
     files = written(path, "a")
     with s3.failing(lambda request: LOST if request.is_commit else None):
-        done = set_cells({CELL: files}, ticket(path, 2))
+        done = entry({CELL: files}, ticket(path, 2))
     assert done.delta_version == head(path) == 1
 
 
 def test_a_store_that_refuses_for_a_moment_is_asked_again(s3: S3Server, path: str):
     files = written(path, "a")
     with s3.failing(once(Fault(), lambda request: request.is_commit)):
-        set_cells({CELL: files}, ticket(path, 2))
+        entry({CELL: files}, ticket(path, 2))
     assert shops(path) == ["a"]
 
 
@@ -189,9 +193,9 @@ def test_a_store_that_takes_no_commit_is_named_and_nothing_is_visible(s3: S3Serv
     files = written(path, "a")
     with s3.failing(lambda request: Fault() if request.is_commit else None):
         with pytest.raises(StoreFailedError, match="503"):
-            set_cells({CELL: files}, ticket(path, 2))
+            entry({CELL: files}, ticket(path, 2))
         assert head(path) == 0
-    assert set_cells({CELL: files}, ticket(path, 2)).delta_version == 1
+    assert entry({CELL: files}, ticket(path, 2)).delta_version == 1
 
 
 def test_a_store_that_answers_nothing_is_no_damaged_table(s3: S3Server, path: str):
@@ -200,7 +204,7 @@ def test_a_store_that_answers_nothing_is_no_damaged_table(s3: S3Server, path: st
         pytest.raises(StoreFailedError, match="503"),
         explaining(path),
     ):
-        set_cells({}, ticket(path, 2))
+        entry({}, ticket(path, 2))
 
 
 def test_a_right_that_is_missing_is_said(s3: S3Server, path: str):
@@ -209,7 +213,7 @@ def test_a_right_that_is_missing_is_said(s3: S3Server, path: str):
         s3.failing(lambda request: forbidden if request.is_commit else None),
         pytest.raises(WarehouseUnwritableError, match="can't write"),
     ):
-        set_cells({}, ticket(path, 2))
+        entry({}, ticket(path, 2))
 
 
 @pytest.mark.slow
@@ -222,10 +226,10 @@ def test_a_commit_that_lands_after_its_client_gave_up_is_found_by_the_next_one(
         s3.failing(once(late, lambda request: request.is_commit)),
         pytest.raises(StoreFailedError, match="timed out"),
     ):
-        set_cells({CELL: written(path, "a")}, said)
+        entry({CELL: written(path, "a")}, said)
     assert in_log(said, 0) is None
     time.sleep(5)
     assert in_log(said, 0) is not None
     with pytest.raises(CommitLostError):
-        set_cells({CELL: written(path, "b")}, said)
+        entry({CELL: written(path, "b")}, said)
     assert shops(path) == ["a"]
