@@ -62,7 +62,12 @@ def rewritten(
     source, touched = rewrite.source, rewrite.differing | rewrite.emptied
     if source.version == pointer.version:
         done = restore_cells(
-            lambda: batch_session(run.spark()), model, source.delta_version, touched, ticket
+            lambda: batch_session(run.spark()),
+            model,
+            source.delta_version,
+            rewrite.cells | rewrite.emptied,
+            touched,
+            ticket,
         )
     else:
         table = Table(run.store.version_path(source.version), source.delta_version)

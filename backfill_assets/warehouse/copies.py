@@ -81,15 +81,17 @@ def restore_cells(
     model: Model,
     to_version: int,
     cells: IntervalSet,
+    differing: IntervalSet,
     ticket: Ticket,
 ) -> Committed:
-    """Let some cells of a table consist of the files that they had at an older delta_version.
+    """Let the differing cells of a table consist of the files that they had at an older delta_version.
 
     Args:
         spark: gives a session; asked only where rows have to be read.
         model: the snapshot that the table goes back to.
         to_version: the delta_version whose content comes back.
-        cells: which; the others stay as they are.
+        cells: all that hold then what they held at that version.
+        differing: those that do not hold it now.
         ticket: what the commit says of itself.
 
     Raises:
@@ -98,10 +100,10 @@ def restore_cells(
         CommitLostError: another writer has taken the table over.
         PinGoneError: a file of that version is not there any more.
     """
-    if cells:
+    if differing:
         old = Table(ticket.path, to_version)
-        _refuse_twice(spark, model, old, (cells, cells), ticket.path, to_version)
-    asked = {cell_text(model.cadence, cell) for cell in model.cadence.cells(cells)}
+        _refuse_twice(spark, model, old, (cells, differing), ticket.path, to_version)
+    asked = {cell_text(model.cadence, cell) for cell in model.cadence.cells(differing)}
     with old_cells(ticket.path, files_at(ticket.path, to_version, asked), asked) as written:
         return written.commit(asked, written.files, ticket)
 

@@ -15,9 +15,16 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.warehouse.cell_files import files_changed, has_blocks
 from backfill_assets.warehouse.cells import cell_of_text, cell_type
-from backfill_assets.warehouse.delta_log import ABSENT, clear_unborn, head, local_folder
+from backfill_assets.warehouse.delta_log import (
+    ABSENT,
+    clear_unborn,
+    head,
+    local_folder,
+    logged_commits,
+)
 from backfill_assets.warehouse.log_entry import enter, kept_log, set_cells
 from backfill_assets.warehouse.object_store import refuse_careless_store
 from backfill_assets.warehouse.session import RETENTION
@@ -240,8 +247,21 @@ def _evolved(changes: ColumnChanges) -> str:
 
 
 def cells_touched(cadence: Cadence, path: str, delta_version: int) -> IntervalSet:
-    """Give the cells whose files came or went since a version; of a block possibly more than these."""
-    return IntervalSet.of(_reach(cadence, one) for one in files_changed(path, delta_version))
+    """Give the cells whose rows may have come or gone since a version.
+
+    They are in files that came or went, and in none but such cells as the commits since say of
+    themselves; what a stranger's does, or one that takes others back, its files alone say.
+    """
+    reached = IntervalSet.of(_reach(cadence, one) for one in files_changed(path, delta_version))
+    named = IntervalSet.empty()
+    for commit in logged_commits(path, delta_version):
+        if not commit.changes_data:
+            continue
+        said = BatchCommit.from_json(commit.metadata)
+        if said is None:
+            return reached
+        named |= IntervalSet.of(one.cell for one in said.cells) | said.emptied
+    return reached & named
 
 
 def _reach(cadence: Cadence, one: NamedFile) -> Interval:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
 
+from backfill_assets.execution.collecting import collect
 from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.going_back import rollback_plan, undo_plan
 from backfill_assets.execution.run_context import Published
+from backfill_assets.intervals import Hourly
 from backfill_assets.models.audit import accepted_range
-from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.models.column import Column
+from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
+from backfill_assets.models.source import TimeColumns
 from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.environment import Environment
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.builders import a_graph, a_source, days
+from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.test_plans import MORE, OLD, ROWS, VISITS, changed, visits
 from backfill_assets_tests.execution.world import World, ended, kept, row, told
@@ -25,6 +30,8 @@ from backfill_assets_tests.warehouse.shop import partitions_touched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from backfill_assets.models.graph import Graph
 
 pytestmark = pytest.mark.spark
 
@@ -136,3 +143,66 @@ def test_an_empty_backfill_needs_no_spark(spared: World):
     assert spared.store.plan(plan.plan_id).status is PlanStatus.PROMOTED
     assert (spared.rows(VISITS), spared.ready(OLD, VISITS)) == ([], "2024-01-07..2024-01-10 (4)")
     assert told(spared.fill(OLD, VISITS, cells=days(*range(7, 11)))[VISITS]) == ["skipped"]
+
+
+HOURS = "web.hours"
+SEEN = a_source(
+    cadence=Hourly(start="2024-01-08"),
+    columns=(Column("at", "timestamp"), Column("id", "bigint"), Column("cost", "bigint")),
+    times=TimeColumns(event="at"),
+)
+
+
+def hours(**declared: Any) -> Graph:  # noqa: ANN401
+    """Every event of an hour."""
+    where = "WHERE at >= :start_ts AND at < :end_ts"
+    given: dict[str, Any] = {
+        "sql": f"SELECT at, id, cost FROM {SEEN.name} {where}",  # noqa: S608 - the test's own
+        "kind": IncrementalByTimeRange("at"),
+        "cadence": SEEN.cadence,
+        "columns": SEEN.columns,
+        "grain": "one row per event",
+        "unique_key": ["id"],
+    }
+    return a_graph(a_model(HOURS, **{**given, **declared}), sources=[SEEN])
+
+
+def hour(number: int, cost: int = 1) -> tuple[datetime, int, int]:
+    """An event in an hour since January 8th."""
+    return datetime(2024, 1, 8, tzinfo=UTC) + timedelta(hours=number, minutes=20), number, cost
+
+
+@pytest.mark.parametrize("kind", [None, IncrementalByUniqueKey("at")], ids=["cells", "keys"])
+def test_hours_are_restated_promoted_taken_back_and_joined_without_touching_their_days(
+    world: World, spared: World, kind: IncrementalByUniqueKey | None
+):
+    graph = hours() if kind is None else hours(kind=kind)
+    world.clock.now = datetime(2024, 1, 10, tzinfo=UTC)
+    good = [hour(number) for number in range(48) if number != 30]
+    bad = [hour(number, 9 if number in {5, 29} else cost) for _, number, cost in good]
+    world.land(SEEN, *good)
+    world.fill(graph)
+    assert len(_files_of(world)) == 2
+    world.land(SEEN, *bad)
+    some = Restatement(HOURS, "2024-01-08T04:00:00Z", "2024-01-09T07:00:00Z")
+    plan = Plans(world).make(graph, restate=(some,))
+    assert Plans(world).apply(graph, plan).left == {}
+    Plans(spared).promote(graph, plan)
+    assert world.rows(HOURS, "at", "id", "cost") == sorted(bad)
+    rollback_plan(world.store, graph, plan, **Plans(spared).means())
+    assert world.rows(HOURS, "at", "id", "cost") == sorted(good)
+    piled, at = len(_files_of(world)), world.head(HOURS)
+    assert piled > 2
+    found = collect(spared.open(graph), timedelta(days=7))
+    assert [(one.files, one.blocks) for one in found.compacted] == [(piled, 2)]
+    assert world.rows(HOURS, "at", "id", "cost") == sorted(good)
+    assert (len(_files_of(world)), world.head(HOURS)) == (2, at + 1)
+    world.clock.now += timedelta(hours=2)
+    world.land(SEEN, *good, hour(48), hour(49))
+    assert "committed" in told(world.fill(graph)[HOURS])
+    assert world.rows(HOURS, "at", "id", "cost") == sorted([*good, hour(48), hour(49)])
+    assert len(_files_of(world)) == 3
+
+
+def _files_of(world: World) -> list[str]:
+    return DeltaTable(world.path(HOURS)).file_uris()

@@ -143,7 +143,9 @@ def test_cells_go_back_to_an_older_content_and_the_days_since_stay(
     good = head(path)
     sold(spark, path, 2, "bad", 1, 2, 3)
     sold(spark, path, 3, "later", 4)
-    restored = restore_cells(lambda: spark, sales(), good, cells(2, 3), ticket(path, 4))
+    restored = restore_cells(
+        lambda: spark, sales(), good, cells(2, 3), cells(2, 3), ticket(path, 4)
+    )
     assert held(spark, path) == [(1, "bad"), (2, "good"), (4, "later")]
     assert partitions_touched(path, restored.delta_version) == {"2024-01-02", "2024-01-03"}
 
@@ -170,7 +172,7 @@ def test_after_a_way_back_the_older_snapshot_writes_the_wider_table(
     good = head(path)
     computed = frame(spark, WIDER.schema, "(DATE'2024-01-02', 'new', 1, 7)")
     commit_cells(contract(computed, WIDER), WIDER, days(2), ticket(path, 2))
-    restore_cells(lambda: spark, sales(), good, cells(2), ticket(path, 3))
+    restore_cells(lambda: spark, sales(), good, cells(2), cells(2), ticket(path, 3))
     sold(spark, path, 4, "next", 3)
     assert held(spark, path, "rate") == [(1, "old", None), (2, "old", None), (3, "next", None)]
 
