@@ -284,6 +284,8 @@ def files_at(
     Raises:
         CorruptTableError: the log is damaged, or does not reach so far.
     """
+    if delta_version == ABSENT:
+        return ()
     return files_of(_table(path, delta_version), cells)
 
 

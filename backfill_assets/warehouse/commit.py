@@ -90,8 +90,8 @@ class WrittenCells:
 
         Under the lock only what has come to the cells' blocks since is written.
         """
-        asked, at = sorted(cells), head(self.path)
-        for one in files_at(self.path, at, asked) if at > ABSENT else ():
+        asked = sorted(cells)
+        for one in files_at(self.path, head(self.path), asked):
             self._rest(one, asked)
 
     def _rest(self, one: NamedFile, asked: Sequence[str]) -> Rest:

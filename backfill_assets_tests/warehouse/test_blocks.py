@@ -209,6 +209,12 @@ def test_an_hour_that_keeps_its_file_keeps_it_though_the_batch_was_prepared_for_
     assert held(path) == {number: Counter("b" if number == 3 else "a") for number in range(24)}
 
 
+def test_what_was_touched_since_there_was_no_table_is_all_that_is_there(tmp_path: Path):
+    path = a_table(tmp_path)
+    put(path, 1, {3: ["a"], 4: ["a"], 30: ["a"]})
+    assert cells_touched(HOURLY, path, -1) == IntervalSet.of(hours(3, 4, 30))
+
+
 def test_nothing_is_written_under_the_lock_that_was_prepared(tmp_path: Path):
     path = a_table(tmp_path)
     put(path, 1, {number: ["a"] for number in range(24)})
