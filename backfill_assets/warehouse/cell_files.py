@@ -366,11 +366,12 @@ def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
         parts = [_read(store, f"{root}/{one.name}") for one in files]
     except FileNotFoundError as error:
         raise PinGoneError(path=path, found=str(error)) from error
-    fullest = max((rows for rows, _ in parts), key=lambda rows: rows.num_columns).schema
     rows = pa.concat_tables([rows for rows, _ in parts], promote_options="default")
+    if any(not part.schema.equals(rows.schema) for part, _ in parts):
+        rows = rows.replace_schema_metadata()  # Spark's note of the columns is of one file's alone
     store.create_dir(f"{root}/{name.rsplit('/', 1)[0]}", recursive=True)
-    with _writer(store, f"{root}/{name}", fullest, parts[0][1]) as file:
-        file.write_table(rows.select(fullest.names))
+    with _writer(store, f"{root}/{name}", rows.schema, parts[0][1]) as file:
+        file.write_table(rows)
     return _described(store, root, name)
 
 
@@ -400,9 +401,10 @@ def holds_only(path: str, one: NamedFile, cells: Collection[str]) -> bool:
     Raises:
         PinGoneError: the file is not there any more.
     """
-    if one.first == one.last:
-        return one.first in cells
-    return files_without(path, one, cells, "") == ()
+    try:
+        return rows_by_cell(path, [one]).keys() <= {*cells}
+    except FileNotFoundError as error:
+        raise PinGoneError(path=path, found=str(error)) from error
 
 
 def remove_folder(path: str, folder: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -38,7 +39,6 @@ from backfill_assets_tests.warehouse.shop import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -130,6 +130,15 @@ def held(path: str, at: int | None = None) -> dict[int, Counter[str]]:
     return found
 
 
+def lying(path: str) -> set[str]:
+    """The data files below a table, whoever names them."""
+    return {
+        str(one.relative_to(path))
+        for one in Path(path).glob("*/**/*.parquet")
+        if "_delta_log" not in one.parts
+    }
+
+
 steps = st.lists(
     st.one_of(
         st.dictionaries(st.integers(0, 52), st.integers(0, 2), min_size=1, max_size=8),
@@ -165,6 +174,7 @@ def test_every_hour_holds_what_was_put_there_last_and_every_version_stays_as_it_
             worlds.append(worlds[-1])
             assert not what_to_compact(path).files
     assert [held(path, at) for at in range(head(path) + 1)] == worlds
+    assert lying(path) == {one.name for at in range(head(path) + 1) for one in files_at(path, at)}
 
 
 def test_a_new_hour_leaves_the_files_of_its_day_alone_and_a_rebuilt_one_rewrites_that_day_only(
@@ -192,9 +202,7 @@ def test_two_batches_in_one_day_neither_wait_for_each_other_nor_lose_a_row(tmp_p
         other.commit(texts(4, 5, 20), other.files, ticket(path, 3))
     new = {3: "of-3", 4: "of-4", 5: "of-4", 20: "of-4"}
     assert held(path) == {number: Counter([new.get(number, "a")]) for number in range(24)}
-    named = {one.name for at in range(head(path) + 1) for one in files_at(path, at)}
-    lying = {str(file.relative_to(path)) for file in tmp_path.glob("hours/**/*.parquet")}
-    assert lying == named
+    assert lying(path) == {one.name for at in range(head(path) + 1) for one in files_at(path, at)}
 
 
 def test_an_hour_that_keeps_its_file_keeps_it_though_the_batch_was_prepared_for_both(
@@ -221,9 +229,9 @@ def test_nothing_is_written_under_the_lock_that_was_prepared(tmp_path: Path):
     with unwritten_cells(path) as written:
         write(written, {3: ["b"]})
         written.prepare(texts(3))
-        before = {*tmp_path.glob("hours/b-*/**/*.parquet")}
+        before = lying(path)
         written.commit(texts(3), written.files, ticket(path, 2))
-    assert {*tmp_path.glob("hours/b-*/**/*.parquet")} == before
+    assert lying(path) == before
 
 
 def test_files_that_piled_up_in_a_day_become_one_and_no_reader_sees_another_row(tmp_path: Path):
@@ -236,6 +244,25 @@ def test_files_that_piled_up_in_a_day_become_one_and_no_reader_sees_another_row(
     compact(path, app_id=APP, token=31)
     assert (len(files_at(path, head(path))), held(path)) == (2, before)
     assert compact(path, app_id=APP, token=32) is None
+
+
+def test_a_day_whose_files_have_different_columns_keeps_all_of_them(tmp_path: Path):
+    path = a_table(tmp_path)
+    cells = pa.array([START], pa.timestamp("us", "UTC"))
+    for token, (number, more) in enumerate({3: "gone", 4: "new"}.items(), start=1):
+        with unwritten_cells(path) as written:
+            at = pa.array([hour(number).start], cells.type)
+            folder = Path(path, written.folder, "block=2024-01-01")
+            folder.mkdir(parents=True)
+            parquet.write_table(
+                pa.table({"at": at, more: [more], "_cell": at}), folder / "a.parquet"
+            )
+            written.files = files_in(path, written.folder)
+            written.commit(texts(number), written.files, ticket(path, token))
+    compact(path, app_id=APP, token=3)
+    (one,) = files_at(path, head(path))
+    rows = parquet.read_table(f"{path}/{one.name}", columns=["gone", "new"]).to_pylist()
+    assert rows == [{"gone": "gone", "new": None}, {"gone": None, "new": "new"}]
 
 
 def test_a_strangers_file_that_says_nothing_of_its_cells_may_be_of_any(tmp_path: Path):
@@ -363,11 +390,11 @@ def test_a_batch_that_is_given_up_leaves_no_file_of_a_day(spark: SparkSession, t
     path, model = str(tmp_path / "hours"), hourly()
     rows = batch(spark, model, path, hours(*range(24)), *sold("a", *range(24)))
     commit_cells(rows, model, hours(*range(24)), ticket(path, 1))
-    lying = {*tmp_path.glob("hours/**/*.parquet")}
+    before = lying(path)
     again = batch(spark, model, path, hours(3), *sold("b", 3))
     with written_cells(again, model, hours(3), path):
-        assert len({*tmp_path.glob("hours/**/*.parquet")}) > len(lying)
-    assert {*tmp_path.glob("hours/**/*.parquet")} == lying
+        assert lying(path) > before
+    assert lying(path) == before
     found = rows_of(spark, model, table_now(path), IntervalSet.of(hours(3))).collect()
     assert [row["shop"] for row in found] == ["a"]
 
