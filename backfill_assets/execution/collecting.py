@@ -1,7 +1,8 @@
 """Collect what nobody needs: expired environments, tables that nothing points at, old files.
 
-Files that have piled up in a block of fine cells are joined on the way. Nothing else deletes a file. What a pin, a promise of a way back, a claim or an open promotion needs
-stays, and what just became unneeded stays for a reader's grace period.
+Nothing else deletes a file. What a pin, a promise of a way back, a claim or an open promotion needs
+stays, and what just became unneeded stays for a reader's grace period. Besides, files that have piled
+up in a block of fine cells are joined.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.heartbeat import beating
-from backfill_assets.execution.table_turn import reconcile, take
+from backfill_assets.execution.table_turn import reconcile, refuse_strangers, take
 from backfill_assets.state.collecting import VersionNeededError
 from backfill_assets.warehouse.collection import (
     GRACE,
@@ -21,8 +22,9 @@ from backfill_assets.warehouse.collection import (
     vacuum,
     vacuum_unborn,
 )
-from backfill_assets.warehouse.compaction import Compacted, compact, what_to_compact
-from backfill_assets.warehouse.tables import head
+from backfill_assets.warehouse.compaction import Compacted, joined_files, what_to_compact
+from backfill_assets.warehouse.spark_errors import CommitConflictError
+from backfill_assets.warehouse.tables import ABSENT, head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -155,17 +157,23 @@ def _piled_up(run: RunContext) -> Iterator[tuple[str, Compacted]]:
     pointed = (run.store.own_pointers(one.name).values() for one in run.store.environments())
     for version in sorted({at.version for at in chain.from_iterable(pointed)}):
         found = what_to_compact(run.store.version_path(version))
-        if found.files:
+        if found.files and run.store.known_head(version) > ABSENT:
             yield version, found
 
 
 def _compacted(run: RunContext) -> Iterator[Compacted]:
-    for version, found in _piled_up(run):
-        with _turn(run, version) as lock:
-            done = compact(found.path, app_id=version, token=lock.token)
-            if done is not None:
-                run.store.advance_head(lock, done.delta_version)
-                yield found
+    """Join files before the lock is taken; where one of them has gone by then, the next time."""
+    for version, _ in _piled_up(run):
+        path = run.store.version_path(version)
+        with (
+            suppress(CommitConflictError),
+            joined_files(path) as joined,
+            _turn(run, version) as lock,
+        ):
+            done = joined.commit(app_id=version, token=lock.token)
+            refuse_strangers(run, version, done.delta_version)
+            run.store.compacted(lock, done.delta_version, run.clock())
+            yield Compacted(path, len(joined.instead_of), len(joined.written.files))
 
 
 @contextmanager

@@ -114,6 +114,16 @@ def raise_pin(
     connection.execute(raised.values(delta_version=delta_version, moved_at=now))
 
 
+def follow_head(
+    connection: sa.Connection, version: str, before: int, delta_version: int, now: datetime
+) -> None:
+    """Let those that read a version at what was its head read it at this one, with the same rows."""
+    there = sa.update(POINTERS).where(
+        POINTERS.c.version == version, POINTERS.c.delta_version == before
+    )
+    connection.execute(there.values(delta_version=delta_version, moved_at=now))
+
+
 def keep_live_pin(connection: sa.Connection, left: Pointer, now: datetime) -> None:
     """Let others that read a table under their own keep its pin, when its environment leaves it."""
     for each in all_pointers(connection):

@@ -254,6 +254,10 @@ class Store(QueueStore):
         """Account for a fence or a restore; `LostLeaseError` when the lock was taken over."""
         self._database.write(lambda found: locks.advance_head(found, lock, delta_version))
 
+    def compacted(self, lock: CommitLock, delta_version: int, now: datetime) -> None:
+        """Account for a commit that changes no row; `LostLeaseError` when the lock was taken over."""
+        self._database.write(lambda found: recording.compacted(found, lock, delta_version, now))
+
     def record(
         self,
         commit: BatchCommit,

@@ -15,7 +15,7 @@ import re
 import shutil
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
@@ -128,12 +128,15 @@ def rows_by_cell(path: str, files: Iterable[NamedFile]) -> Counter[str]:
 
 
 def _counted(store: FileSystem, file: str) -> Counter[str]:
-    from pyarrow import compute, parquet  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
 
     with store.open_input_file(file) as opened:
         cells = parquet.read_table(opened, columns=[CELL_COLUMN])[CELL_COLUMN]
-    found = compute.call_function("value_counts", [_texts(cells)])
-    return Counter({one["values"]: one["counts"] for one in found.to_pylist()})
+    found = pa.Table.from_batches([pa.RecordBatch.from_struct_array(cells.value_counts())])
+    return Counter(
+        dict(zip(_texts(found["values"]).to_pylist(), found["counts"].to_pylist(), strict=True))
+    )
 
 
 def new_folder() -> str:
@@ -316,10 +319,8 @@ def described(path: str, files: Iterable[NamedFile]) -> tuple[CellFile, ...]:
         PinGoneError: one of them is not there any more.
     """
     store, root = _store(path)
-    try:
+    with _pinned(path):
         return tuple(_described(store, root, one.name, (one.first, one.last)) for one in files)
-    except FileNotFoundError as error:
-        raise PinGoneError(path=path, found=str(error)) from error
 
 
 def copy_files(
@@ -334,12 +335,12 @@ def copy_files(
     """
     (here, from_), (there, to), asked = _store(source), _store(path), {*cells}
     copied: list[CellFile] = []
-    try:
+    with _pinned(source):
         for number, one in enumerate(files):
-            held = rows_by_cell(source, [one]).keys()
+            held = _held(here, from_, one)
             if not held & asked:
                 continue
-            name = f"{folder}/cells={one.first[:_DATE]}/{number:05d}-{one.name.rsplit('/', 1)[-1]}"
+            name = f"{folder}/cells={one.first[:_DATE]}/{number:05d}{_PARQUET}"
             there.create_dir(f"{to}/{name.rsplit('/', 1)[0]}", recursive=True)
             if held <= asked:
                 _copy_file(f"{from_}/{one.name}", f"{to}/{name}", here, there)
@@ -347,13 +348,40 @@ def copy_files(
             else:
                 _write_part(f"{from_}/{one.name}", f"{to}/{name}", here, there, held & asked)
                 copied.append(_described(there, to, name))
-    except FileNotFoundError as error:
-        raise PinGoneError(path=source, found=str(error)) from error
     return tuple(copied)
 
 
+def cells_in(path: str, one: NamedFile) -> frozenset[str]:
+    """Name the cells that a file of a table holds rows of.
+
+    Raises:
+        PinGoneError: the file is not there any more.
+    """
+    with _pinned(path):
+        return _held(*_store(path), one)
+
+
+def whole_and_partly(
+    path: str, files: Iterable[NamedFile], cells: Collection[str]
+) -> tuple[list[NamedFile], list[NamedFile]]:
+    """Tell files of a table that hold rows of none but these cells from those that hold others, too.
+
+    Raises:
+        PinGoneError: one of them is not there any more.
+    """
+    (store, root), asked = _store(path), {*cells}
+    whole: list[NamedFile] = []
+    partly: list[NamedFile] = []
+    with _pinned(path):
+        for one in files:
+            (whole if _held(store, root, one) <= asked else partly).append(one)
+    return whole, partly
+
+
 def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
-    """Write the rows of files of a table as one file; a column that some of them lack is NULL in theirs.
+    """Write the rows of files of a table as one file, a group of rows at a time.
+
+    A column that some of them lack is NULL in their rows.
 
     Raises:
         PinGoneError: one of them is not there any more.
@@ -361,48 +389,36 @@ def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
     import pyarrow as pa  # noqa: PLC0415
 
     store, root = _store(path)
-    name = f"{folder}/cells={files[0].first[:_DATE]}/{files[-1].name.rsplit('/', 1)[-1]}"
-    try:
-        parts = [_read(store, f"{root}/{one.name}") for one in files]
-    except FileNotFoundError as error:
-        raise PinGoneError(path=path, found=str(error)) from error
-    rows = pa.concat_tables([rows for rows, _ in parts], promote_options="default")
-    if any(not part.schema.equals(rows.schema) for part, _ in parts):
-        rows = rows.replace_schema_metadata()  # Spark's note of the columns is of one file's alone
+    name = f"{folder}/cells={files[0].first[:_DATE]}/00000{_PARQUET}"
     store.create_dir(f"{root}/{name.rsplit('/', 1)[0]}", recursive=True)
-    with _writer(store, f"{root}/{name}", rows.schema, parts[0][1]) as file:
-        file.write_table(rows)
+    with _pinned(path), ExitStack() as held:
+        parts = [
+            _opened(held.enter_context(store.open_input_file(f"{root}/{one.name}")))
+            for one in files
+        ]
+        schema = pa.unify_schemas([part.schema_arrow for part in parts])
+        if any(not part.schema_arrow.equals(schema) for part in parts):
+            schema = schema.remove_metadata()  # Spark's note of the columns is of one file's alone
+        with _writer(store, f"{root}/{name}", schema, _codec(parts[0])) as joined:
+            for part in parts:
+                for rows in _groups(part):
+                    alike = [schema.empty_table(), rows]
+                    joined.write_table(pa.concat_tables(alike, promote_options="default"))
     return _described(store, root, name)
 
 
-def files_without(
-    path: str, one: NamedFile, cells: Iterable[str], folder: str
-) -> tuple[CellFile, ...] | None:
-    """Write what a file of a table holds of other cells than these as a file of its own.
+def _held(store: FileSystem, root: str, one: NamedFile) -> frozenset[str]:
+    """Name the cells of a file; only where it may hold several is it read."""
+    if one.first == one.last:
+        return frozenset([one.first])
+    return frozenset(_counted(store, f"{root}/{one.name}"))
 
-    Returns:
-        That file, or none where it holds only these cells; None where it holds nothing of them.
 
-    Raises:
-        PinGoneError: the file is not there any more.
-    """
+@contextmanager
+def _pinned(path: str) -> Iterator[None]:
+    """Say of a file that is not there that a pinned version has lost it."""
     try:
-        held, without = rows_by_cell(path, [one]).keys(), {*cells}
-    except FileNotFoundError as error:
-        raise PinGoneError(path=path, found=str(error)) from error
-    if not held & without:
-        return None
-    return copy_files(path, [one], held - without, path, folder) if held - without else ()
-
-
-def holds_only(path: str, one: NamedFile, cells: Collection[str]) -> bool:
-    """Whether a file of a table holds rows of none but these cells.
-
-    Raises:
-        PinGoneError: the file is not there any more.
-    """
-    try:
-        return rows_by_cell(path, [one]).keys() <= {*cells}
+        yield
     except FileNotFoundError as error:
         raise PinGoneError(path=path, found=str(error)) from error
 
@@ -449,32 +465,32 @@ def _write_part(
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import compute  # noqa: PLC0415
 
-    asked = compute.SetLookupOptions(pa.array([*cells], pa.string()))
+    instants = pa.array([datetime.fromisoformat(one) for one in cells])
     with here.open_input_file(source) as read:
         file = _opened(read)
         with _writer(there, path, file.schema_arrow, _codec(file)) as part:
-            for number in range(file.num_row_groups):
-                rows = file.read_row_group(number)
-                chosen = compute.call_function("is_in", [_texts(rows[CELL_COLUMN])], asked)
-                part.write_table(rows.filter(chosen))
-
-
-def _read(store: FileSystem, file: str) -> tuple[pa.Table, str]:
-    """Give the rows of a file, and how they are compressed."""
-    with store.open_input_file(file) as read:
-        opened = _opened(read)
-        return opened.read(), _codec(opened)
+            for rows in _groups(file):
+                held = rows[CELL_COLUMN]
+                asked = compute.SetLookupOptions(instants.cast(held.type))
+                chosen = rows.filter(compute.call_function("is_in", [held], asked))
+                if chosen.num_rows:  # a group without rows has neither a least nor a largest cell
+                    part.write_table(chosen)
 
 
 def _opened(file: NativeFile) -> ParquetFile:
     from pyarrow import parquet  # noqa: PLC0415
 
-    # Times of older writers count in nanoseconds, in which most centuries have no place.
-    return parquet.ParquetFile(file, coerce_int96_timestamp_unit="us")
+    return parquet.ParquetFile(file)
+
+
+def _groups(file: ParquetFile) -> Iterator[pa.Table]:
+    for number in range(file.num_row_groups):
+        yield file.read_row_group(number)
 
 
 def _codec(file: ParquetFile) -> str:
-    return file.metadata.row_group(0).column(0).compression
+    codec = file.metadata.row_group(0).column(0).compression
+    return "NONE" if codec == "UNCOMPRESSED" else codec
 
 
 @contextmanager

@@ -7,23 +7,24 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.cell_files import (
+    cells_in,
     copy_files,
     described,
     files_at,
-    files_without,
     has_blocks,
-    holds_only,
     new_folder,
     remove_folder,
+    whole_and_partly,
     write_files,
 )
 from backfill_assets.warehouse.cells import block_expression, cell_text
 from backfill_assets.warehouse.delta_log import ABSENT, head
-from backfill_assets.warehouse.housekeeping import create_table, evolve_table, fence
+from backfill_assets.warehouse.housekeeping import create_table, evolve_table, fence, reach
 from backfill_assets.warehouse.log_entry import set_cells
-from backfill_assets.warehouse.spark_errors import CommitConflictError
+from backfill_assets.warehouse.spark_errors import CommitConflictError, PinGoneError
 from backfill_assets.warehouse.stored_columns import stored_columns
 from backfill_assets.warehouse.table_files import delete_files
 from backfill_assets.warehouse.tables import delta_schema
@@ -33,13 +34,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.cell_files import CellFile, NamedFile
     from backfill_assets.warehouse.layers import FilesRead
     from backfill_assets.warehouse.ticket import Committed, Ticket
-
-    Rest = tuple[CellFile, ...] | None
 
 
 @dataclass(slots=True)
@@ -48,16 +48,21 @@ class WrittenCells:
 
     Attributes:
         path: of the table.
+        cadence: of its cells.
         folder: theirs, below it.
         files: what they are.
         offered: whether an entry that names them was begun; from then on the log alone knows.
     """
 
     path: str
-    folder: str
+    cadence: Cadence
+    folder: str = field(default_factory=new_folder)
     files: tuple[CellFile, ...] = ()
     offered: bool = False
-    _rests: dict[tuple[str, frozenset[str]], Rest] = field(default_factory=dict)
+    # Beside the folder of the batch's own rows, which are read from it.
+    _beside: str = field(default_factory=new_folder)
+    _held: dict[str, frozenset[str]] = field(default_factory=dict)
+    _rests: dict[tuple[str, frozenset[str]], tuple[CellFile, ...]] = field(default_factory=dict)
 
     def commit(
         self, cells: Collection[str], files: Sequence[CellFile], ticket: Ticket
@@ -71,15 +76,15 @@ class WrittenCells:
             CommitConflictError: another commit came first.
         """
         self.offered = True
-        asked, used = sorted(cells), {one.name for one in files}
+        asked, used = frozenset(cells), {one.name for one in files}
 
-        def rest(one: NamedFile) -> Rest:
+        def rest(one: NamedFile) -> tuple[CellFile, ...] | None:
             left = self._rest(one, asked)
             used.update(other.name for other in left or ())
             return left
 
-        done = set_cells(cells, files, rest, ticket)
-        written = (*self.files, *chain.from_iterable(one or () for one in self._rests.values()))
+        done = set_cells(asked, files, rest, ticket)
+        written = (*self.files, *chain.from_iterable(self._rests.values()))
         if unused := [one.name for one in written if one.name not in used]:
             with suppress(OSError):  # what is published stays published; `gc` takes them
                 delete_files(self.path, unused)
@@ -90,19 +95,45 @@ class WrittenCells:
 
         Under the lock only what has come to the cells' blocks since is written.
         """
-        asked = sorted(cells)
+        asked = frozenset(cells)
         for one in files_at(self.path, head(self.path), asked):
             self._rest(one, asked)
 
-    def _rest(self, one: NamedFile, asked: Sequence[str]) -> Rest:
+    def discard(self) -> None:
+        """Take all files away."""
+        remove_folder(self.path, self.folder)
+        remove_folder(self.path, self._beside)
+
+    def _rest(self, one: NamedFile, asked: frozenset[str]) -> tuple[CellFile, ...] | None:
+        """Give what stands for the other cells of a file, unless it holds none of those asked for."""
         if one.first == one.last:
             return ()
-        goes = frozenset(one.may_hold(asked))
-        key = (one.name, goes)
+        if one.name not in self._held:
+            self._held[one.name] = self._cells_in(one, asked)
+        held = self._held[one.name]
+        if not held & asked:
+            return None
+        key = one.name, held & asked
         if key not in self._rests:
-            folder = f"{self.folder}/rest-{len(self._rests)}"
-            self._rests[key] = files_without(self.path, one, goes, folder)
+            folder, others = f"{self._beside}/{len(self._rests)}", held - asked
+            left = copy_files(self.path, [one], others, self.path, folder) if others else ()
+            self._rests[key] = left
         return self._rests[key]
+
+    def _cells_in(self, one: NamedFile, asked: frozenset[str]) -> frozenset[str]:
+        """Name the cells of a file; one that is gone is not missed where all of them get new rows.
+
+        Raises:
+            PinGoneError: it is gone, and held other cells, too.
+        """
+        try:
+            return cells_in(self.path, one)
+        except PinGoneError:
+            cells = self.cadence.cells(IntervalSet.of([reach(self.cadence, one)]))
+            within = frozenset(cell_text(self.cadence, cell) for cell in cells)
+            if within <= asked:
+                return within
+            raise
 
 
 @contextmanager
@@ -117,7 +148,7 @@ def written_cells(
         cells: that the rows are of.
         path: of the table, which need not be there yet.
     """
-    with unwritten_cells(path) as written:
+    with unwritten_cells(path, model.cadence) as written:
         spelled, single = _spelled(rows, model, path), len(cells) == 1
         block = block_expression(model.cadence) if has_blocks(model.cadence, path) else None
         written.files = write_files(spelled, block, path, written.folder, together=single)
@@ -127,17 +158,20 @@ def written_cells(
 
 
 @contextmanager
-def copied_cells(sources: Iterable[FilesRead], path: str) -> Iterator[WrittenCells]:
+def copied_cells(
+    sources: Iterable[FilesRead], path: str, cadence: Cadence
+) -> Iterator[WrittenCells]:
     """Copy cells of other tables below this one; at the end they are gone unless they were offered.
 
     Args:
         sources: files of tables, and the cells that are read from them.
         path: of the table.
+        cadence: of its cells.
 
     Raises:
         PinGoneError: one of the files is not there any more.
     """
-    with unwritten_cells(path) as written:
+    with unwritten_cells(path, cadence) as written:
         for number, one in enumerate(sources):
             folder = f"{written.folder}/{number}"
             written.files += copy_files(one.path, one.files, one.cells, path, folder)
@@ -146,32 +180,29 @@ def copied_cells(sources: Iterable[FilesRead], path: str) -> Iterator[WrittenCel
 
 @contextmanager
 def old_cells(
-    path: str, files: Sequence[NamedFile], cells: Collection[str]
+    path: str, cadence: Cadence, files: Sequence[NamedFile], cells: Collection[str]
 ) -> Iterator[WrittenCells]:
     """Name files again that a table's cells had; what they hold of other cells is left out.
 
     Raises:
         PinGoneError: one of the files is not there any more.
     """
-    with unwritten_cells(path) as written:
-        whole = [one for one in files if holds_only(path, one, cells)]
-        parts = [one for one in files if one not in whole]
-        written.files = (
-            *described(path, whole),
-            *copy_files(path, parts, cells, path, written.folder),
-        )
+    with unwritten_cells(path, cadence) as written:
+        whole, partly = whole_and_partly(path, files, cells)
+        parts = copy_files(path, partly, cells, path, written.folder)
+        written.files = (*described(path, whole), *parts)
         yield written
 
 
 @contextmanager
-def unwritten_cells(path: str) -> Iterator[WrittenCells]:
+def unwritten_cells(path: str, cadence: Cadence) -> Iterator[WrittenCells]:
     """Give a new folder below a table, which is gone at the end unless its files were offered."""
-    written = WrittenCells(path, new_folder())
+    written = WrittenCells(path, cadence)
     try:
         yield written
     finally:
         if not written.offered:
-            remove_folder(path, written.folder)
+            written.discard()
 
 
 def _spelled(rows: DataFrame, model: Model, path: str) -> DataFrame:

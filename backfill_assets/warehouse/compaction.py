@@ -6,9 +6,11 @@ A new hour adds a small file to its day, and a rebuilt one leaves two where one 
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.intervals.cadence import Whole
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.warehouse.cell_files import files_at, join_files, partition_columns
 from backfill_assets.warehouse.cells import block_of
@@ -19,7 +21,11 @@ from backfill_assets.warehouse.log_entry import exchange_files
 from backfill_assets.warehouse.ticket import COMPACTED, Committed, Ticket
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.warehouse.cell_files import NamedFile
+    from backfill_assets.warehouse.commit import WrittenCells
 
 _LARGE = 2**26
 """Bytes of a block whose files stay as they are: to write them again would cost more than it saves."""
@@ -46,45 +52,60 @@ def what_to_compact(path: str) -> Compacted:
     Raises:
         CorruptTableError: the log is damaged.
     """
-    piles = _piles(path)
+    _, piles = _piles(path)
     return Compacted(path, sum(map(len, piles)), len(piles))
 
 
-def compact(path: str, *, app_id: str, token: int) -> Committed | None:
-    """Join the files of each block of a table, in one commit that changes no row; None for nothing.
-
-    Args:
-        path: of the table, whose commit lock the caller holds.
-        app_id: the table's name for transaction ids.
-        token: of the commit lock.
+@contextmanager
+def joined_files(path: str) -> Iterator[Joined]:
+    """Write the files of each block of a table as one, which no log names until they are offered.
 
     Raises:
-        CommitLostError: another writer has taken the table over.
+        CorruptTableError: the log is damaged.
         PinGoneError: a file is not there any more.
     """
-    if not (piles := _piles(path)):
-        return None
-    gone = [one for pile in piles for one in pile]
-    with unwritten_cells(path) as written:
+    cadence, piles = _piles(path)
+    with unwritten_cells(path, cadence) as written:
         written.files = tuple(
             join_files(path, pile, f"{written.folder}/{number}")
             for number, pile in enumerate(piles)
         )
-        written.offered = True
-        return exchange_files(gone, written.files, Ticket(path, app_id, token, COMPACTED))
+        yield Joined(written, tuple(one for pile in piles for one in pile))
 
 
-def _piles(path: str) -> list[list[NamedFile]]:
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Files that hold the rows of others of a table, which may stand for them."""
+
+    written: WrittenCells
+    instead_of: tuple[NamedFile, ...]
+
+    def commit(self, *, app_id: str, token: int) -> Committed:
+        """Let them stand for the others, in one commit that changes no row.
+
+        Args:
+            app_id: the table's name for transaction ids.
+            token: of the table's commit lock, which the caller holds.
+
+        Raises:
+            CommitLostError: another writer has taken the table over.
+            CommitConflictError: one of the others has gone meanwhile.
+        """
+        ticket = Ticket(self.written.path, app_id, token, COMPACTED)
+        self.written.offered = True
+        return exchange_files(self.instead_of, self.written.files, ticket)
+
+
+def _piles(path: str) -> tuple[Cadence, list[list[NamedFile]]]:
     """Give the files of each block that has several small ones, oldest cells first."""
     at = head(path)
     made = created_by(logged_commit(path, 0).metadata) if at > ABSENT else None
-    if made is None or partition_columns(path):
-        return []
-    cadence = stored_model(made).cadence
-    if not cadence.unit.is_subday:
-        return []
+    cadence = stored_model(made).cadence if made else Whole()
+    if not cadence.unit.is_subday or partition_columns(path):
+        return cadence, []
     blocks: defaultdict[str, list[NamedFile]] = defaultdict(list)
     for one in sorted(files_at(path, at), key=lambda file: (file.first, file.name)):
-        blocks[block_of(cadence, one.first)].append(one)
+        if one.first:  # of a stranger's file that says nothing is not known of which block it is
+            blocks[block_of(cadence, one.first)].append(one)
     piles = (pile for pile in blocks.values() if len(pile) > 1)
-    return [pile for pile in piles if sum(one.bytes for one in pile) < _LARGE]
+    return cadence, [pile for pile in piles if sum(one.bytes for one in pile) < _LARGE]

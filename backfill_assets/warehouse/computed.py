@@ -243,7 +243,7 @@ class EmptyBatch:
         """
         prepare_table(self.spark, self.model, ticket)
         cells = (cell for cell in self.cells if cell not in unchanged)
-        with unwritten_cells(ticket.path) as written:
+        with unwritten_cells(ticket.path, self.model.cadence) as written:
             return written.commit({cell_text(self.model.cadence, one) for one in cells}, (), ticket)
 
 

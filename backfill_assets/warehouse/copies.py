@@ -65,8 +65,9 @@ def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied from where to where
     if differing:
         _refuse_twice(spark, model, source, (cells, differing), ticket.path, over)
     named = tuple(model.cadence.cells(differing))
-    if _fits(source, ticket.path):
-        copies = copied_cells(files_read(model, source, differing), ticket.path)
+    if not differing or _fits(source, ticket.path):
+        there = files_read(model, source, differing)
+        copies = copied_cells(there, ticket.path, model.cadence)
     else:
         copies = written_cells(
             rows_of(spark(), model, source, differing), model, named, ticket.path
@@ -104,7 +105,8 @@ def restore_cells(
         old = Table(ticket.path, to_version)
         _refuse_twice(spark, model, old, (cells, differing), ticket.path, to_version)
     asked = {cell_text(model.cadence, cell) for cell in model.cadence.cells(differing)}
-    with old_cells(ticket.path, files_at(ticket.path, to_version, asked), asked) as written:
+    files = files_at(ticket.path, to_version, asked)
+    with old_cells(ticket.path, model.cadence, files, asked) as written:
         return written.commit(asked, written.files, ticket)
 
 

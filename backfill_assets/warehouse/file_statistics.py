@@ -33,6 +33,7 @@ def statistics_of(store: FileSystem, path: str) -> tuple[int, dict[str, Any]]:
 
 def _said(footer: FileMetaData) -> dict[str, Any]:
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    groups = [group for group in groups if group.num_rows]
     nulls: dict[str, int] = {}
     least: dict[str, Any] = {}
     largest: dict[str, Any] = {}

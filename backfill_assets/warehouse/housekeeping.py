@@ -121,6 +121,9 @@ def create_table(
     clear_unborn(path)
     columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
     schema = {"type": "struct", "fields": _fields(spark, columns)}
+    cut = {"partition_by": [CELL_COLUMN], "configuration": _KEPT}
+    if has_blocks(model.cadence, path):
+        cut = {"partition_by": [], "configuration": {**_KEPT, **_ALL_STATISTICS}}
     created = Ticket(path, app_id, token, f"{CREATED}{json.dumps(dumps(model))}}}")
     with explaining(path):
         if local_folder(path) is None:
@@ -129,8 +132,7 @@ def create_table(
             DeltaTable.create(
                 path,
                 Schema.from_json(json.dumps(schema)),
-                partition_by=[] if has_blocks(model.cadence, path) else [CELL_COLUMN],
-                configuration={f"delta.{name}": value for name, value in _KEPT.items()},
+                **cut,
                 commit_properties=named(created, created.transactions[0]),
             )
         except DeltaError:
@@ -140,7 +142,16 @@ def create_table(
     return True
 
 
-_KEPT = {"enableExpiredLogCleanup": "false", "checkpointInterval": "10", **RETENTION}
+_KEPT = {
+    f"delta.{name}": value
+    for name, value in {
+        "enableExpiredLogCleanup": "false",
+        "checkpointInterval": "10",
+        **RETENTION,
+    }.items()
+}
+_ALL_STATISTICS = {"delta.dataSkippingNumIndexedCols": "-1"}
+"""Of a wide table readers would else know nothing of the last column, `_cell`."""
 
 
 def _fields(spark: Callable[[], SparkSession], columns: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -252,7 +263,7 @@ def cells_touched(cadence: Cadence, path: str, delta_version: int) -> IntervalSe
     They are in files that came or went, and in none but such cells as the commits since say of
     themselves; what a stranger's does, or one that takes others back, its files alone say.
     """
-    reached = IntervalSet.of(_reach(cadence, one) for one in files_changed(path, delta_version))
+    reached = IntervalSet.of(reach(cadence, one) for one in files_changed(path, delta_version))
     named = IntervalSet.empty()
     for commit in logged_commits(path, delta_version):
         if not commit.changes_data:
@@ -264,8 +275,8 @@ def cells_touched(cadence: Cadence, path: str, delta_version: int) -> IntervalSe
     return reached & named
 
 
-def _reach(cadence: Cadence, one: NamedFile) -> Interval:
-    """Give the span of the cells that a file may hold rows of: all time where nothing is said."""
+def reach(cadence: Cadence, one: NamedFile) -> Interval:
+    """Give the span of the cells that a file may hold rows of: every cell where nothing is said."""
     try:
         first, last = cell_of_text(cadence, one.first), cell_of_text(cadence, one.last)
     except ValueError:

@@ -92,10 +92,17 @@ def exchange_files(
     Raises:
         FilesGoneError: one of the files is not there.
         CommitLostError: another writer has taken the table over.
-        CommitConflictError: another entry came first.
+        CommitConflictError: another entry came first, or took one of the others away.
     """
     refuse_gone(ticket.path, added)
-    return _entered(ticket, lambda _: (gone, added), new_rows=False)
+
+    def change(table: DeltaTable) -> Change:
+        there = {one.name for one in files_of(table)}
+        if lost := [one.name for one in gone if one.name not in there]:
+            raise CommitConflictError(path=ticket.path, found=f"{lost[0]} has gone meanwhile")
+        return gone, added
+
+    return _entered(ticket, change, new_rows=False)
 
 
 def _entered(

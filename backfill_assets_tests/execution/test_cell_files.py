@@ -14,7 +14,7 @@ from backfill_assets.execution.collecting import collect
 from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.going_back import rollback_plan, undo_plan
 from backfill_assets.execution.run_context import Published
-from backfill_assets.intervals import Hourly
+from backfill_assets.intervals import Hourly, Interval, IntervalSet
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
@@ -197,11 +197,29 @@ def test_hours_are_restated_promoted_taken_back_and_joined_without_touching_thei
     assert [(one.files, one.blocks) for one in found.compacted] == [(piled, 2)]
     assert world.rows(HOURS, "at", "id", "cost") == sorted(good)
     assert (len(_files_of(world)), world.head(HOURS)) == (2, at + 1)
+    assert world.pointer(HOURS).delta_version == at + 1
     world.clock.now += timedelta(hours=2)
     world.land(SEEN, *good, hour(48), hour(49))
     assert "committed" in told(world.fill(graph)[HOURS])
     assert world.rows(HOURS, "at", "id", "cost") == sorted([*good, hour(48), hour(49)])
     assert len(_files_of(world)) == 3
+
+
+def test_an_hour_is_built_again_in_its_day(world: World):
+    world.store.save_environment(Environment("dev", protected=False))
+    world.environment, world.clock.now = "dev", datetime(2024, 1, 9, tzinfo=UTC)
+    graph, events = hours(), [hour(number) for number in range(24)]
+    world.land(SEEN, *events)
+    world.fill(graph)
+    events[7] = hour(7, cost=9)
+    world.land(SEEN, *events)
+    some = IntervalSet.of(
+        [Interval(events[7][0].replace(minute=0), events[8][0].replace(minute=0))]
+    )
+    again = world.fill(graph, cells=some, published=Published.REBUILT)
+    (done,) = ended(again[HOURS], Committed)
+    assert (done.rows, len(_files_of(world))) == (1, 2)
+    assert world.rows(HOURS, "at", "id", "cost") == sorted(events)
 
 
 def _files_of(world: World) -> list[str]:

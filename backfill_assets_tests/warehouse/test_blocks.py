@@ -23,11 +23,12 @@ from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.warehouse.cell_files import files_at, files_in, partition_columns
 from backfill_assets.warehouse.cells import block_of, cell_text
 from backfill_assets.warehouse.commit import WrittenCells, old_cells, unwritten_cells, written_cells
-from backfill_assets.warehouse.compaction import compact, what_to_compact
+from backfill_assets.warehouse.compaction import joined_files, what_to_compact
 from backfill_assets.warehouse.copies import copy_cells
 from backfill_assets.warehouse.delta_log import head
 from backfill_assets.warehouse.housekeeping import cells_touched, create_table
 from backfill_assets.warehouse.layers import rows_of
+from backfill_assets.warehouse.spark_errors import CommitConflictError, PinGoneError
 from backfill_assets.warehouse.tables import table_now
 from backfill_assets_tests.warehouse.shop import (
     START,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 APP = "commerce__sales"
 HOURLY = Cadence(Unit.HOUR, start=START)
+_INSTANTS = pa.timestamp("us", "UTC")
 TYPES = {
     "at": "timestamp", "shop": "string", "small": "smallint", "amount": "decimal(18,2)",
     "huge": "decimal(38,9)", "wall": "timestamp_ntz", "day": "date", "raw": "binary", "yes": "boolean",
@@ -115,9 +117,14 @@ def write(written: WrittenCells, rows: Mapping[int, Sequence[str]]) -> None:
 
 def put(path: str, token: int, rows: Mapping[int, Sequence[str]]) -> None:
     """Let hours hold these rows, each a shop, and nothing else."""
-    with unwritten_cells(path) as written:
+    with unwritten_cells(path, HOURLY) as written:
         write(written, rows)
         written.commit(texts(*rows), written.files, ticket(path, token))
+
+
+def compact(path: str, token: int) -> None:
+    with joined_files(path) as joined:
+        joined.commit(app_id=APP, token=token)
 
 
 def held(path: str, at: int | None = None) -> dict[int, Counter[str]]:
@@ -166,11 +173,12 @@ def test_every_hour_holds_what_was_put_there_last_and_every_version_stays_as_it_
         elif step is not None:
             to, numbers = step[0] % len(worlds), step[1]
             asked = texts(*numbers)
-            with old_cells(path, files_at(path, to, asked), asked) as written:
+            with old_cells(path, HOURLY, files_at(path, to, asked), asked) as written:
                 written.commit(asked, written.files, ticket(path, token))
             back = {number: worlds[to].get(number) for number in numbers}
             worlds.append({n: one for n, one in (worlds[-1] | back).items() if one})
-        elif compact(path, app_id=APP, token=token):
+        elif what_to_compact(path).files:
+            compact(path, token)
             worlds.append(worlds[-1])
             assert not what_to_compact(path).files
     assert [held(path, at) for at in range(head(path) + 1)] == worlds
@@ -194,7 +202,7 @@ def test_two_batches_in_one_day_neither_wait_for_each_other_nor_lose_a_row(tmp_p
     path = a_table(tmp_path)
     put(path, 1, {number: ["a"] for number in range(24)})
     with ExitStack() as both:
-        one, other = (both.enter_context(unwritten_cells(path)) for _ in range(2))
+        one, other = (both.enter_context(unwritten_cells(path, HOURLY)) for _ in range(2))
         for written, numbers in ((one, (3, 4)), (other, (4, 5, 20))):
             write(written, {number: [f"of-{numbers[0]}"] for number in numbers})
             written.prepare(texts(*numbers))
@@ -210,7 +218,7 @@ def test_an_hour_that_keeps_its_file_keeps_it_though_the_batch_was_prepared_for_
 ):
     path = a_table(tmp_path)
     put(path, 1, {number: ["a"] for number in range(24)})
-    with unwritten_cells(path) as written:
+    with unwritten_cells(path, HOURLY) as written:
         write(written, {3: ["b"]})
         written.prepare(texts(3, 7))
         written.commit(texts(3), written.files, ticket(path, 2))
@@ -226,7 +234,7 @@ def test_what_was_touched_since_there_was_no_table_is_all_that_is_there(tmp_path
 def test_nothing_is_written_under_the_lock_that_was_prepared(tmp_path: Path):
     path = a_table(tmp_path)
     put(path, 1, {number: ["a"] for number in range(24)})
-    with unwritten_cells(path) as written:
+    with unwritten_cells(path, HOURLY) as written:
         write(written, {3: ["b"]})
         written.prepare(texts(3))
         before = lying(path)
@@ -241,16 +249,16 @@ def test_files_that_piled_up_in_a_day_become_one_and_no_reader_sees_another_row(
     before = held(path)
     found = what_to_compact(path)
     assert (found.files, found.blocks) == (30, 2)
-    compact(path, app_id=APP, token=31)
+    compact(path, 31)
     assert (len(files_at(path, head(path))), held(path)) == (2, before)
-    assert compact(path, app_id=APP, token=32) is None
+    assert not what_to_compact(path).files
 
 
 def test_a_day_whose_files_have_different_columns_keeps_all_of_them(tmp_path: Path):
     path = a_table(tmp_path)
     cells = pa.array([START], pa.timestamp("us", "UTC"))
     for token, (number, more) in enumerate({3: "gone", 4: "new"}.items(), start=1):
-        with unwritten_cells(path) as written:
+        with unwritten_cells(path, HOURLY) as written:
             at = pa.array([hour(number).start], cells.type)
             folder = Path(path, written.folder, "block=2024-01-01")
             folder.mkdir(parents=True)
@@ -259,10 +267,66 @@ def test_a_day_whose_files_have_different_columns_keeps_all_of_them(tmp_path: Pa
             )
             written.files = files_in(path, written.folder)
             written.commit(texts(number), written.files, ticket(path, token))
-    compact(path, app_id=APP, token=3)
+    compact(path, 3)
     (one,) = files_at(path, head(path))
     rows = parquet.read_table(f"{path}/{one.name}", columns=["gone", "new"]).to_pylist()
     assert rows == [{"gone": "gone", "new": None}, {"gone": None, "new": "new"}]
+
+
+def test_files_are_not_joined_over_a_strangers_commit(tmp_path: Path):
+    path = a_table(tmp_path)
+    for token in (1, 2):
+        put(path, token, {token: ["a"]})
+    with joined_files(path) as joined:
+        DeltaTable(path).delete("_cell = '2024-01-01T02:00:00Z'")
+        with pytest.raises(CommitConflictError):
+            joined.commit(app_id=APP, token=3)
+    assert held(path) == {1: Counter("a")}
+
+
+def test_a_wide_table_says_of_each_file_which_hours_it_holds(tmp_path: Path):
+    path = str(tmp_path / "hours")
+    names = ["at", *(f"c{number}" for number in range(60))]
+    columns = [Column(name, "timestamp") for name in names]
+    create_table(no_spark, hourly(columns=columns), path, app_id=APP, token=0)
+    put(path, 1, {3: ["a"], 30: ["a"]})
+    assert [len(files_at(path, head(path), texts(n))) for n in (3, 4, 30)] == [1, 0, 1]
+
+
+def test_a_rebuilt_hour_leaves_files_that_say_which_hours_they_hold(tmp_path: Path):
+    path = a_table(tmp_path)
+    with unwritten_cells(path, HOURLY) as written:
+        rows = pa.table({"_cell": pa.array([hour(n).start for n in range(4)], _INSTANTS)})
+        folder = Path(path, written.folder, "block=2024-01-01")
+        folder.mkdir(parents=True)
+        parquet.write_table(rows, folder / "a.parquet", row_group_size=1, compression="none")
+        written.files = files_in(path, written.folder)
+        written.commit(texts(*range(4)), written.files, ticket(path, 1))
+    for token, number in enumerate((0, 2), start=2):
+        with unwritten_cells(path, HOURLY) as written:
+            written.commit(texts(number), (), ticket(path, token))
+    (one,) = files_at(path, head(path))
+    assert {one.first, one.last} == texts(1, 3)
+
+
+def test_an_hour_may_be_rebuilt_any_number_of_times(tmp_path: Path):
+    path = a_table(tmp_path)
+    put(path, 1, {number: ["a"] for number in range(24)})
+    for token in range(2, 42):
+        put(path, token, {token % 23: ["b"]})
+    assert held(path)[0] == Counter("b")
+    assert max(len(Path(one).name) for one in lying(path)) < 100
+
+
+def test_a_day_whose_file_is_lost_is_healed_by_rebuilding_all_of_it(tmp_path: Path):
+    path = a_table(tmp_path)
+    put(path, 1, {number: ["a"] for number in range(3, 20)})
+    (lost,) = files_at(path, head(path))
+    Path(path, lost.name).unlink()
+    with pytest.raises(PinGoneError), unwritten_cells(path, HOURLY) as written:
+        written.prepare(texts(4))
+    put(path, 2, {number: ["b"] for number in range(24)})
+    assert held(path) == {number: Counter("b") for number in range(24)}
 
 
 def test_a_strangers_file_that_says_nothing_of_its_cells_may_be_of_any(tmp_path: Path):
@@ -272,6 +336,7 @@ def test_a_strangers_file_that_says_nothing_of_its_cells_may_be_of_any(tmp_path:
     rows = pa.table({"at": pa.array([START], pa.timestamp("us", "UTC")), "shop": ["x"]})
     write_deltalake(path, rows, mode="append", schema_mode="merge")
     assert {*files_at(path, head(path), texts(17))} == {*files_at(path, head(path))} - {*one}
+    assert not what_to_compact(path).files
 
 
 @pytest.mark.spark
@@ -305,13 +370,13 @@ def test_what_is_left_of_a_day_is_bit_for_bit_what_spark_had_written(
         return sorted(frame.selectExpr("CAST(_cell AS STRING)", shown, "of", "huge").collect())
 
     before = found(head(path))
-    with unwritten_cells(path) as written:
+    with unwritten_cells(path, HOURLY) as written:
         written.commit(texts(3, 9), (), ticket(path, 2))
     assert found(head(path)) == [one for one in before if one[0][11:13] not in {"03", "09"}]
-    with old_cells(path, files_at(path, 1, texts(3, 9)), texts(3, 9)) as written:
+    with old_cells(path, HOURLY, files_at(path, 1, texts(3, 9)), texts(3, 9)) as written:
         written.commit(texts(3, 9), written.files, ticket(path, 3))
     assert found(head(path)) == before
-    compact(path, app_id=APP, token=4)
+    compact(path, 4)
     assert (len(files_at(path, head(path))), found(head(path))) == (1, before)
     physical = [
         parquet.ParquetFile(f"{path}/{files_at(path, at)[0].name}").schema for at in (1, head(path))
