@@ -133,14 +133,20 @@ def files_read(
         CorruptTableError: a table's log is damaged.
     """
     found: list[tuple[str, tuple[NamedFile, ...]]] = []
+    for one, inside in cells_by_table(table, cells):
+        asked = [cell_text(model.cadence, cell) for cell in model.cadence.cells(inside)]
+        found.append((one.path, files_at(one.path, one.delta_version, asked)))
+    return tuple(found)
+
+
+def cells_by_table(table: Table, cells: IntervalSet) -> Iterator[tuple[Table, IntervalSet]]:
+    """Say which of some cells each of the tables answers for; those that answer for none are left out."""
     above = IntervalSet.empty()
     for one in _flat(table):
         inside = (cells if one.cells is None else one.cells & cells) - above
         above |= inside
         if inside and one.delta_version > ABSENT:
-            asked = [cell_text(model.cadence, cell) for cell in model.cadence.cells(inside)]
-            found.append((one.path, files_at(one.path, one.delta_version, asked)))
-    return tuple(found)
+            yield one, inside
 
 
 def _flat(table: Table) -> Iterator[Table]:
