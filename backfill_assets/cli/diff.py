@@ -29,6 +29,8 @@ from backfill_assets.warehouse.compare import (
     comparison_sql,
     differences,
 )
+from backfill_assets.warehouse.compare_rows import compare_rows
+from backfill_assets.warehouse.file_rows import NeedsSparkError
 
 if TYPE_CHECKING:
     from backfill_assets.execution.kept_rows import KeptRowsFound
@@ -131,10 +133,21 @@ def _compared(
     at: Operating, both: Compared, asked: Question, rows: int, kept: KeptRowsFound | None
 ) -> _Found:
     with AT_WORK.at(Phase.COMPARING, both.model.name):
+        comparison, sample = _asked(at, both, asked, rows)
+    return _Found(both.model, comparison, sample, kept)
+
+
+def _asked(
+    at: Operating, both: Compared, asked: Question, rows: int
+) -> tuple[Comparison, tuple[Difference, ...]]:
+    """Compare few rows here; what is more than that, or stranger, Spark compares."""
+    try:
+        found = compare_rows(both, asked)
+    except NeedsSparkError:
         comparison = compare(at.spark(), both, asked)
         some = rows and any(one.differs for one in comparison.groups)
-        sample = differences(at.spark(), both, asked, rows) if some else ()
-    return _Found(both.model, comparison, sample, kept)
+        return comparison, differences(at.spark(), both, asked, rows) if some else ()
+    return found.comparison(), found.differences(rows)
 
 
 def _question(

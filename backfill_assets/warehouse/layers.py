@@ -146,15 +146,21 @@ def files_read(model: Model, table: Table, cells: IntervalSet) -> tuple[FilesRea
         CorruptTableError: a table's log is damaged.
     """
     found: list[FilesRead] = []
+    for one, inside in cells_by_table(table, cells):
+        asked = tuple(cell_text(model.cadence, cell) for cell in model.cadence.cells(inside))
+        files = files_at(one.path, one.delta_version, asked)
+        found.append(FilesRead(one.path, asked, files))
+    return tuple(found)
+
+
+def cells_by_table(table: Table, cells: IntervalSet) -> Iterator[tuple[Table, IntervalSet]]:
+    """Say which of some cells each of the tables answers for; those that answer for none are left out."""
     above = IntervalSet.empty()
     for one in _flat(table):
         inside = (cells if one.cells is None else one.cells & cells) - above
         above |= inside
         if inside and one.delta_version > ABSENT:
-            asked = tuple(cell_text(model.cadence, cell) for cell in model.cadence.cells(inside))
-            files = files_at(one.path, one.delta_version, asked)
-            found.append(FilesRead(one.path, asked, files))
-    return tuple(found)
+            yield one, inside
 
 
 def _flat(table: Table) -> Iterator[Table]:

@@ -17,6 +17,7 @@ from backfill_assets.warehouse.session import (
     SparkSettings,
     UnsafeLogStoreError,
     batch_session,
+    embedded_config,
     refuse_local_log_store,
     spark_config,
     start_session,
@@ -84,6 +85,18 @@ def test_a_jvm_that_finds_the_archive_unfit_starts_all_the_same(tmp_path: Path):
     )
     assert done.returncode == 0
     assert done.stdout == ""
+
+
+def test_a_jvm_of_ours_compiles_quickly_on_few_cores_unless_told_otherwise(tmp_path: Path):
+    (tmp_path / "delta.jar").write_bytes(b"")
+    key, own = "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=4"
+    settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path), cores=2, extra={key: own})
+    quickly, _, last = embedded_config(settings)[key].rpartition(" ")
+    assert ("-XX:TieredStopAtLevel=1" in quickly.split(), last) == (True, own)
+    assert key not in spark_config(replace(settings, extra={}))  # a server lives longer
+    for other in ({"master": "spark://there:7077"}, {"cores": 16}):
+        away = replace(settings, **other)
+        assert embedded_config(away) == spark_config(away)
 
 
 @pytest.mark.spark

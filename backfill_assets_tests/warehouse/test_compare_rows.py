@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.column import Column
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse import compare_rows as few
+from backfill_assets.warehouse.compare import BY_CELL, Compared, Question, compare, differences
+from backfill_assets.warehouse.compare_rows import compare_rows
+from backfill_assets.warehouse.conform import contract
+from backfill_assets.warehouse.file_rows import NeedsSparkError
+from backfill_assets.warehouse.tables import ABSENT, Table, table_now
+from backfill_assets_tests.warehouse.shop import (
+    SALES_COLUMNS,
+    commit_cells,
+    day,
+    days,
+    frame,
+    order,
+    orders,
+    sales,
+    ticket,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from backfill_assets.models.model import Model
+
+WIDE = (
+    *SALES_COLUMNS,
+    Column("rate", "double"),
+    Column("sold", "bigint"),
+    Column("open", "boolean"),
+    Column("since", "date"),
+    Column("seen_at", "timestamp"),
+)
+ARROW = pa.schema(
+    [
+        ("ds", pa.date32()),
+        ("shop", pa.string()),
+        ("amount", pa.decimal128(18, 2)),
+        ("rate", pa.float64()),
+        ("sold", pa.int64()),
+        ("open", pa.bool_()),
+        ("since", pa.date32()),
+        ("seen_at", pa.timestamp("us", "UTC")),
+        (CELL_COLUMN, pa.date32()),
+    ]
+)
+CELLS = IntervalSet.of(days(1, 2, 3))
+ASKED = (
+    Question(cells=CELLS),
+    Question(cells=CELLS, by=()),
+    Question(cells=CELLS, by=(*BY_CELL, "shop"), differing_only=True),
+    Question(cells=IntervalSet.of(days(2)), by=("sold", "since", "open")),
+)
+
+_days = st.sampled_from([date(2024, 1, number) for number in (1, 2, 3)])
+_rates = st.sampled_from([float("nan"), float("inf"), -0.0, 0.0, 1e30, 0.1, 2.5e-10]) | st.floats(
+    -1e6, 1e6
+)
+_rows = st.lists(
+    st.fixed_dictionaries(
+        {
+            "ds": _days,
+            "shop": st.sampled_from(["a", 'b"\\', "ç\n"]) | st.none(),
+            "amount": st.decimals(-999, 999, places=2) | st.none(),
+            "rate": _rates | st.none(),
+            "sold": st.integers(-(2**62), 2**62) | st.sampled_from([0, 1, None]),
+            "open": st.booleans() | st.none(),
+            "since": _days | st.none(),
+            "seen_at": st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1)).map(  # noqa: DTZ001
+                lambda one: one.replace(tzinfo=UTC)
+            )
+            | st.none(),
+        }
+    ),
+    max_size=8,
+)
+
+
+def landed(path: Path, rows: Sequence[dict[str, Any]], schema: pa.Schema = ARROW) -> Table:
+    found = [{**row, CELL_COLUMN: row["ds"]} for row in rows]
+    names = [name for name in schema.names if name in {*(found[0] if found else schema.names)}]
+    listed = pa.Table.from_pylist(found, schema=pa.schema([schema.field(name) for name in names]))
+    write_deltalake(str(path), listed, mode="overwrite", partition_by=[CELL_COLUMN])
+    return table_now(str(path))
+
+
+def a_row(number: int, shop: str, **values: Any) -> dict[str, Any]:  # noqa: ANN401
+    nothing = dict.fromkeys(column.name for column in WIDE)
+    return {**nothing, "ds": date(2024, 1, number), "shop": shop, **values}
+
+
+@pytest.mark.spark
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(old=_rows, new=_rows, asked=st.sampled_from(ASKED))
+def test_it_says_what_spark_says(
+    spark: SparkSession,
+    tmp_path: Path,
+    old: list[dict[str, Any]],
+    new: list[dict[str, Any]],
+    asked: Question,
+):
+    compared = Compared(
+        sales(columns=WIDE), landed(tmp_path / "old", old), landed(tmp_path / "new", new + old[:4])
+    )
+    found = compare_rows(compared, asked)
+    by_spark = compare(spark, compared, asked)
+    assert found.comparison() == by_spark
+    assert repr(found.comparison()) == repr(by_spark)  # a sum has its places
+    shown = found.differences(50)
+    assert sorted(map(repr, shown)) == sorted(map(repr, differences(spark, compared, asked, 50)))
+    assert [(one.cell, str(one.key["shop"])) for one in shown] == [
+        (one.cell, str(one.key["shop"])) for one in differences(spark, compared, asked, 50)
+    ]
+
+
+@pytest.mark.spark
+def test_it_reads_what_a_batch_has_written(spark: SparkSession, tmp_path: Path):
+    model: Model = orders()
+    sides: list[Table] = []
+    for name, amount in (("old", 1), ("new", 2)):
+        rows = frame(spark, model.schema, order(1, 1, seen=5), order(2, 2, amount, seen=7))
+        path = str(tmp_path / name)
+        commit_cells(contract(rows, model), model, days(1, 2), ticket(path, 1))
+        sides.append(table_now(path))
+    compared, asked = Compared(model, *sides), Question(cells=IntervalSet.of(days(1, 2)))
+    found = compare_rows(compared, asked)
+    assert found.comparison() == compare(spark, compared, asked)
+    assert found.differences(5) == differences(spark, compared, asked, 5)
+
+
+def test_a_layered_table_is_compared_as_it_reads(tmp_path: Path):
+    one, other = a_row(1, "a", sold=1), a_row(2, "a", sold=1)
+    lacking = [
+        {name: value for name, value in row.items() if name != "rate"} for row in (one, other)
+    ]
+    old = landed(tmp_path / "old", lacking)
+    new = landed(tmp_path / "new", [a_row(2, "a", sold=2, rate=0.5)])
+    overlay = replace(new, cells=IntervalSet.of(days(2)), under=(old,))
+    compared = Compared(sales(columns=WIDE), old, overlay)
+    found = compare_rows(compared, Question(cells=CELLS)).comparison()
+    assert [(one.by, one.rows_changed) for one in found.groups] == [
+        (("2024-01-01",), 0), (("2024-01-02",), 1),
+    ]  # fmt: skip
+    assert found.added == ("rate",)
+    assert [one.columns["rate"].new_filled for one in found.groups] == [0, 1]
+
+
+def test_a_column_that_one_side_lacks_is_null_there(tmp_path: Path):
+    lacking = {name: value for name, value in a_row(1, "a").items() if name != "sold"}
+    sides = landed(tmp_path / "old", [lacking]), landed(tmp_path / "new", [a_row(1, "a", sold=3)])
+    compared = Compared(sales(columns=WIDE), *sides)
+    found = compare_rows(compared, Question(cells=CELLS, by=("sold",))).comparison()
+    assert [(one.by, one.keys_added, one.keys_removed) for one in found.groups] == [
+        ((None,), 0, 1), (("3",), 1, 0),
+    ]  # fmt: skip
+
+
+def test_against_nothing_every_row_is_added(tmp_path: Path):
+    new = landed(tmp_path / "new", [a_row(1, "a", amount=Decimal("1.50")), a_row(2, "a")])
+    compared = Compared(sales(columns=WIDE), Table("nowhere", ABSENT), new)
+    (total,) = compare_rows(compared, Question(by=(), cells=CELLS)).comparison().groups
+    assert (total.old_rows, total.keys_added, total.columns["amount"].new_sum) == (
+        0, 2, Decimal("1.50"),
+    )  # fmt: skip
+
+
+def test_what_spark_alone_reads_as_it_does_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    old = landed(tmp_path / "old", [a_row(1, "a"), a_row(2, "b")])
+    compared = Compared(sales(columns=WIDE), old, old)
+    retyped = pa.schema(
+        [pa.field("sold", pa.int32()) if one.name == "sold" else one for one in ARROW]
+    )
+    other = landed(tmp_path / "other", [a_row(1, "a")], retyped)
+    by_rate = replace(compared, model=sales(columns=WIDE, unique_key=["ds", "rate"]))
+    for refused, asked in (
+        (compared, Question()),
+        (compared, Question(cells=CELLS, where="shop = 'a'")),
+        (compared, Question(cells=CELLS, by=("rate",))),
+        (by_rate, Question(cells=CELLS)),
+        (replace(compared, new=other), Question(cells=CELLS)),
+    ):
+        with pytest.raises(NeedsSparkError):
+            compare_rows(refused, asked)
+    monkeypatch.setattr(few, "MOST_ROWS", 3)
+    with pytest.raises(NeedsSparkError, match="more than 3 rows"):
+        compare_rows(compared, Question(cells=CELLS))
+    assert compare_rows(compared, Question(cells=IntervalSet.of([day(1)]))).pairs
+
+
+def test_files_that_are_gone_are_left_to_spark(tmp_path: Path):
+    table = landed(tmp_path / "old", [a_row(1, "a")])
+    for file in (tmp_path / "old").rglob("*.parquet"):
+        file.unlink()
+    with pytest.raises(NeedsSparkError):
+        compare_rows(Compared(sales(columns=WIDE), table, table), Question(cells=CELLS))
