@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.text import ranges_list, ranges_text
+from backfill_assets.planning.batch_size import SizedBy
 from backfill_assets.planning.plan import Build, Change
 
 if TYPE_CHECKING:
@@ -98,6 +99,24 @@ def reason_text(work: CellWork) -> str:
     if because.startswith("if "):
         return f"{why}: only {because}"
     return f"{said}, if its input changes"
+
+
+def batches_text(planned: ModelPlan) -> str:
+    """Say in how many batches a model is built, and what decides how large they are."""
+    batches, size = counted(len(planned.batches), "batch", "batches"), planned.batch_size
+    if size is None or size.cells is None:
+        said = "consecutive cells together"
+        because = "batch_size is not declared, and no bytes of its inputs are recorded"
+        return batches if size is None else f"{batches}, {said} ({because})"
+    of = f"{batches} of up to {counted(size.cells, 'cell')}"
+    match size.by:
+        case SizedBy.IN_ORDER:
+            return f"{of} (it reads its own earlier cells)"
+        case SizedBy.BYTES:
+            each = bytes_text(size.bytes)
+            return f"{of}, about {each} of its inputs each (batch_size is not declared)"
+        case _:
+            return f"{of} (batch_size)"
 
 
 def nothing_text(planned: ModelPlan) -> str:

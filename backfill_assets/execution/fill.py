@@ -70,7 +70,9 @@ def fill_cells(
     names = [name for name in run.graph.order if name in targets]
     _look(run, names, listener)
     run = replace(run, overall=batches_at_once)
-    fillings = [Filling(run, run.graph.model(name), targets[name]) for name in names]
+    view = run.view()
+    models = [run.graph.model(name) for name in names]
+    fillings = [Filling(run, one, targets[one.name], run.batch_size(one, view)) for one in models]
     told: dict[str, list[Event]] = {name: [] for name in names}
     # Closed before the heart stops beating: a batch in flight needs its claims to the end.
     with (
@@ -100,11 +102,13 @@ class Filling:
         run: what all batches share.
         model: whose cells they are.
         target: whole cells to fill where they are missing.
+        size: how many cells go in one batch, by what is recorded so far; None for any number.
     """
 
     run: RunContext
     model: Model
     target: IntervalSet
+    size: int | None
 
     def needs(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
         """Say which batches may begin now, and once everything is decided, why other cells rest.
@@ -133,6 +137,7 @@ class Filling:
     def _decided(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
         run, model = self.run, self.model
         view = run.view()
+        self.size = run.batch_size(model, view)
         work = needs_work(run.graph, view, model, now=run.until, reads=run.reads.get(model.name))
         again = _asked_again(run, model, work) & self.target
         refresh = (work.refresh & self.target) - again
@@ -146,13 +151,35 @@ class Filling:
             events.append(event)
             held |= cells
         todo -= held
-        now = _whole_batches(model, todo, undecided)
+        now = self._whole_batches(todo, undecided)
         reasons = {run.fills: now - again - refresh, RERUN: now & again, REFRESH: now & refresh}
-        pieces, later = _pieces(model, reasons), undecided | (todo - now)
-        return Needs(pieces, later, self._count(later), held, tuple(events))
+        later = undecided | (todo - now)
+        return Needs(self._pieces(reasons), later, self._count(later), held, tuple(events))
+
+    def _cut(self, cells: IntervalSet) -> tuple[Interval, ...]:
+        return batches(self.model.cadence, cells, self.size)
 
     def _count(self, cells: IntervalSet) -> int:
-        return len(batches(self.model.cadence, cells, _size(self.model)))
+        return len(self._cut(cells))
+
+    def _pieces(self, reasons: Mapping[str, IntervalSet]) -> tuple[Piece, ...]:
+        found = [
+            Piece(interval, reason)
+            for reason, cells in reasons.items()
+            for interval in self._cut(cells)
+        ]
+        return tuple(sorted(found, key=lambda piece: piece.interval.start))
+
+    def _whole_batches(self, todo: IntervalSet, undecided: IntervalSet) -> IntervalSet:
+        """Give the cells of batches whose cells are all decided.
+
+        Of a model that reads its own cells, only those before the first batch that is not.
+        """
+        if not undecided:
+            return todo
+        cut = [IntervalSet.of([one]) for one in self._cut(todo | undecided)]
+        whole = takewhile if self.model.in_order else filter
+        return todo & IntervalSet.union_all(whole(lambda one: not one & undecided, cut))
 
     @cached_property
     def _leader(self) -> str | None:
@@ -171,18 +198,6 @@ class Filling:
         except BackfillAssetsError as error:
             return error
         return None
-
-
-def _whole_batches(model: Model, todo: IntervalSet, undecided: IntervalSet) -> IntervalSet:
-    """Give the cells of batches whose cells are all decided.
-
-    Of a model that reads its own cells, only those before the first batch that is not.
-    """
-    if not undecided:
-        return todo
-    cut = [IntervalSet.of([one]) for one in batches(model.cadence, todo | undecided, _size(model))]
-    whole = takewhile if model.in_order else filter
-    return todo & IntervalSet.union_all(whole(lambda one: not one & undecided, cut))
 
 
 def _followed(run: RunContext, model: Model, target: IntervalSet, owner: str) -> Iterator[Event]:
@@ -258,19 +273,6 @@ def _behind_a_gap(gaps: IntervalSet, todo: IntervalSet) -> IntervalSet:
     if left is None or ahead is None or ahead.end <= left.start:
         return IntervalSet.empty()
     return todo & IntervalSet.of([Interval(left.start, ahead.end)])
-
-
-def _pieces(model: Model, reasons: Mapping[str, IntervalSet]) -> tuple[Piece, ...]:
-    found = [
-        Piece(interval, reason)
-        for reason, cells in reasons.items()
-        for interval in batches(model.cadence, cells, _size(model))
-    ]
-    return tuple(sorted(found, key=lambda piece: piece.interval.start))
-
-
-def _size(model: Model) -> int | None:
-    return 1 if model.in_order else model.batch_size
 
 
 def _automatic(run: RunContext, model: Model, work: Work) -> IntervalSet:

@@ -26,6 +26,14 @@ _DESCRIBED = (
 )  # fmt: skip
 
 
+_SECONDS = sa.cast(BATCHES.c.ends - BATCHES.c.starts, sa.Float)
+OF_BATCH: Mapping[str, sa.ColumnElement[Any]] = {
+    "pinned_at": BATCHES.c.built_at,
+    "bytes_per_second": BATCHES.c.bytes_written / _SECONDS,
+}
+"""What ready cells tell of the batch that built them: see `ReadyRun`."""
+
+
 class UnknownBatchError(BackfillAssetsError):
     """No batch of this id was ever opened."""
 

@@ -271,11 +271,12 @@ POINTER_MOVES = sa.Table(
 
 # Sources that were looked at: up to which delta_version every change is known. `table_id` is Delta's
 # own, which tells a table that was made anew; `declared` is what its cells are cut by; `runs` are
-# its cells again, touching ones with one stamp joined, for a picture is drawn often.
+# its cells again, touching ones with one stamp joined, for a picture is drawn often; `bytes` of its
+# files at that head (NULL: not counted yet).
 OBSERVED_SOURCES = sa.Table(
     "observed_sources", METADATA, _text("source", key=True), _text("path"), _text("table_id"),
     _text("declared"), _number("head"), _instant("observed_at"), _text("runs"),
-    sa.Column("changes", sa.Text),
+    sa.Column("changes", sa.Text), sa.Column("bytes", sa.BigInteger),
 )  # fmt: skip
 
 # What each cell of a source held when it was looked at last; `changed_at` is 0 for what was there

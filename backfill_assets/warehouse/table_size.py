@@ -50,10 +50,15 @@ def source_bytes(
     )
 
 
-def bytes_in(path: str) -> int:
-    """Give the size of a table's files at its head; 0 where there is none, or none that can be read."""
+def bytes_in(path: str, delta_version: int | None = None) -> int:
+    """Give the size of a table's files; 0 where there is none, or none that can be read.
+
+    Args:
+        path: of the Delta table.
+        delta_version: at which; None for now.
+    """
     try:
-        return source_bytes(path)
+        return source_bytes(path, delta_version=delta_version)
     except CorruptTableError:
         return 0
 

@@ -107,7 +107,7 @@ def test_a_batch_reads_what_was_looked_at_and_not_what_came_since(world: World):
     look(world, source)
     append(world, source, row(2))
     run = world.open(graph)
-    list(scheduled(run, [Filling(run, run.graph.model(VISITS), run_targets(run, VISITS))]))
+    list(scheduled(run, [Filling(run, run.graph.model(VISITS), run_targets(run, VISITS), None)]))
     assert [ds.day for ds, *_ in world.rows(VISITS)] == [1]
     assert changed(world, source) == "2024-01-02"
     assert stale(world, graph) == "2024-01-02"
