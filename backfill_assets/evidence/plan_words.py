@@ -101,22 +101,25 @@ def reason_text(work: CellWork) -> str:
     return f"{said}, if its input changes"
 
 
+_SIZED = {
+    SizedBy.DECLARED: "batch_size",
+    SizedBy.IN_ORDER: "it reads its own earlier cells",
+    SizedBy.BYTES: "batch_size is not declared",
+    SizedBy.NOTHING: "batch_size is not declared, and no bytes of its inputs are recorded",
+}
+
+
 def batches_text(planned: ModelPlan) -> str:
     """Say in how many batches a model is built, and what decides how large they are."""
     batches, size = counted(len(planned.batches), "batch", "batches"), planned.batch_size
-    if size is None or size.cells is None:
-        said = "consecutive cells together"
-        because = "batch_size is not declared, and no bytes of its inputs are recorded"
-        return batches if size is None else f"{batches}, {said} ({because})"
+    if size is None:
+        return batches
+    if size.cells is None:
+        return f"{batches}, consecutive cells together ({_SIZED[size.by]})"
     of = f"{batches} of up to {counted(size.cells, 'cell')}"
-    match size.by:
-        case SizedBy.IN_ORDER:
-            return f"{of} (it reads its own earlier cells)"
-        case SizedBy.BYTES:
-            each = bytes_text(size.bytes)
-            return f"{of}, about {each} of its inputs each (batch_size is not declared)"
-        case _:
-            return f"{of} (batch_size)"
+    if size.bytes_per_cell:
+        of += f", about {bytes_text(size.cells * size.bytes_per_cell)} of its inputs each"
+    return f"{of} ({_SIZED[size.by]})"
 
 
 def nothing_text(planned: ModelPlan) -> str:

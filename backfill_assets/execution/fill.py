@@ -29,7 +29,8 @@ from backfill_assets.execution.sources import Held, cells_held
 from backfill_assets.execution.watching import giving_up, watching
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.batching import batches
+from backfill_assets.planning.batch_size import joins_stretches
+from backfill_assets.planning.batching import batches, joined
 from backfill_assets.planning.needs_work import Work, needs_work
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.warehouse.spark_errors import explained
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.events import Event, Listener
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.batch_size import BatchSize
     from backfill_assets.snapshots.state_view import StateView
 
 
@@ -102,13 +104,13 @@ class Filling:
         run: what all batches share.
         model: whose cells they are.
         target: whole cells to fill where they are missing.
-        size: how many cells go in one batch, by what is recorded so far; None for any number.
+        size: how many cells go in one batch, by what is recorded so far.
     """
 
     run: RunContext
     model: Model
     target: IntervalSet
-    size: int | None
+    size: BatchSize
 
     def needs(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
         """Say which batches may begin now, and once everything is decided, why other cells rest.
@@ -130,7 +132,10 @@ class Filling:
         if self._in_the_way is not None:
             error, kind = self._in_the_way, kind_of(self._in_the_way)
             cells = self.target - taken
-            failed = (Failed(self.model.name, "", one, str(error), kind=kind) for one in cells)
+            failed = (
+                Failed(self.model.name, "", IntervalSet.of([one]), str(error), kind=kind)
+                for one in cells
+            )
             return Needs(events=tuple(failed), rest=cells)
         return self._decided(undecided, taken)
 
@@ -157,18 +162,23 @@ class Filling:
         return Needs(self._pieces(reasons), later, self._count(later), held, tuple(events))
 
     def _cut(self, cells: IntervalSet) -> tuple[Interval, ...]:
-        return batches(self.model.cadence, cells, self.size)
+        return batches(self.model.cadence, cells, self.size.cells)
 
     def _count(self, cells: IntervalSet) -> int:
         return len(self._cut(cells))
 
     def _pieces(self, reasons: Mapping[str, IntervalSet]) -> tuple[Piece, ...]:
         found = [
-            Piece(interval, reason)
+            Piece(stretches, reason)
             for reason, cells in reasons.items()
-            for interval in self._cut(cells)
+            for stretches in self._joined(cells)
         ]
-        return tuple(sorted(found, key=lambda piece: piece.interval.start))
+        return tuple(sorted(found, key=lambda piece: piece.stretches.boundaries))
+
+    def _joined(self, cells: IntervalSet) -> tuple[IntervalSet, ...]:
+        model, size = self.model, self.size
+        a_cell = size.bytes_per_cell if joins_stretches(model) else 0
+        return joined(model.cadence, cells, size.cells, a_cell)
 
     def _whole_batches(self, todo: IntervalSet, undecided: IntervalSet) -> IntervalSet:
         """Give the cells of batches whose cells are all decided.
@@ -240,8 +250,8 @@ def _held_up(
             continue
         todo -= held.cells
         for interval in held.cells:
-            kind = kind_of(held.error)
-            yield Failed(model.name, "", interval, str(held.error), kind=kind), held.cells
+            one, kind = IntervalSet.of([interval]), kind_of(held.error)
+            yield Failed(model.name, "", one, str(held.error), kind=kind), held.cells
     if model.in_order and (behind := _behind_a_gap(work.gaps - undecided, todo)):
         yield Waiting(model.name, behind, model.name), behind
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.relied_sources import Misread
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.batch_size import BatchSize
     from backfill_assets.planning.request import KeptRows
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.state_view import StateView
@@ -125,15 +126,15 @@ class RunContext:
         off_peak = hours is not None and hours.covers(self.clock())
         return tuned(self.graph.model(model), self.tuning, off_peak=off_peak)
 
-    def batch_size(self, model: Model, view: StateView) -> int | None:
+    def batch_size(self, model: Model, view: StateView) -> BatchSize:
         """How many cells of a model go in one batch: as the plan says, else by what is recorded.
 
         Args:
             model: the model.
             view: what is recorded.
         """
-        planned = self.batch_cells.get(model.name)
-        return batch_size(self.graph, view, model).cells if planned is None else planned
+        found = batch_size(self.graph, view, model)
+        return replace(found, cells=self.batch_cells.get(model.name, found.cells))
 
     def pointer(self, model: Model) -> Pointer:
         """Where the environment keeps a model."""

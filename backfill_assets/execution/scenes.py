@@ -146,7 +146,7 @@ class Scene:
         waiting = lacking_in_sources(self.graph, view, model, todo, self.now)
         within = None if self.within is None else self.within.get(model.name, _NONE)
         left = todo if within is None else self._left(work, view, model.name) & within
-        size = self.run.batch_size(model, view)
+        size = self.run.batch_size(model, view).cells
         found = tuple(
             replace(one, size=size)
             for one in offers(

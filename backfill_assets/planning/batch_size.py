@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.grid import Unit
+from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.source import Source
 
 if TYPE_CHECKING:
@@ -53,12 +55,13 @@ class BatchSize:
     Attributes:
         by: what decides it.
         cells: at most so many; None for any number of consecutive ones.
-        bytes: about how many bytes of its inputs so many cells read; 0 where that decides nothing.
+        bytes_per_cell: about how many bytes of its inputs each reads, at least 1; 0 where that is not
+            known.
     """
 
     by: SizedBy
     cells: int | None = None
-    bytes: int = 0
+    bytes_per_cell: int = 0
 
 
 def batch_size(graph: Graph, view: StateView, model: Model) -> BatchSize:
@@ -72,18 +75,30 @@ def batch_size(graph: Graph, view: StateView, model: Model) -> BatchSize:
         view: what is recorded of them.
         model: whose batches.
     """
+    a_cell = _bytes_per_cell(graph, view, model)
     if model.in_order:
-        return BatchSize(SizedBy.IN_ORDER, 1)
+        return BatchSize(SizedBy.IN_ORDER, 1, a_cell)
     if model.batch_size is not None:
-        return BatchSize(SizedBy.DECLARED, model.batch_size)
-    if model.cadence.unit is Unit.WHOLE:
-        return BatchSize(SizedBy.NOTHING)
-    a_second = sum(_bytes_per_second(graph, view, one) for one in model.reads)
-    a_cell = a_second * model.cadence.unit.shortest
+        return BatchSize(SizedBy.DECLARED, model.batch_size, a_cell)
     if not a_cell:
         return BatchSize(SizedBy.NOTHING)
-    cells = max(int(BYTES_PER_BATCH / a_cell), 1)
-    return BatchSize(SizedBy.BYTES, cells, round(cells * a_cell))
+    return BatchSize(SizedBy.BYTES, max(int(BYTES_PER_BATCH / a_cell), 1), a_cell)
+
+
+def joins_stretches(model: Model) -> bool:
+    """Whether a batch of a model may have several stretches of cells.
+
+    A model that reads its own cells needs those before them published, and a merge compares the keys of
+    its cells with those of all others, so each of their stretches is a batch.
+    """
+    return isinstance(model.kind, IncrementalByTimeRange) and not model.in_order
+
+
+def _bytes_per_cell(graph: Graph, view: StateView, model: Model) -> int:
+    if model.cadence.unit is Unit.WHOLE:
+        return 0
+    a_second = sum(_bytes_per_second(graph, view, one) for one in model.reads)
+    return ceil(a_second * model.cadence.unit.shortest)
 
 
 def _bytes_per_second(graph: Graph, view: StateView, upstream: Upstream) -> float:

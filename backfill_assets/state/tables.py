@@ -138,7 +138,9 @@ COMMIT_LOCKS = sa.Table(
     _instant("heartbeat_at"),
 )
 
-# `failure`: what kind of failure ended it (NULL: none did); `resources`: the Spark settings it ran with.
+# `failure`: what kind of failure ended it (NULL: none did); `resources`: the Spark settings it ran with;
+# `stretches`: its cells, where others lie between them, and how many `seconds` they last (NULL: all from
+# `starts` to `ends`).
 BATCHES = sa.Table(
     "batches",
     METADATA,
@@ -165,6 +167,8 @@ BATCHES = sa.Table(
     sa.Column("error", sa.Text),
     sa.Column("failure", sa.Text),
     sa.Column("resources", Value),
+    sa.Column("stretches", Value),
+    sa.Column("seconds", sa.BigInteger),
     sa.Index("batches_cells", "version", "starts", "ends"),
     sa.Index("batches_run", "run_id"),
 )

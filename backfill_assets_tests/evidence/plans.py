@@ -95,7 +95,7 @@ def added_columns() -> Plan:
             batch(DAYS, "2024-01-01", "2024-03-31"),
             batch(DAYS, "2024-04-01", "2024-05-31"),
         ),
-        batch_size=BatchSize(SizedBy.BYTES, 91, 480_000_000),
+        batch_size=BatchSize(SizedBy.BYTES, 91, 5_280_000),
         reads=(PlannedRead(EVENTS, ("clicks", "cost"), half),),
         estimate=Estimate((150, 230), (0.1, 0.2), 900_000_000, "41 recorded batches"),
     )

@@ -40,7 +40,7 @@ prod: 2 models, 154 cells certain, 150 more if their input changes, 3 batches, 1
 
 ### Batches
 
-- `marketing.campaign_performance`: 2 batches of up to 91 cells, about 480.0 MB of its inputs each (batch_size is not declared)
+- `marketing.campaign_performance`: 2 batches of up to 91 cells, about 480.5 MB of its inputs each (batch_size is not declared)
 - `marketing.roi_analysis`: 1 batch
 
 ### Left alone

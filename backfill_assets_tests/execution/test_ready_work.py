@@ -303,7 +303,7 @@ def test_models_are_asked_in_turn_where_one_look_would_take_too_long(tmp_path: P
 def _rewrite(world: QueueWorld, name: str, number: int, rows: int = 99) -> None:
     """Another content of a published cell, as a promotion brings it."""
     run = world.run()
-    request = batch_request(run, run.graph.model(name), day(number), reason=REFRESH)
+    request = batch_request(run, run.graph.model(name), days(number), reason=REFRESH)
     opened = world.store.open_batch(request)
     write(world.store, opened, dict.fromkeys(opened.request.cells, content(rows)))
 

@@ -138,13 +138,16 @@ def test_batches_are_listed_the_latest_first(store: Store):
     fill(store, Asked("orders", 3, 6))
     fill(store, Asked("revenue", 0, 3))
 
-    assert [each.interval for each in store.batches(model="orders")] == [days(3, 6), days(0, 3)]
+    assert [each.stretches.span() for each in store.batches(model="orders")] == [
+        days(3, 6),
+        days(0, 3),
+    ]
     assert [each.model for each in store.batches(limit=1)] == ["revenue"]
 
 
 def test_a_table_without_ready_cells_has_no_watermark_and_no_attempts(store: Store):
     assert store.watermark("orders__v1") is None
-    assert store.attempts("orders__v1", days(0, 1)) == 0
+    assert store.attempts("orders__v1", IntervalSet.of([days(0, 1)])) == 0
 
 
 def test_a_picture_of_some_models_shows_of_them_what_the_whole_one_does(store: Store):
