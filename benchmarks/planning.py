@@ -143,7 +143,7 @@ def _plan(graph: Graph, ready: dict[str, IntervalSet], now: datetime) -> tuple[i
         cadence = graph.models[name].cadence
         needed = required(cadence, start=None, end=None, now=now)
         cells[name] = (missing(cadence, needed, ready.get(name, nothing)), nothing)
-    plan = planned_batches(graph, cells)
+    plan = planned_batches(graph, cells, dict.fromkeys(cells, BATCH_SIZE))
     waits = sum(len(one.firsts) for each in plan.values() for one in each.waits)
     return sum(map(len, plan.values())), waits
 

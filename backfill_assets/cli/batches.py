@@ -19,7 +19,6 @@ from backfill_assets.cli.output import (
 from backfill_assets.cli.project import load_graph, open_store
 from backfill_assets.cli.selecting import model_named
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.settings import read_settings
 
@@ -90,13 +89,13 @@ def batches(
 def _row(graph: Graph, row: BatchRow) -> dict[str, Any]:
     finished = row.finished_at
     known = graph.models.get(row.model)
-    span = IntervalSet.of([row.interval])
+    span = row.stretches.span()
     return {
         "batch_id": row.batch_id,
         "model": row.model,
-        "cells": ranges_text(known.cadence, span) if known else str(row.interval),
-        "start": row.interval.start.isoformat(),
-        "end": row.interval.end.isoformat(),
+        "cells": ranges_text(known.cadence, row.stretches) if known else str(row.stretches),
+        "start": span.start.isoformat(),
+        "end": span.end.isoformat(),
         "status": row.status,
         "reason": row.reason,
         "rows": row.rows,

@@ -42,7 +42,14 @@ class Controlled:
             "control": self.plan.control.value,
             "queued_at": self.plan.queued_at,
             "off_peak": self.plan.off_peak,
-            "at_work": [{**asdict(one), "interval": str(one.interval)} for one in self.at_work],
+            "at_work": [
+                {
+                    **asdict(one),
+                    "interval": str(one.stretches.span()),
+                    "stretches": [str(each) for each in one.stretches],
+                }
+                for one in self.at_work
+            ],
         }
 
 

@@ -36,7 +36,6 @@ from backfill_assets.execution.events import (
     Waiting,
 )
 from backfill_assets.execution.meanwhile import meanwhile
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.at_work import Step
     from backfill_assets.execution.events import Event, Listener
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
 
 HEARTBEAT = 30.0
@@ -318,10 +318,7 @@ def _told(
     event: Delayed | TryingAgain | Committed | Failed | Waiting | NeedsPlan,
 ) -> tuple[str, IntervalSet, str]:
     """Give a word for what happened, the cells that it happened to, and the rest of the line."""
-    if isinstance(event, Waiting | NeedsPlan):
-        cells = event.cells
-    else:
-        cells = IntervalSet.of([event.interval])
+    cells = event.cells if isinstance(event, Waiting | NeedsPlan) else event.stretches
     match event:
         case Delayed():
             told = "waits", f"for {event.why}"

@@ -89,8 +89,9 @@ def _reason(store: PlanReader, row: BatchRow) -> str:
         planned = read_plan(store.plan(row.plan_id).content).model(row.model)
     except (UnknownPlanError, PlanFormatError):
         return row.reason
-    built = IntervalSet.of([row.interval])
-    reasons = [reason_text(one) for one in planned.work if one.cells & built] if planned else []
+    reasons = (
+        [reason_text(one) for one in planned.work if one.cells & row.stretches] if planned else []
+    )
     return "; ".join(dict.fromkeys(reasons)) or row.reason
 
 

@@ -65,8 +65,8 @@ def progress(plan: Plan, naming: Naming, batches: Iterable[BatchRow]) -> tuple[P
 
 def _progress(one: ModelPlan, naming: Naming, rows: list[BatchRow]) -> Progress:
     committed = [row for row in rows if row.status == _COMMITTED]
-    done = IntervalSet.of(row.interval for row in committed)
-    failed = {row.interval for row in rows if _has_failed(row) and row.interval not in done}
+    done = IntervalSet.union_all(row.stretches for row in committed)
+    failed = {row.stretches for row in rows if _has_failed(row) and row.stretches - done}
     return Progress(
         one.model,
         planned=naming.count(one.model, one.cells),

@@ -9,6 +9,7 @@ from backfill_assets.evidence.plan_words import (
     REMOVED,
     Naming,
     asked_text,
+    batches_text,
     category_text,
     count_line,
     estimate_text,
@@ -90,6 +91,7 @@ def _longest_fence(text: str) -> int:
 
 def _rest(plan: Plan, naming: Naming) -> Iterator[str]:
     sections = {
+        "Batches": [f"`{one.model}`: {batches_text(one)}" for one in plan.models if one.batches],
         "Left alone": [f"`{one.model}`: {one.because}" for one in plan.untouched],
         "Strategy": [
             f"`{one.model}`: {'; '.join(strategy_texts(one))}"

@@ -11,6 +11,7 @@ from backfill_assets.evidence.plan_words import (
     REMOVED,
     Naming,
     asked_text,
+    batches_text,
     category_text,
     counted,
     estimate_text,
@@ -177,7 +178,7 @@ def _details(one: ModelPlan, naming: Naming, indent: int) -> Iterator[Line]:
         f"build: {one.build.value} {one.version}"
         + (f", now {one.old_version}" if one.old_version not in {"", one.version} else ""),
         f"kept: {counted(kept, 'cell')}" if kept else "",
-        f"batches: {len(one.batches):,}" if one.batches else "",
+        f"cut into: {batches_text(one)}" if one.batches else "",
         *(
             f"reads: {read.upstream} {naming.ranges(read.upstream, read.cells)}, "
             f"{'every column' if read.columns is None else ', '.join(read.columns)}"

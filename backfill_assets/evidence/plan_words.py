@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.text import ranges_list, ranges_text
+from backfill_assets.planning.batch_size import SizedBy
 from backfill_assets.planning.plan import Build, Change
 
 if TYPE_CHECKING:
@@ -98,6 +99,27 @@ def reason_text(work: CellWork) -> str:
     if because.startswith("if "):
         return f"{why}: only {because}"
     return f"{said}, if its input changes"
+
+
+_SIZED = {
+    SizedBy.DECLARED: "batch_size",
+    SizedBy.IN_ORDER: "it reads its own earlier cells",
+    SizedBy.BYTES: "batch_size is not declared",
+    SizedBy.NOTHING: "batch_size is not declared, and no bytes of its inputs are recorded",
+}
+
+
+def batches_text(planned: ModelPlan) -> str:
+    """Say in how many batches a model is built, and what decides how large they are."""
+    batches, size = counted(len(planned.batches), "batch", "batches"), planned.batch_size
+    if size is None:
+        return batches
+    if size.cells is None:
+        return f"{batches}, consecutive cells together ({_SIZED[size.by]})"
+    of = f"{batches} of up to {counted(size.cells, 'cell')}"
+    if size.bytes_per_cell:
+        of += f", about {bytes_text(size.cells * size.bytes_per_cell)} of its inputs each"
+    return f"{of} ({_SIZED[size.by]})"
 
 
 def nothing_text(planned: ModelPlan) -> str:

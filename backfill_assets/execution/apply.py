@@ -157,8 +157,8 @@ def spared_in(op: Operation) -> dict[str, int]:
 def built_in(store: Store, plan: Plan) -> dict[str, IntervalSet]:
     """Give every cell that a plan's batches committed, by model: those carried over into it as well."""
     found = {
-        one.model: IntervalSet.of(
-            row.interval
+        one.model: IntervalSet.union_all(
+            row.stretches
             for row in store.batches(model=one.model)
             if (row.plan_id, row.status) == (plan.plan_id, "committed")
         )

@@ -99,8 +99,8 @@ def audited_on_record(run: RunContext, name: str, cells: IntervalSet) -> tuple[A
 
 def _inputs(run: RunContext, model: Model, cells: IntervalSet) -> dict[str, Input]:
     """Give what the audits compare with, as the environment reads it now."""
-    hull = cells.hull()
-    read = {} if hull is None else input_cells(run, model, hull)
+    span = cells.hull()
+    read = {} if span is None else input_cells(run, model, IntervalSet.of([span]))
     return {name: _input(run, name, cells_read) for name, cells_read in read.items()}
 
 

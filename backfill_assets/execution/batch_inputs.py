@@ -26,7 +26,7 @@ def batch_inputs(run: RunContext, model: Model, opened: OpenBatch) -> dict[str, 
 
     A pin of something else, such as the table that cells are adopted from, is there for the record.
     """
-    cells = {**input_cells(run, model, opened.request.interval), **opened.request.reads}
+    cells = {**input_cells(run, model, opened.request.stretches), **opened.request.reads}
     return {
         upstream: Input(
             declared=run.graph.node(upstream),

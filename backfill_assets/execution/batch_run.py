@@ -23,7 +23,6 @@ from backfill_assets.execution.failures import kind_of, sentence_of_batch
 from backfill_assets.execution.kept_rows import tell_kept
 from backfill_assets.execution.opening_batch import open_when_free
 from backfill_assets.execution.stopwatch import Stopwatch
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
@@ -54,12 +53,12 @@ def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
     except CellsReadyError as error:
         yield Skipped(request.model, error.built_by)
     except PlanHeldError as error:
-        yield Waiting(request.model, IntervalSet.of([request.interval]), error.words)
+        yield Waiting(request.model, request.stretches, error.words)
     except BackfillAssetsError as error:
         kind = kind_of(error)
-        yield Failed(request.model, request.batch_id, request.interval, str(error), kind=kind)
+        yield Failed(request.model, request.batch_id, request.stretches, str(error), kind=kind)
     else:
-        yield Started(request.model, request.batch_id, request.interval, len(request.cells))
+        yield Started(request.model, request.batch_id, request.stretches, len(request.cells))
         yield _ended(run, opened)
 
 
@@ -113,7 +112,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     return Committed(
         model=model.name,
         batch_id=request.batch_id,
-        interval=request.interval,
+        stretches=request.stretches,
         delta_version=done.delta_version,
         contents={profile.cell: profile.content for profile in profiles},
         audits=results,
@@ -154,7 +153,7 @@ def _failed(
     run: RunContext, request: BatchRequest, error: Exception, audits: tuple[AuditResult, ...] = ()
 ) -> Failed:
     """Keep why a batch failed and give its cells back; whoever can't be told is told of later."""
-    said = sentence_of_batch(run.graph.model(request.model), request.interval, error)
+    said = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
     kind = kind_of(error)
     try:
         run.store.fail_batch(
@@ -162,4 +161,4 @@ def _failed(
         )
     except (StateBusyError, StateUnavailableError) as unheard:
         said = f"{said} (and that could not be recorded: {unheard})"
-    return Failed(request.model, request.batch_id, request.interval, said, audits, kind)
+    return Failed(request.model, request.batch_id, request.stretches, said, audits, kind)

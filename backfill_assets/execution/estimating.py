@@ -83,7 +83,7 @@ class Estimator:
         known = self.graph.models.get(row.model)
         return BatchFact(
             seconds=(ended - row.started_at).total_seconds(),
-            cells=known.cadence.count(IntervalSet.of([row.interval])) if known else 1,
+            cells=known.cadence.count(row.stretches) if known else 1,
             rows=row.rows or 0,
             bytes=row.bytes_written or 0,
             cold=cold,
@@ -106,8 +106,8 @@ class Estimator:
 
     def _built(self, model: str) -> TableSize | None:
         rows = [row for row in self.store.batches(model=model, limit=_RECENT) if row.bytes_written]
-        cells = IntervalSet.of(row.interval for row in rows)
-        last = {row.interval: row.bytes_written or 0 for row in reversed(rows)}
+        cells = IntervalSet.union_all(row.stretches for row in rows)
+        last = {row.stretches: row.bytes_written or 0 for row in reversed(rows)}
         return TableSize(sum(last.values()), cells) if cells else None
 
 

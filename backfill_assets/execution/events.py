@@ -50,7 +50,7 @@ class Started:
 
     model: str
     batch_id: str
-    interval: Interval
+    stretches: IntervalSet
     cells: int
 
 
@@ -63,7 +63,7 @@ class Delayed:
     """
 
     model: str
-    interval: Interval
+    stretches: IntervalSet
     why: str
 
 
@@ -77,7 +77,7 @@ class Committed:
 
     model: str
     batch_id: str
-    interval: Interval
+    stretches: IntervalSet
     delta_version: int
     contents: Mapping[Interval, Content]
     audits: tuple[AuditResult, ...]
@@ -97,7 +97,7 @@ class Failed:
 
     model: str
     batch_id: str
-    interval: Interval
+    stretches: IntervalSet
     error: str
     audits: tuple[AuditResult, ...] = ()
     kind: FailureKind = FailureKind.CODE
@@ -115,7 +115,7 @@ class TryingAgain:
     """
 
     model: str
-    interval: Interval
+    stretches: IntervalSet
     attempt: int
     limit: int
     seconds: float

@@ -14,7 +14,6 @@ from backfill_assets.execution.cancelling import (
 )
 from backfill_assets.execution.sources import EmptySourceError
 from backfill_assets.execution.table_turn import ForeignTableError, OvertakenError
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.claims import CellsClaimedError, LostClaimError
@@ -58,7 +57,7 @@ from backfill_assets.warehouse.ticket import CommitLostError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
 
 _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
@@ -95,11 +94,11 @@ def sentence(error: BaseException) -> str:
     return f"{type(error).__name__}: {telling[0] if telling else 'no message'}"[:_LONGEST]
 
 
-def sentence_of_batch(model: Model, interval: Interval, error: Exception) -> str:
+def sentence_of_batch(model: Model, stretches: IntervalSet, error: Exception) -> str:
     """Say why a batch failed; of an error that is not ours, whose batch it was."""
     if isinstance(error, BackfillAssetsError):
         return str(error)
-    cells = ranges_text(model.cadence, IntervalSet.of([interval]))
+    cells = ranges_text(model.cadence, stretches)
     return (
         f"the batch of '{model.name}' over {cells} failed: {sentence(error)}. What is published is "
         "as it was"

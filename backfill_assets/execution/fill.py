@@ -29,7 +29,8 @@ from backfill_assets.execution.sources import Held, cells_held
 from backfill_assets.execution.watching import giving_up, watching
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.batching import batches
+from backfill_assets.planning.batch_size import joins_stretches
+from backfill_assets.planning.batching import batches, joined
 from backfill_assets.planning.needs_work import Work, needs_work
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.warehouse.spark_errors import explained
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.events import Event, Listener
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.batch_size import BatchSize
     from backfill_assets.snapshots.state_view import StateView
 
 
@@ -70,7 +72,9 @@ def fill_cells(
     names = [name for name in run.graph.order if name in targets]
     _look(run, names, listener)
     run = replace(run, overall=batches_at_once)
-    fillings = [Filling(run, run.graph.model(name), targets[name]) for name in names]
+    view = run.view()
+    models = [run.graph.model(name) for name in names]
+    fillings = [Filling(run, one, targets[one.name], run.batch_size(one, view)) for one in models]
     told: dict[str, list[Event]] = {name: [] for name in names}
     # Closed before the heart stops beating: a batch in flight needs its claims to the end.
     with (
@@ -100,11 +104,13 @@ class Filling:
         run: what all batches share.
         model: whose cells they are.
         target: whole cells to fill where they are missing.
+        size: how many cells go in one batch, by what is recorded so far.
     """
 
     run: RunContext
     model: Model
     target: IntervalSet
+    size: BatchSize
 
     def needs(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
         """Say which batches may begin now, and once everything is decided, why other cells rest.
@@ -126,13 +132,17 @@ class Filling:
         if self._in_the_way is not None:
             error, kind = self._in_the_way, kind_of(self._in_the_way)
             cells = self.target - taken
-            failed = (Failed(self.model.name, "", one, str(error), kind=kind) for one in cells)
+            failed = (
+                Failed(self.model.name, "", IntervalSet.of([one]), str(error), kind=kind)
+                for one in cells
+            )
             return Needs(events=tuple(failed), rest=cells)
         return self._decided(undecided, taken)
 
     def _decided(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
         run, model = self.run, self.model
         view = run.view()
+        self.size = run.batch_size(model, view)
         work = needs_work(run.graph, view, model, now=run.until, reads=run.reads.get(model.name))
         again = _asked_again(run, model, work) & self.target
         refresh = (work.refresh & self.target) - again
@@ -146,13 +156,40 @@ class Filling:
             events.append(event)
             held |= cells
         todo -= held
-        now = _whole_batches(model, todo, undecided)
+        now = self._whole_batches(todo, undecided)
         reasons = {run.fills: now - again - refresh, RERUN: now & again, REFRESH: now & refresh}
-        pieces, later = _pieces(model, reasons), undecided | (todo - now)
-        return Needs(pieces, later, self._count(later), held, tuple(events))
+        later = undecided | (todo - now)
+        return Needs(self._pieces(reasons), later, self._count(later), held, tuple(events))
+
+    def _cut(self, cells: IntervalSet) -> tuple[Interval, ...]:
+        return batches(self.model.cadence, cells, self.size.cells)
 
     def _count(self, cells: IntervalSet) -> int:
-        return len(batches(self.model.cadence, cells, _size(self.model)))
+        return len(self._cut(cells))
+
+    def _pieces(self, reasons: Mapping[str, IntervalSet]) -> tuple[Piece, ...]:
+        found = [
+            Piece(stretches, reason)
+            for reason, cells in reasons.items()
+            for stretches in self._joined(cells)
+        ]
+        return tuple(sorted(found, key=lambda piece: piece.stretches.boundaries))
+
+    def _joined(self, cells: IntervalSet) -> tuple[IntervalSet, ...]:
+        model, size = self.model, self.size
+        a_cell = size.bytes_per_cell if joins_stretches(model) else 0
+        return joined(model.cadence, cells, size.cells, a_cell)
+
+    def _whole_batches(self, todo: IntervalSet, undecided: IntervalSet) -> IntervalSet:
+        """Give the cells of batches whose cells are all decided.
+
+        Of a model that reads its own cells, only those before the first batch that is not.
+        """
+        if not undecided:
+            return todo
+        cut = [IntervalSet.of([one]) for one in self._cut(todo | undecided)]
+        whole = takewhile if self.model.in_order else filter
+        return todo & IntervalSet.union_all(whole(lambda one: not one & undecided, cut))
 
     @cached_property
     def _leader(self) -> str | None:
@@ -171,18 +208,6 @@ class Filling:
         except BackfillAssetsError as error:
             return error
         return None
-
-
-def _whole_batches(model: Model, todo: IntervalSet, undecided: IntervalSet) -> IntervalSet:
-    """Give the cells of batches whose cells are all decided.
-
-    Of a model that reads its own cells, only those before the first batch that is not.
-    """
-    if not undecided:
-        return todo
-    cut = [IntervalSet.of([one]) for one in batches(model.cadence, todo | undecided, _size(model))]
-    whole = takewhile if model.in_order else filter
-    return todo & IntervalSet.union_all(whole(lambda one: not one & undecided, cut))
 
 
 def _followed(run: RunContext, model: Model, target: IntervalSet, owner: str) -> Iterator[Event]:
@@ -225,8 +250,8 @@ def _held_up(
             continue
         todo -= held.cells
         for interval in held.cells:
-            kind = kind_of(held.error)
-            yield Failed(model.name, "", interval, str(held.error), kind=kind), held.cells
+            one, kind = IntervalSet.of([interval]), kind_of(held.error)
+            yield Failed(model.name, "", one, str(held.error), kind=kind), held.cells
     if model.in_order and (behind := _behind_a_gap(work.gaps - undecided, todo)):
         yield Waiting(model.name, behind, model.name), behind
 
@@ -258,19 +283,6 @@ def _behind_a_gap(gaps: IntervalSet, todo: IntervalSet) -> IntervalSet:
     if left is None or ahead is None or ahead.end <= left.start:
         return IntervalSet.empty()
     return todo & IntervalSet.of([Interval(left.start, ahead.end)])
-
-
-def _pieces(model: Model, reasons: Mapping[str, IntervalSet]) -> tuple[Piece, ...]:
-    found = [
-        Piece(interval, reason)
-        for reason, cells in reasons.items()
-        for interval in batches(model.cadence, cells, _size(model))
-    ]
-    return tuple(sorted(found, key=lambda piece: piece.interval.start))
-
-
-def _size(model: Model) -> int | None:
-    return 1 if model.in_order else model.batch_size
 
 
 def _automatic(run: RunContext, model: Model, work: Work) -> IntervalSet:

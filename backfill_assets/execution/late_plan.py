@@ -242,7 +242,7 @@ class _Refresh:
         return True
 
     def _lost(self, failed: tuple[Failed, ...], name: str) -> IntervalSet:
-        return IntervalSet.of(one.interval for one in failed if one.model == name)
+        return IntervalSet.union_all(one.stretches for one in failed if one.model == name)
 
     def _give_up(self, plan: Plan) -> None:
         abandon_plan(self.run.store, self.run.graph, plan, **self.means)

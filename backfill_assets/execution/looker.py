@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
@@ -102,7 +102,7 @@ def plan_scenes(looker: Looker, plan: Plan) -> Iterator[Scene]:
         there = looker.store.pointers(environment)
         names = [name for name in run.graph.order if name in within and name in there]
         yield Scene(
-            run,
+            replace(run, batch_cells=plan.batch_cells),
             there,
             looker.loaded,
             names,

@@ -36,6 +36,7 @@ from backfill_assets.warehouse.source_changes import (
     touched,
 )
 from backfill_assets.warehouse.spark_errors import PinGoneError, explained
+from backfill_assets.warehouse.table_size import bytes_in
 from backfill_assets.warehouse.tables import CorruptTableError, head
 
 if TYPE_CHECKING:
@@ -168,8 +169,9 @@ class _Look:
             found = self._found()
             if found is None:
                 return self._gone() if known is not None else None
-            if known is not None and replace(known, observed_at=None) == found:
+            if _is_same(known, found):
                 return None
+            found = replace(found, bytes=bytes_in(self.path, found.head))
             seen, note = self._seen(known, found)
             if self.store.observe(seen):
                 changed = IntervalSet.of(
@@ -337,6 +339,13 @@ class _Look:
         if self.spark is None:
             raise _UnjudgedError
         return self.spark()
+
+
+def _is_same(known: ObservedSource | None, found: ObservedSource) -> bool:
+    """Whether a source is as it was looked at last, and the bytes of its files are known."""
+    if known is None or known.bytes is None:
+        return False
+    return replace(known, observed_at=None, bytes=None) == found
 
 
 def _against_known(

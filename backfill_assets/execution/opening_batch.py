@@ -67,7 +67,7 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
         why = _waited_for(attempt.retry_state)
         if why != told:
             told = why
-            yield Delayed(request.model, request.interval, why)
+            yield Delayed(request.model, request.stretches, why)
     raise AssertionError  # tenacity raises before it runs out of attempts
 
 

@@ -135,5 +135,6 @@ class Operation:
             root_id=root_id,
             patience=self.patience,
             tuning=dict(self.plan.request.spark),
+            batch_cells=self.plan.batch_cells,
             at_work=self.at_work,
         )

@@ -6,7 +6,6 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.run_context import source_path
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read
 from backfill_assets.snapshots.batch import GAP, BatchRequest
 from backfill_assets.snapshots.ready import InputPin
@@ -21,28 +20,28 @@ REFRESH = "refresh"
 
 if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
-    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
     from backfill_assets.models.source import Source
 
 
 def batch_request(
-    run: RunContext, model: Model, interval: Interval, *, reason: str = GAP
+    run: RunContext, model: Model, stretches: IntervalSet, *, reason: str = GAP
 ) -> BatchRequest:
-    """Say what a batch over consecutive cells asks of the state."""
+    """Say what a batch over some cells asks of the state."""
     pointer = run.pointer(model)
-    attempt = run.store.attempts(pointer.version, interval) + 1
+    attempt = run.store.attempts(pointer.version, stretches) + 1
     return BatchRequest(
-        batch_id=_batch_id(run.run_id, pointer.version, interval, attempt),
+        batch_id=_batch_id(run.run_id, pointer.version, stretches, attempt),
         environment=run.environment.name,
         model=model.name,
         version=pointer.version,
         fingerprint=pointer.fingerprint,
-        interval=interval,
-        cells=tuple(model.cadence.cells(interval)),
+        stretches=stretches,
+        cells=tuple(model.cadence.cells(stretches)),
         reads={
             name: cells
-            for name, cells in input_cells(run, model, interval).items()
+            for name, cells in input_cells(run, model, stretches).items()
             if name in run.graph.models
         },
         source_pins=tuple(
@@ -59,9 +58,8 @@ def batch_request(
     )
 
 
-def input_cells(run: RunContext, model: Model, interval: Interval) -> dict[str, IntervalSet]:
+def input_cells(run: RunContext, model: Model, cells: IntervalSet) -> dict[str, IntervalSet]:
     """Give the cells of every upstream that a batch reads; of itself only earlier ones."""
-    cells = IntervalSet.of([interval])
     read = {
         upstream.name: cells_read(
             model.cadence,
@@ -82,6 +80,7 @@ def _source_pin(run: RunContext, source: Source) -> InputPin:
     return InputPin(source.name, "", run.store.place(path), head(path))
 
 
-def _batch_id(run_id: str, version: str, interval: Interval, attempt: int) -> str:
-    text = f"{run_id}|{version}|{interval.start.isoformat()}|{interval.end.isoformat()}|{attempt}"
+def _batch_id(run_id: str, version: str, stretches: IntervalSet, attempt: int) -> str:
+    cells = "|".join(f"{one.start.isoformat()}|{one.end.isoformat()}" for one in stretches)
+    text = f"{run_id}|{version}|{cells}|{attempt}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]

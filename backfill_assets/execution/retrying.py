@@ -55,7 +55,12 @@ def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event],
             number = state.attempt_number + 1
             put(
                 TryingAgain(
-                    failed.model, failed.interval, number, limit, state.upcoming_sleep, failed.error
+                    failed.model,
+                    failed.stretches,
+                    number,
+                    limit,
+                    state.upcoming_sleep,
+                    failed.error,
                 )
             )
 

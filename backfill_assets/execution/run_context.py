@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from backfill_assets.execution.cancelling import Flights
 from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.plan_terms import PlanTerms
 from backfill_assets.models.spark_tuning import tuned
+from backfill_assets.planning.batch_size import batch_size
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.places import located
 from backfill_assets.warehouse.collection import GRACE
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.relied_sources import Misread
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.batch_size import BatchSize
     from backfill_assets.planning.request import KeptRows
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.state_view import StateView
@@ -63,6 +65,7 @@ class RunContext:
         frozen: the code that the run's plan was made for, and a look at what is there now; None
             where no plan is served.
         tuning: the Spark settings of the plan's batches, over those of their models.
+        batch_cells: how many cells a batch has at most in the plan that is served, by model.
         overall: how many batches may be in flight over all runs and processes; None for any number.
         kept_rows: in a plan's workspace, of the models that keep rows whose source is gone: whether these
             are carried over.
@@ -93,6 +96,7 @@ class RunContext:
     fills: str = GAP
     frozen: FrozenCode | None = None
     tuning: Mapping[str, str] = field(default_factory=dict[str, str])
+    batch_cells: Mapping[str, int] = field(default_factory=dict[str, int])
     overall: int | None = None
     kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
     rows_from: RowsFrom | None = None
@@ -121,6 +125,16 @@ class RunContext:
         hours = self.patience.off_peak
         off_peak = hours is not None and hours.covers(self.clock())
         return tuned(self.graph.model(model), self.tuning, off_peak=off_peak)
+
+    def batch_size(self, model: Model, view: StateView) -> BatchSize:
+        """How many cells of a model go in one batch: as the plan says, else by what is recorded.
+
+        Args:
+            model: the model.
+            view: what is recorded.
+        """
+        found = batch_size(self.graph, view, model)
+        return replace(found, cells=self.batch_cells.get(model.name, found.cells))
 
     def pointer(self, model: Model) -> Pointer:
         """Where the environment keeps a model."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -146,8 +146,10 @@ class Scene:
         waiting = lacking_in_sources(self.graph, view, model, todo, self.now)
         within = None if self.within is None else self.within.get(model.name, _NONE)
         left = todo if within is None else self._left(work, view, model.name) & within
+        size = self.run.batch_size(model, view).cells
         found = tuple(
-            offers(
+            replace(one, size=size)
+            for one in offers(
                 self.run.environment.name,
                 model,
                 work,

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from backfill_assets.execution.at_work import Telling
     from backfill_assets.execution.events import Event
     from backfill_assets.execution.run_context import RunContext
-    from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
     from backfill_assets.models.upstream import Upstream
 
@@ -46,9 +45,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Consecutive cells that shall become one batch, and why."""
+    """Cells that shall become one batch, and why."""
 
-    interval: Interval
+    stretches: IntervalSet
     reason: str
 
 
@@ -257,7 +256,7 @@ def _flying(lanes: Sequence[_Lane]) -> int:
 
 
 def _cells(pieces: Iterable[Piece]) -> IntervalSet:
-    return IntervalSet.of(piece.interval for piece in pieces)
+    return IntervalSet.union_all(piece.stretches for piece in pieces)
 
 
 @contextmanager
@@ -312,25 +311,25 @@ def _await(run: RunContext, begun: Sequence[Future[None]]) -> None:
 
 def _run_piece(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> None:
     """Run one batch in its thread; where others filled some of its cells, the rest once more."""
-    todo = [piece.interval]
+    todo = [piece.stretches]
     while todo:
-        one = replace(piece, interval=todo.pop())
+        one = replace(piece, stretches=todo.pop())
         ending = attempted(run, partial(_attempt, run, model, one, put), put)
         put(ending)
         if isinstance(ending, Skipped):
-            left = IntervalSet.of([one.interval]) - IntervalSet.of(ending.built_by)
-            todo += batches(model.cadence, left)
+            left = one.stretches - IntervalSet.of(ending.built_by)
+            todo += [IntervalSet.of([each]) for each in batches(model.cadence, left)]
 
 
 def _attempt(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> Event:
     """Run one batch once, tell what happens meanwhile, and give how it ended."""
     try:
-        request = batch_request(run, model, piece.interval, reason=piece.reason)
+        request = batch_request(run, model, piece.stretches, reason=piece.reason)
         for event in run_batch(run, request):
             if not isinstance(event, Started | Delayed):
                 return event
             put(event)
     except Exception as error:  # noqa: BLE001 - a thread's error must reach the run
         found = explained(error, run.table(model))
-        return Failed(model.name, "", piece.interval, sentence(found), kind=kind_of(found))
+        return Failed(model.name, "", piece.stretches, sentence(found), kind=kind_of(found))
     raise AssertionError  # every batch ends

@@ -50,6 +50,13 @@ class BoundariesError(BackfillAssetsError):
         self.boundaries = boundaries
 
 
+class EmptySetError(BackfillAssetsError):
+    """A set without any instant spans no interval."""
+
+    def __init__(self) -> None:
+        super().__init__("an empty set spans no interval; ask for `hull()`, or for some cells")
+
+
 @dataclass(frozen=True, slots=True)
 class IntervalSet:
     """An immutable set of instants, made of disjoint intervals.
@@ -133,6 +140,21 @@ class IntervalSet:
         if not self.boundaries:
             return None
         return Interval(instant_of(self.boundaries[0]), instant_of(self.boundaries[-1]))
+
+    def span(self) -> Interval:
+        """The smallest interval that holds a set which is known to hold something.
+
+        Raises:
+            EmptySetError: it holds nothing.
+        """
+        hull = self.hull()
+        if hull is None:
+            raise EmptySetError
+        return hull
+
+    def between(self) -> IntervalSet:
+        """What lies between its intervals."""
+        return _canonical(self.boundaries[1:-1])
 
     def seconds(self) -> int:
         """How long all its intervals last together."""

@@ -73,7 +73,8 @@ class Model:
         late_window: how many of the last cells late source rows reopen without a plan.
         deletes: what a key that is gone means (merge kinds): ``"none"``, ``"absent"``,
             `SoftDelete` or `Tombstone`.
-        batch_size: cells per batch; None means all consecutive ones together.
+        batch_size: cells per batch; None lets the bytes that its inputs hold decide
+            (`planning.batch_size`).
         batch_concurrency: how many batches of the model at once.
         batch_timeout: how many seconds a batch may take until its commit; None for what the settings
             say.

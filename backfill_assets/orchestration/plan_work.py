@@ -162,9 +162,9 @@ def logged(context: dg.OpExecutionContext) -> "Listener":
     def listen(event: Event) -> None:
         match event:
             case Committed():
-                context.log.info("%s %s: %d rows", event.model, event.interval, event.rows)
+                context.log.info("%s %s: %d rows", event.model, event.stretches, event.rows)
             case Failed():
-                context.log.error("%s %s failed: %s", event.model, event.interval, event.error)
+                context.log.error("%s %s failed: %s", event.model, event.stretches, event.error)
             case Waiting():
                 context.log.warning("%s waits for %s", event.model, event.upstream)
             case NeedsPlan():

@@ -67,7 +67,7 @@ class Reporter:
         """Report one event."""
         match event:
             case Started():
-                cells = self._named(event.interval)
+                cells = self._ranges(event.stretches)
                 self.context.log.info("batch %s: %s started", event.batch_id, cells)
             case Noted() | Delayed() | TryingAgain():
                 self._said(event)
@@ -77,7 +77,7 @@ class Reporter:
                 self._skipped(event)
             case Failed():
                 self.results += event.audits
-                self._lacks(IntervalSet.of([event.interval]), event.error)
+                self._lacks(event.stretches, event.error)
             case Waiting():
                 self._lacks(event.cells, f"waits for {event.upstream}")
             case NeedsPlan():
@@ -90,15 +90,15 @@ class Reporter:
             case Noted():
                 log.warning(event.note)
             case Delayed():
-                log.info("%s waits for %s", self._named(event.interval), event.why)
+                log.info("%s waits for %s", self._ranges(event.stretches), event.why)
             case TryingAgain():
-                log.warning("%s: %s", self._named(event.interval), event.words)
+                log.warning("%s: %s", self._ranges(event.stretches), event.words)
 
     def rebuilding(self, event: Event) -> None:
         """Report one event of a plan's workspace: nothing of it is published yet."""
         if isinstance(event, Committed) and event.model == self.model.name:
             self.results += event.audits
-            cells = self._named(event.interval)
+            cells = self._ranges(event.stretches)
             self.context.log.info("batch %s: %s built, unpublished", event.batch_id, cells)
         elif isinstance(event, Noted) or (
             isinstance(event, Failed) and event.model == self.model.name
@@ -144,7 +144,7 @@ class Reporter:
         self.context.log.info(
             "batch %s: %s committed as delta_version %d: %d rows in %.1f s (%s)",
             event.batch_id,
-            self._named(event.interval),
+            self._ranges(event.stretches),
             event.delta_version,
             event.rows,
             event.timing.total,
@@ -206,9 +206,6 @@ class Reporter:
         self.told |= cells
         self.lacking.append(f"{self._ranges(cells)}: {why}")
         self.context.log.error(self.lacking[-1])
-
-    def _named(self, interval: Interval) -> str:
-        return self._ranges(IntervalSet.of([interval]))
 
     def _ranges(self, cells: IntervalSet) -> str:
         return f"{self.model.name} {ranges_text(self.model.cadence, cells)}"

@@ -1,4 +1,4 @@
-"""Batches: consecutive cells of one snapshot that are computed, audited and committed together."""
+"""Batches: cells of one snapshot that are computed, audited and committed together."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.grid import FixedGrid
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
+from backfill_assets.intervals.interval_set import IntervalSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backfill_assets.intervals.cadence import Cadence
-    from backfill_assets.intervals.interval_set import IntervalSet
 
 
 class BatchLimitError(BackfillAssetsError):
@@ -78,6 +78,59 @@ def _not_past(ends: Sequence[int], missing: IntervalSet) -> Sequence[int]:
     if not ends or ends[-1] <= missing.boundaries[-1]:
         return ends
     return (*ends[:-1], missing.boundaries[-1])
+
+
+BATCH_SECONDS = 3.0
+"""What a batch costs whatever it reads: opening, planning the query, auditing, committing, recording; measured."""
+
+BYTES_PER_SECOND = 20e6
+"""About how many bytes of files a batch reads in a second, where no history tells."""
+
+MOST_STRETCHES = 50
+"""How many stretches a batch may have: each is a condition of its own in what Spark plans."""
+
+
+def joined(
+    cadence: Cadence, missing: IntervalSet, size: int | None, bytes_per_cell: int
+) -> tuple[IntervalSet, ...]:
+    """The missing cells as batches of one or several stretches, in order.
+
+    Neighbours go in one batch where reading the cells between them as well costs less than another
+    batch. That is careful: most of these cells' files are not even opened.
+
+    Args:
+        cadence: whose cells they are.
+        missing: the cells.
+        size: how many of them a batch may have; None for any number of consecutive ones.
+        bytes_per_cell: how much each reads; 0 where that is not known: a batch has one stretch then.
+
+    Raises:
+        BatchLimitError: `size` is below 1.
+    """
+    found: list[list[Interval]] = []
+    held = 0
+    for one in batches(cadence, missing, size):
+        more = cadence.count(one)
+        if (
+            found
+            and len(found[-1]) < MOST_STRETCHES
+            and (size is None or held + more <= size)
+            and _is_near(cadence, found[-1][-1], one, bytes_per_cell)
+        ):
+            found[-1].append(one)
+            held += more
+        else:
+            found.append([one])
+            held = more
+    return tuple(map(IntervalSet.of, found))
+
+
+def _is_near(cadence: Cadence, before: Interval, after: Interval, bytes_per_cell: int) -> bool:
+    """Whether the cells between two stretches are read sooner than another batch is begun."""
+    if not bytes_per_cell or before.end >= after.start:
+        return False
+    between = cadence.count(Interval(before.end, after.start))
+    return between * bytes_per_cell < BATCH_SECONDS * BYTES_PER_SECOND
 
 
 def waits_for(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read
 from backfill_assets.planning.asked import RequestError, check_request
+from backfill_assets.planning.batch_size import batch_size
 from backfill_assets.planning.cell_work import cell_work
 from backfill_assets.planning.changes import changes_of
 from backfill_assets.planning.in_flight import in_flight
@@ -125,8 +126,12 @@ class _Planner:
             )
             self.planned[name] = self._model(name, smaller)
         split = {name: (one.certain, one.cells - one.certain) for name, one in self.planned.items()}
-        cut = planned_batches(graph, split)
-        return tuple(replace(one, batches=cut[name]) for name, one in self.planned.items())
+        sizes = {name: batch_size(graph, self.state.view, graph.models[name]) for name in split}
+        cut = planned_batches(graph, split, {name: size.cells for name, size in sizes.items()})
+        return tuple(
+            replace(one, batches=cut[name], batch_size=sizes[name] if cut[name] else None)
+            for name, one in self.planned.items()
+        )
 
     def _model(self, name: str, smaller: str | None) -> ModelPlan:
         change, found = self.changes.models[name], self.cells[name]

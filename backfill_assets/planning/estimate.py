@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.planning.batching import BYTES_PER_SECOND
 from backfill_assets.planning.overhead import (
     DOUBT,
     HIGH,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 _BATCH_SECONDS = 4.0  # what a batch costs before its first row, on one quiet machine
 _COMMIT_SECONDS = 1.0  # what a batch without rows costs
-_BYTES_PER_SECOND = 20e6
 _GB = 1e9
 _HOUR = 3600
 
@@ -179,7 +179,7 @@ def _guess(model: ModelPlan, known: Known) -> _Guess:
     cells = sum(one.cells for one in model.batches)
     if not facts:
         slow = slowness(known.operations)
-        per_cell = slow * read / cells / _BYTES_PER_SECOND
+        per_cell = slow * read / cells / BYTES_PER_SECOND
         return _Guess(slow * _BATCH_SECONDS, per_cell, (1.0, DOUBT), read, read / cells, 0)
     fixed, per_cell = _line(facts)
     ratios = sorted(one.seconds / (fixed + per_cell * one.cells) for one in facts)

@@ -96,17 +96,17 @@ def failed_cells(
     own = [one for one in failed if (one.version, one.fingerprint) == (at.version, at.fingerprint)]
     left = [(one, cells) for one in own if (cells := _left(state.runs, one))]
     own = [one for one, _ in left]  # what was built since counts no more
-    tried = {(one.interval, one.run_id) for one in own if one.kind is not FailureKind.CANCELLED}
-    tries = Counter(interval for interval, _ in tried)
-    too_long = {(one.interval, one.run_id) for one in own if one.kind is FailureKind.TIMEOUT}
-    timeouts = Counter(interval for interval, _ in too_long)
+    tried = {(one.cells, one.run_id) for one in own if one.kind is not FailureKind.CANCELLED}
+    tries = Counter(cells for cells, _ in tried)
+    too_long = {(one.cells, one.run_id) for one in own if one.kind is FailureKind.TIMEOUT}
+    timeouts = Counter(cells for cells, _ in too_long)
     for one, lacking in sorted(left, key=lambda each: each[0].built_at, reverse=True):
         cells = lacking - settled
         settled |= cells
         if not cells or _moved(graph, view, model, one, reads or {}):
             continue
-        until = one.ended + wait_after(tries[one.interval])
-        if not _comes_again(one, timeouts[one.interval]):
+        until = one.ended + wait_after(tries[one.cells])
+        if not _comes_again(one, timeouts[one.cells]):
             for_good |= cells
         elif now < until:
             for_now |= cells
@@ -127,7 +127,7 @@ def _comes_again(failed: FailedBatch, timeouts: int) -> bool:
 def _left(runs: Iterable[ReadyRun], failed: FailedBatch) -> IntervalSet:
     """Give the cells of a failed batch that were not built since."""
     since = IntervalSet.of(run.interval for run in runs if run.built_at > failed.built_at)
-    return IntervalSet.of([failed.interval]) - since
+    return failed.cells - since
 
 
 def _moved(
@@ -146,11 +146,10 @@ def _moved(
         for name, at in failed.sources.items()
     ):
         return True
-    own = IntervalSet.of([failed.interval])
     audited = {one.upstream for one in model.audits if isinstance(one, (References, Reconciles))}
     columns = {name: read for name, read in reads.items() if name not in audited}
     return any(
-        bool(cells_reading(model.cadence, upstream, theirs, changed) & own)
+        bool(cells_reading(model.cadence, upstream, theirs, changed) & failed.cells)
         for upstream in model.reads
         if (theirs := graph.node(upstream.name).cadence)
         and (changed := _changed(view, upstream, failed, columns.get(upstream.name)))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.interval import Interval
+    from backfill_assets.planning.batch_size import BatchSize
     from backfill_assets.planning.request import Category, KeptRows, PlanRequest, Strategy
     from backfill_assets.snapshots.cutoff import Cutoff
 
@@ -163,6 +164,8 @@ class ModelPlan:
         waiting: required cells left out, since something that they read is neither ready nor
             planned, or another environment fills them.
         batches: the work in units.
+        batch_size: how many cells a batch has at most, and why; what applies the plan keeps to it. None
+            where nothing is built, or in a plan of an older release.
         reads: what the planned cells read.
         estimate: what the model's work will take.
         kept_before: the cutoff that is in force for the model once the plan is promoted.
@@ -191,6 +194,7 @@ class ModelPlan:
     kept: IntervalSet = field(default_factory=IntervalSet.empty)
     waiting: IntervalSet = field(default_factory=IntervalSet.empty)
     batches: Sequence[PlannedBatch] = ()
+    batch_size: BatchSize | None = None
     reads: tuple[PlannedRead, ...] = ()
     estimate: Estimate | None = None
     kept_before: Cutoff | None = None
@@ -285,6 +289,12 @@ class Plan:
     def is_empty(self) -> bool:
         """Whether there is nothing to do at all."""
         return not self.models and not self.removed
+
+    @property
+    def batch_cells(self) -> dict[str, int]:
+        """How many cells a batch has at most, by model; none where the plan sets no limit."""
+        sizes = {one.model: one.batch_size.cells for one in self.models if one.batch_size}
+        return {name: cells for name, cells in sizes.items() if cells is not None}
 
     def model(self, name: str) -> ModelPlan | None:
         """What it does to a model; None for one that it leaves alone."""

@@ -111,13 +111,16 @@ class PlannedBatches(Sequence[PlannedBatch]):
 
 
 def planned_batches(
-    graph: Graph, cells: Mapping[str, tuple[IntervalSet, IntervalSet]]
+    graph: Graph,
+    cells: Mapping[str, tuple[IntervalSet, IntervalSet]],
+    sizes: Mapping[str, int | None],
 ) -> dict[str, PlannedBatches]:
     """Cut every model's cells into batches and tell which of them each waits for.
 
     Args:
         graph: what the environment is to run.
         cells: per model, its certain cells and the others.
+        sizes: per model, how many cells a batch may have; None for any number.
 
     Raises:
         BatchLimitError: a model's batch size or concurrency is below 1.
@@ -126,20 +129,20 @@ def planned_batches(
     rows: dict[str, Rows] = {}
     for name, (certain, other) in cells.items():
         model = graph.models[name]
-        key = (model.cadence.grid, model.batch_size, certain.boundaries, other.boundaries)
+        key = (model.cadence.grid, sizes[name], certain.boundaries, other.boundaries)
         if key not in same:
-            same[key] = rows_of(model, certain, other)
+            same[key] = rows_of(model, certain, other, sizes[name])
         rows[name] = same[key]
     found: dict[object, Waits] = {}
     return {name: _of_model(graph, graph.models[name], rows, found) for name in cells}
 
 
-def rows_of(model: Model, certain: IntervalSet, other: IntervalSet) -> Rows:
+def rows_of(model: Model, certain: IntervalSet, other: IntervalSet, size: int | None) -> Rows:
     """Cut the certain cells of a model and the others, each for themselves."""
-    starts, ends = cut(model.cadence, certain, model.batch_size)
+    starts, ends = cut(model.cadence, certain, size)
     if not other:
         return Rows(starts, ends, (True,) * len(starts))
-    more = cut(model.cadence, other, model.batch_size)
+    more = cut(model.cadence, other, size)
     both = sorted(
         (
             *((start, end, True) for start, end in zip(starts, ends, strict=True)),

@@ -22,6 +22,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning import plan as plan_words, request as request_words
+from backfill_assets.planning.batch_size import BatchSize
 from backfill_assets.planning.plan import FORMAT_VERSION, Plan, PlannedBatch
 from backfill_assets.planning.plan_batches import PlannedBatches, columns
 from backfill_assets.snapshots.cutoff import Cutoff
@@ -29,7 +30,7 @@ from backfill_assets.snapshots.cutoff import Cutoff
 FORMAT = "backfill_assets.plan"
 _DIGITS = 9
 _NOT_CONTENT = ("plan_id", "estimate")
-_LATER = ("late", "lift_cutoffs", "kept_before", "kept_rows")
+_LATER = ("late", "lift_cutoffs", "kept_before", "kept_rows", "batch_size")
 _WHY = "it was edited, or another release of backfill_assets wrote it"
 
 
@@ -238,6 +239,7 @@ def hints_of(kind: type) -> dict[str, Any]:
         "Interval": Interval,
         "IntervalSet": IntervalSet,
         "Cutoff": Cutoff,
+        "BatchSize": BatchSize,
     }
     hints = get_type_hints(kind, localns=names)
     return {one.name: hints[one.name] for one in fields(kind)}

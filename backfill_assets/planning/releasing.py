@@ -87,6 +87,7 @@ class Offer:
         cells: all of them.
         plan_id: the queued plan.
         mark: what tells it from others of its kind, where no cells do.
+        size: how many cells of it go in one batch; None for any number of consecutive ones.
     """
 
     environment: str
@@ -95,6 +96,7 @@ class Offer:
     cells: IntervalSet = field(default_factory=IntervalSet.empty)
     plan_id: str | None = None
     mark: str = ""
+    size: int | None = None
 
     @property
     def name(self) -> str:
@@ -193,21 +195,22 @@ def releases(offered: Iterable[Offer], room: Room) -> tuple[Release, ...]:
     )
 
 
-def portion(model: Model, cells: IntervalSet, batches: int) -> IntervalSet:
+def portion(model: Model, cells: IntervalSet, size: int | None, batches: int) -> IntervalSet:
     """Take from the first cell on as many as so many batches hold; not from too far apart.
 
-    A model without a batch size builds all consecutive cells together, so one stretch is taken.
+    Where batches have any number of consecutive cells, one stretch is taken.
     """
     cadence = model.cadence
     if cadence.unit is Unit.WHOLE:
         return cells
-    if model.batch_size is None:
+    if size is None:
         return IntervalSet.of([next(iter(cells))])
-    most = model.batch_size * batches
+    most = size * batches
     first = next(iter(cells)).start
-    end = cadence.shift(first, _SPREAD * most)
-    near = cells.within(epoch_of(first), epoch_of(end))
-    return _first_cells(model, near, most)
+    last = instant_of(cells.boundaries[-1])
+    if cadence.count(Interval(first, last)) > _SPREAD * most:
+        cells = cells.within(epoch_of(first), epoch_of(cadence.shift(first, _SPREAD * most)))
+    return _first_cells(model, cells, most)
 
 
 def _first_cells(model: Model, cells: IntervalSet, most: int) -> IntervalSet:
@@ -253,7 +256,7 @@ def _fairly(
 
 
 def _release(one: Offer, room: Room, priority: int) -> Release:
-    cells = portion(one.model, one.cells, room.batches) if one.model else one.cells
+    cells = portion(one.model, one.cells, one.size, room.batches) if one.model else one.cells
     return Release(
         one.environment, one.kind, one.name, cells, one.plan_id, one.mark, priority=priority
     )

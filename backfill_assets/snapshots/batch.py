@@ -1,4 +1,4 @@
-"""A batch: consecutive cells of one snapshot, computed, audited and committed together."""
+"""A batch: cells of one snapshot that are computed, audited and committed together."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class BatchRequest:
     """What a batch asks of the state before it computes.
 
     Attributes:
-        batch_id: derived from run, version and interval.
+        batch_id: derived from run, version and cells.
         environment: whose pointers it reads and moves.
         model: what it builds.
         version: the physical table that it writes.
         fingerprint: the snapshot that it runs.
-        interval: its consecutive cells, whole.
+        stretches: its cells, whole.
         cells: the same, cell by cell.
         reads: per upstream model, the cells that must be ready at the pin.
         source_pins: per source, the delta_version that was its head a moment ago.
@@ -56,7 +56,7 @@ class BatchRequest:
     model: str
     version: str
     fingerprint: str
-    interval: Interval
+    stretches: IntervalSet
     cells: tuple[Interval, ...]
     reads: Mapping[str, IntervalSet]
     source_pins: tuple[InputPin, ...]
@@ -67,6 +67,11 @@ class BatchRequest:
     attempt: int
     slots: Slots = field(default_factory=Slots)
     resources: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def interval(self) -> Interval:
+        """From its first cell to its last: what its query is asked for."""
+        return self.stretches.span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,8 @@ class BatchCommit:
     """All that a commit says of itself, in Delta's `userMetadata`.
 
     Every field of the ready records can be read back from here, so the state can be rebuilt from
-    the tables' own commits. `emptied` are cells that the commit took away: not ready any more.
+    the tables' own commits. `interval` reaches from its first cell to its last; cells of other batches may
+    lie between. `emptied` are cells that the commit took away: not ready any more.
     `together` names every table that the commit's publication copies into: it counts in all or none.
     `exact` is False in the log of a release that made checksums of rounded floats (see `Checksum`).
     """
@@ -116,6 +122,12 @@ class BatchCommit:
     emptied: IntervalSet = field(default_factory=IntervalSet.empty)
     together: tuple[str, ...] = ()
     exact: bool = True
+
+    @property
+    def stretches(self) -> IntervalSet:
+        """The cells that were computed: all but those that rows only moved to or from."""
+        inside = self.interval.contains
+        return IntervalSet.of(each.cell for each in self.cells if inside(each.cell))
 
     def to_json(self) -> str:
         """Write as the text of a commit's `userMetadata`."""

@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.failure import FailureKind
 
 
 @dataclass(frozen=True, slots=True)
 class FailedBatch:
-    """Consecutive cells whose batch committed nothing.
+    """Cells whose batch committed nothing.
 
     Attributes:
         batch_id: its id.
@@ -23,7 +23,7 @@ class FailedBatch:
         version: the table that it would have written.
         fingerprint: the snapshot that it ran.
         run_id: the run that carried it.
-        interval: its cells.
+        cells: which.
         kind: what kind of failure ended it; None where nobody said.
         built_at: the counter when it pinned its inputs.
         ended: when it failed.
@@ -35,7 +35,7 @@ class FailedBatch:
     version: str
     fingerprint: str
     run_id: str
-    interval: Interval
+    cells: IntervalSet
     kind: FailureKind | None
     built_at: int
     ended: datetime

@@ -64,6 +64,7 @@ class ObservedSource:
         declared: the grid and the column that its cells are cut by, as text.
         head: the delta_version up to which every change is known: what batches read.
         observed_at: when.
+        bytes: of its files at that head; None where no look of this release has counted them.
     """
 
     source: str
@@ -72,6 +73,7 @@ class ObservedSource:
     declared: str
     head: int
     observed_at: datetime | None = None
+    bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

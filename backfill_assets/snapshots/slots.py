@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
 
 ALL = "all"
 """The scope of the limit over everything."""
@@ -53,7 +53,7 @@ class InFlightBatch:
         version: the table that it writes.
         plan_id: the plan that it serves; None for a gap fill.
         run_id: the run that carries it.
-        interval: its own cells.
+        stretches: its own cells.
         since: when it was opened.
     """
 
@@ -62,5 +62,5 @@ class InFlightBatch:
     version: str
     plan_id: str | None
     run_id: str
-    interval: Interval
+    stretches: IntervalSet
     since: datetime

@@ -38,6 +38,7 @@ class ReadyRun:
         unread: of a workspace's own cells: when their content last changed for cells that the
             environment has built: what differs from the published content, they have never read.
             None where nothing is told apart.
+        bytes_per_second: what its batch wrote, per second of its cells; None where that is not recorded.
     """
 
     interval: Interval
@@ -48,6 +49,7 @@ class ReadyRun:
     unread: ChangedAt | None = None
     pinned_at: int | None = None
     replaces: int | None = None
+    bytes_per_second: float | None = None
 
     @property
     def sources_at(self) -> int:
@@ -91,6 +93,16 @@ class ModelState:
         return tuple(UpstreamChange(at, IntervalSet.of(cells)) for at, cells in found.items())
 
     @cached_property
+    def bytes_per_second(self) -> float:
+        """How many bytes of files a second of its ready cells holds; 0 where nothing is recorded."""
+        lasting = [
+            (run.bytes_per_second, run.interval.end - run.interval.start) for run in self.runs
+        ]
+        known = [(held, time.total_seconds()) for held, time in lasting if held is not None]
+        seconds = sum(each for _, each in known)
+        return sum(held * each for held, each in known) / seconds if seconds else 0
+
+    @cached_property
     def own(self) -> IntervalSet:
         """The ready intervals that the pointer's own table holds."""
         return IntervalSet.of(run.interval for run in self.runs if run.own)
@@ -107,14 +119,22 @@ class SourceState(ModelState):
         emptied: cells that lost all their rows.
         known_changes: its changes as they were found, a cell in as many as concerned it. None: each
             cell is known by its last change alone.
+        bytes: of its files; None where that is not recorded.
     """
 
     emptied: IntervalSet = field(default_factory=IntervalSet.empty)
     known_changes: tuple[UpstreamChange, ...] | None = None
+    bytes: int | None = None
 
     def changes(self, columns: frozenset[str] | None) -> tuple[UpstreamChange, ...]:
         """Give what changed together; where that is on record, whatever columns are read."""
         return super().changes(columns) if self.known_changes is None else self.known_changes
+
+    @cached_property
+    def bytes_per_second(self) -> float:
+        """How many bytes of files a second of its cells with rows holds; 0 where nothing is recorded."""
+        seconds = self.ready.seconds()
+        return (self.bytes or 0) / seconds if seconds else 0
 
     @cached_property
     def ready(self) -> IntervalSet:

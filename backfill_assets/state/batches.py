@@ -9,14 +9,14 @@ import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.failure import FailureKind
-from backfill_assets.state.cells import bounds, cell_of
+from backfill_assets.state.cells import bounds, stretches_of
 from backfill_assets.state.tables import BATCHES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
     from backfill_assets.snapshots.ready import InputPin
 
@@ -24,6 +24,14 @@ _DESCRIBED = (
     "batch_id", "environment", "model", "version", "fingerprint", "run_id", "root_id", "plan_id",
     "reason", "attempt",
 )  # fmt: skip
+
+
+_SECONDS = sa.cast(sa.func.coalesce(BATCHES.c.seconds, BATCHES.c.ends - BATCHES.c.starts), sa.Float)
+OF_BATCH: Mapping[str, sa.ColumnElement[Any]] = {
+    "pinned_at": BATCHES.c.built_at,
+    "bytes_per_second": BATCHES.c.bytes_written / _SECONDS,
+}
+"""What ready cells tell of the batch that built them: see `ReadyRun`."""
 
 
 class UnknownBatchError(BackfillAssetsError):
@@ -51,7 +59,7 @@ class BatchRow:
         plan_id: the plan that it served; None for a gap fill.
         reason: why it ran.
         attempt: 1 for the first.
-        interval: its cells.
+        stretches: its cells.
         status: ``running``, ``committed``, ``failed`` or ``abandoned``.
         built_at: counter value of the transaction that pinned its inputs.
         inputs: what it read.
@@ -76,7 +84,7 @@ class BatchRow:
     plan_id: str | None
     reason: str
     attempt: int
-    interval: Interval
+    stretches: IntervalSet
     status: str
     built_at: int
     inputs: tuple[InputPin, ...]
@@ -131,9 +139,9 @@ def batches(connection: sa.Connection, model: str | None, limit: int | None) -> 
     return [_batch(row) for row in connection.execute(wanted.limit(limit))]
 
 
-def attempts(connection: sa.Connection, version: str, interval: Interval) -> int:
-    """Count how often a batch over exactly this interval was tried."""
-    cells = bounds(interval)
+def attempts(connection: sa.Connection, version: str, stretches: IntervalSet) -> int:
+    """Count how often a batch from the first to the last of these cells was tried."""
+    cells = bounds(stretches.span())
     tried = sa.select(sa.func.coalesce(sa.func.max(BATCHES.c.attempt), 0)).where(
         BATCHES.c.version == version,
         BATCHES.c.starts == cells["starts"],
@@ -192,7 +200,9 @@ def fail_batch(
 
 def _description(described: BatchRequest | BatchCommit) -> dict[str, object]:
     values = {name: getattr(described, name) for name in _DESCRIBED}
-    return {**values, **bounds(described.interval)}
+    cells = described.stretches
+    several = {"stretches": cells, "seconds": cells.seconds()} if len(cells) > 1 else {}
+    return {**values, **bounds(described.interval), **several}
 
 
 def _put(connection: sa.Connection, values: dict[str, object]) -> None:
@@ -203,7 +213,7 @@ def _put(connection: sa.Connection, values: dict[str, object]) -> None:
 def _batch(row: sa.Row[Any]) -> BatchRow:
     return BatchRow(
         **{name: getattr(row, name) for name in _DESCRIBED},
-        interval=cell_of(row),
+        stretches=stretches_of(row),
         status=row.status,
         built_at=row.built_at,
         inputs=row.inputs,

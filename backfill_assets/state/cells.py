@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
-
-if TYPE_CHECKING:
-    from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.interval_set import IntervalSet
 
 
 def bounds(cell: Interval) -> dict[str, int]:
@@ -20,6 +18,11 @@ def bounds(cell: Interval) -> dict[str, int]:
 def cell_of(row: sa.Row[Any]) -> Interval:
     """Read the interval of a row."""
     return Interval(instant_of(row.starts), instant_of(row.ends))
+
+
+def stretches_of(row: sa.Row[Any]) -> IntervalSet:
+    """Read the cells of a batch: from its first to its last, unless others lie between them."""
+    return IntervalSet.of([cell_of(row)]) if row.stretches is None else row.stretches
 
 
 def overlapping(table: sa.Table, starts: int, ends: int) -> sa.ColumnElement[bool]:

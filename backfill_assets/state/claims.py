@@ -62,7 +62,7 @@ class Claimant:
         return claim.heartbeat_at > self.now - self.lease
 
 
-def claim(connection: sa.Connection, claimant: Claimant, interval: Interval) -> None:
+def claim(connection: sa.Connection, claimant: Claimant, cells: IntervalSet) -> None:
     """Take a batch's own cells, and what is left of dead batches that held them.
 
     Of an overlapping claim of the same run only moved cells count: a run cuts its own cells into
@@ -71,14 +71,14 @@ def claim(connection: sa.Connection, claimant: Claimant, interval: Interval) -> 
     Raises:
         CellsClaimedError: a live batch holds some of them.
     """
-    cells = IntervalSet.of([interval])
     _drop(connection, [claimant.batch_id])
     others = _others(connection, claimant, cells)
     for each in others:
         if claimant.is_live(each) and (each.run_id != claimant.run_id or each.moved):
             raise CellsClaimedError(each)
     abandon(connection, {each.batch_id for each in others}, claimant.now)
-    connection.execute(sa.insert(CLAIMS).values(_row(claimant, interval, moved=False)))
+    rows = [_row(claimant, interval, moved=False) for interval in cells]
+    connection.execute(sa.insert(CLAIMS), rows)
 
 
 def claim_more(connection: sa.Connection, claimant: Claimant, cells: IntervalSet) -> None:

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from backfill_assets.snapshots.failed_batch import FailedBatch
 from backfill_assets.snapshots.failure import FailureKind
-from backfill_assets.state.cells import cell_of
+from backfill_assets.state.cells import stretches_of
 from backfill_assets.state.tables import BATCHES
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _READ = (
     "model", "version", "fingerprint", "run_id", "starts", "ends", "failure", "built_at",
-    "finished_at",
+    "finished_at", "stretches",
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def failed_batches(connection: sa.Connection, versions: Iterable[str]) -> list[F
             version=row.version,
             fingerprint=row.fingerprint,
             run_id=row.run_id,
-            interval=cell_of(row),
+            cells=stretches_of(row),
             kind=None if row.failure is None else FailureKind(row.failure),
             built_at=row.built_at,
             ended=row.finished_at,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.state import batches, moves, plans
 
 if TYPE_CHECKING:
@@ -13,6 +12,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import sqlalchemy as sa
+
+    from backfill_assets.intervals.interval_set import IntervalSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ def _batches(connection: sa.Connection, model: str) -> Iterator[HistoryEntry]:
             plan_id=each.plan_id,
             batch_id=each.batch_id,
             version=each.version,
-            cells=IntervalSet.of([each.interval]),
+            cells=each.stretches,
             who=each.run_id,
             why=each.reason,
             status=each.status,

@@ -14,6 +14,7 @@ from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.content import ChangedAt, Content
 from backfill_assets.snapshots.restamp import against, earlier, unread
 from backfill_assets.snapshots.state_view import ReadyRun
+from backfill_assets.state.batches import OF_BATCH
 from backfill_assets.state.cells import reached
 from backfill_assets.state.ready import valid_at
 from backfill_assets.state.tables import BATCHES, READY_RECORDS
@@ -43,6 +44,7 @@ class Cell:
     unread: str = ""
     pinned_at: int | None = None
     replaces: int | None = None
+    bytes_per_second: float | None = None
 
     @property
     def sources_at(self) -> int:
@@ -96,7 +98,7 @@ def _of_table(
     as_text = (sa.type_coerce(each, sa.Text).label(name) for name, each in texts.items())
     columns = (_RECORDS.starts, _RECORDS.ends, _RECORDS.batch_id, _RECORDS.built_at, *as_text)
     wanted = (
-        sa.select(*columns, BATCHES.c.built_at.label("pinned_at"))
+        sa.select(*columns, *(column.label(name) for name, column in OF_BATCH.items()))
         .outerjoin(BATCHES, BATCHES.c.batch_id == _RECORDS.batch_id)
         .where(_RECORDS.version == layer.version, valid_at(layer.delta_version))
     )
@@ -105,7 +107,8 @@ def _of_table(
     for row in connection.execute(wanted):
         who = (row.batch_id, row.built_at)
         held = (row.stamps, row.held, number)
-        yield Cell(row.starts, row.ends, *who, *held, pinned_at=row.pinned_at)
+        of_batch = {name: getattr(row, name) for name in OF_BATCH}
+        yield Cell(row.starts, row.ends, *who, *held, **of_batch)
 
 
 def _told(own: Cell, published: Cell | None, floor: int) -> Cell:
@@ -150,7 +153,8 @@ def _run(cell: Cell, *, own: bool) -> ReadyRun:
     unread = _stamps(cell.unread) if cell.unread else None
     mine = own and cell.layer == 0
     built = (cell.built_at, stamps, cell.batch_id)
-    return ReadyRun(interval, *built, mine, unread, cell.pinned_at, cell.replaces)
+    of_batch = (cell.pinned_at, cell.replaces, cell.bytes_per_second)
+    return ReadyRun(interval, *built, mine, unread, *of_batch)
 
 
 @lru_cache(maxsize=4096)

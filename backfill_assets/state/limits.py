@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.slots import (
     ALL,
     InFlightBatch,
@@ -113,7 +115,8 @@ def in_flight(connection: sa.Connection, heard_after: datetime) -> tuple[InFligh
         .where(CLAIMS.c.heartbeat_at > heard_after, CLAIMS.c.moved.is_(False))
         .order_by(CLAIMS.c.claimed_at, CLAIMS.c.batch_id)
     )
-    return tuple(_in_flight(row) for row in connection.execute(wanted))
+    claims = groupby(connection.execute(wanted), key=lambda row: row.batch_id)
+    return tuple(_in_flight([*rows]) for _, rows in claims)
 
 
 def check_slots(
@@ -157,13 +160,14 @@ def _limited(
         yield ALL, limit, list(others)
 
 
-def _in_flight(row: sa.Row[Any]) -> InFlightBatch:
+def _in_flight(claims: Sequence[sa.Row[Any]]) -> InFlightBatch:
+    row = claims[0]
     return InFlightBatch(
         batch_id=row.batch_id,
         model=row.model,
         version=row.version,
         plan_id=row.plan_id,
         run_id=row.run_id,
-        interval=cell_of(row),
+        stretches=IntervalSet.of(map(cell_of, claims)),
         since=row.claimed_at,
     )

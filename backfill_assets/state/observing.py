@@ -93,6 +93,7 @@ def observe(connection: sa.Connection, observation: Observation, now: datetime) 
         "source": found.source, "path": found.path, "table_id": found.table_id,
         "declared": found.declared, "head": found.head, "observed_at": now,
         "runs": _drawn(connection, found.source), "changes": _written(changes),
+        "bytes": found.bytes,
     }  # fmt: skip
     connection.execute(sa.insert(OBSERVED_SOURCES).values(values))
     return True
@@ -117,13 +118,15 @@ def at_observed_heads(connection: sa.Connection, pins: Iterable[InputPin]) -> tu
 def states(connection: sa.Connection) -> dict[str, SourceState]:
     """Draw every observed source: its head, and its cells with their stamps."""
     known = OBSERVED_SOURCES.c
-    columns = (known.source, known.head, known.runs, known.changes)
+    columns = (known.source, known.head, known.runs, known.changes, known.bytes)
     rows = connection.execute(sa.select(*columns)).all()
-    return {row.source: _state(row.source, row.head, row.runs, row.changes) for row in rows}
+    return {row.source: _state(*row) for row in rows}
 
 
 @lru_cache(maxsize=1024)
-def _state(source: str, head: int, runs: str, changes: str | None) -> SourceState:
+def _state(
+    source: str, head: int, runs: str, changes: str | None, size: int | None = None
+) -> SourceState:
     drawn = [
         (Interval(instant_of(starts), instant_of(ends)), _stamps(at, columns), holds)
         for starts, ends, at, holds, *columns in json.loads(runs)
@@ -136,6 +139,7 @@ def _state(source: str, head: int, runs: str, changes: str | None) -> SourceStat
         ),
         IntervalSet.of(cells for cells, _, holds in drawn if not holds),
         None if changes is None else _read_changes(changes),
+        size,
     )
 
 
@@ -217,7 +221,7 @@ def pins_of(connection: sa.Connection, source: str, place: str) -> tuple[SourceP
 
 def _observed(row: sa.Row[Any]) -> ObservedSource:
     return ObservedSource(
-        row.source, row.path, row.table_id, row.declared, row.head, row.observed_at
+        row.source, row.path, row.table_id, row.declared, row.head, row.observed_at, row.bytes
     )
 
 

@@ -92,7 +92,7 @@ def open_batch(
     claimant = Claimant(
         request.batch_id, request.run_id, request.model, request.version, now, lease
     )
-    claims.claim(connection, claimant, request.interval)
+    claims.claim(connection, claimant, request.stretches)
     if request.reason == GAP:
         refuse_ready(connection, request, own)
     pins = [
@@ -123,7 +123,7 @@ def refuse_ready(connection: sa.Connection, request: BatchRequest, own: Pointer)
     Raises:
         CellsReadyError: one is.
     """
-    found = layers.records(connection, own, IntervalSet.of([request.interval]))
+    found = layers.records(connection, own, request.stretches)
     if found:
         raise CellsReadyError(request.model, {cell: one.batch_id for cell, one in found.items()})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.state import moves, pointers
 from backfill_assets.state.opening import VersionMovedError, refuse_ready
@@ -60,9 +59,8 @@ def _since(connection: sa.Connection, opened: OpenBatch) -> Iterator[PointerMove
 
 def _overtakes(request: BatchRequest, move: PointerMove) -> bool:
     if move.model == request.model:
-        own = IntervalSet.of([request.interval])
         runs = move.new is not None and move.new.fingerprint == request.fingerprint
-        return not runs or _moved(move) or bool(move.cells & own)
+        return not runs or _moved(move) or bool(move.cells & request.stretches)
     read = request.reads.get(move.model)
     return read is not None and (_moved(move) or bool(move.changed & read))
 

@@ -51,9 +51,8 @@ def mark_owed_everywhere(
 
 def settle_owed(connection: sa.Connection, commit: BatchCommit) -> None:
     """Strike off what a commit has rebuilt, unless it began before the cells were owed."""
-    built = IntervalSet.of([commit.interval])
     where = sa.and_(OWED.c.version == commit.version, OWED.c.since < commit.built_at)
-    strike(connection, built, where)
+    strike(connection, commit.stretches, where)
 
 
 def owed_since(connection: sa.Connection, commit: BatchCommit) -> list[int]:

@@ -250,9 +250,9 @@ class StateReader(PlanReader):
         """Read one batch; None when it was never opened."""
         return self._database.read(lambda found: batches.find_batch(found, batch_id))
 
-    def attempts(self, version: str, interval: Interval) -> int:
-        """Count how often a batch over exactly this interval was tried."""
-        return self._database.read(lambda found: batches.attempts(found, version, interval))
+    def attempts(self, version: str, stretches: IntervalSet) -> int:
+        """Count how often a batch from the first to the last of these cells was tried."""
+        return self._database.read(lambda found: batches.attempts(found, version, stretches))
 
     def audit_results(
         self,

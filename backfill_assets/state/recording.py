@@ -129,7 +129,7 @@ def fail_batch(
     """
     row = batches.batch(connection, batch_id)
     if row.status != "committed":
-        of = Audited(batch_id, row.attempt, row.model, row.interval, finished_at)
+        of = Audited(batch_id, row.attempt, row.model, row.stretches.span(), finished_at)
         audits.save_audits(connection, of, results)
         batches.fail_batch(connection, batch_id, error, failure, finished_at)
     claims.drop_claims(connection, batch_id)

@@ -138,7 +138,9 @@ COMMIT_LOCKS = sa.Table(
     _instant("heartbeat_at"),
 )
 
-# `failure`: what kind of failure ended it (NULL: none did); `resources`: the Spark settings it ran with.
+# `failure`: what kind of failure ended it (NULL: none did); `resources`: the Spark settings it ran with;
+# `stretches`: its cells, where others lie between them, and how many `seconds` they last (NULL: all from
+# `starts` to `ends`).
 BATCHES = sa.Table(
     "batches",
     METADATA,
@@ -165,6 +167,8 @@ BATCHES = sa.Table(
     sa.Column("error", sa.Text),
     sa.Column("failure", sa.Text),
     sa.Column("resources", Value),
+    sa.Column("stretches", Value),
+    sa.Column("seconds", sa.BigInteger),
     sa.Index("batches_cells", "version", "starts", "ends"),
     sa.Index("batches_run", "run_id"),
 )
@@ -271,11 +275,12 @@ POINTER_MOVES = sa.Table(
 
 # Sources that were looked at: up to which delta_version every change is known. `table_id` is Delta's
 # own, which tells a table that was made anew; `declared` is what its cells are cut by; `runs` are
-# its cells again, touching ones with one stamp joined, for a picture is drawn often.
+# its cells again, touching ones with one stamp joined, for a picture is drawn often; `bytes` of its
+# files at that head (NULL: not counted yet).
 OBSERVED_SOURCES = sa.Table(
     "observed_sources", METADATA, _text("source", key=True), _text("path"), _text("table_id"),
     _text("declared"), _number("head"), _instant("observed_at"), _text("runs"),
-    sa.Column("changes", sa.Text),
+    sa.Column("changes", sa.Text), sa.Column("bytes", sa.BigInteger),
 )  # fmt: skip
 
 # What each cell of a source held when it was looked at last; `changed_at` is 0 for what was there

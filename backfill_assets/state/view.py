@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.state_view import ModelState, Owing, ReadyRun, StateView
 from backfill_assets.state import elsewhere, layered_view, observing, owed
+from backfill_assets.state.batches import OF_BATCH
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.claims import live_claims
 from backfill_assets.state.counter import last_number
@@ -134,8 +135,8 @@ def _plain_runs(
     for row in connection.execute(_runs(plain.values())) if plain else ():
         own = plain[row.model].environment == drawn.name
         built = (row.built_at, row.changed_at, row.batch_id)
-        run = ReadyRun(cell_of(row), *built, own, pinned_at=row.pinned_at)
-        runs[row.model].append(run)
+        of_batch = {name: getattr(row, name) for name in OF_BATCH}
+        runs[row.model].append(ReadyRun(cell_of(row), *built, own, **of_batch))
     return {model: tuple(each) for model, each in runs.items()}
 
 
@@ -167,7 +168,7 @@ def _runs(plain: Iterable[Pointer]) -> sa.Select[*tuple[Any, ...]]:
     ]
     runs = sa.select(one.model, one.run, *joined).group_by(one.model, one.run).subquery()
     return (
-        sa.select(runs, BATCHES.c.built_at.label("pinned_at"))
+        sa.select(runs, *(column.label(name) for name, column in OF_BATCH.items()))
         .outerjoin(BATCHES, BATCHES.c.batch_id == runs.c.batch_id)
         .order_by(runs.c.model, runs.c.run)
     )

@@ -20,7 +20,7 @@ from backfill_assets.warehouse.cell_files import (
 )
 from backfill_assets.warehouse.cells import cell_text
 from backfill_assets.warehouse.commit import prepare_table, unwritten_cells, written_cells
-from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
+from backfill_assets.warehouse.conform import RowStamp, contract, result_rows, without_cells
 from backfill_assets.warehouse.connect import release
 from backfill_assets.warehouse.delta_log import head
 from backfill_assets.warehouse.doubles import refuse_doubles
@@ -288,6 +288,7 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
             return rows.cache()
 
         computed = contract(rows_from(session, model, request.interval, inputs), model)
+        computed = without_cells(computed, model, request.stretches.between())
         if (
             history is not None
             or model.keeps_rows

@@ -16,7 +16,7 @@ from backfill_assets.models.kind import (
     Tombstone,
 )
 from backfill_assets.models.model import CELL_COLUMN, Model
-from backfill_assets.warehouse.cells import cell_expression
+from backfill_assets.warehouse.cells import cell_expression, cells_predicate
 from backfill_assets.warehouse.checksum import key_hash, same_value
 from backfill_assets.warehouse.layers import rows_of
 from backfill_assets.warehouse.tables import Table, same_type
@@ -93,6 +93,14 @@ def contract(computed: DataFrame, model: Model) -> DataFrame:
     time = model.time_column or ""
     cell = F.expr(cell_expression(time, found.get(time, ""), model.cadence))
     return _latest(computed.select(*map(quoted, declared), cell.alias(CELL_COLUMN)), model)
+
+
+def without_cells(rows: DataFrame, model: Model, cells: IntervalSet) -> DataFrame:
+    """Leave out the rows of some cells; rows of no cell stay, to be refused."""
+    if not cells:
+        return rows
+    inside = F.coalesce(F.expr(cells_predicate(model.cadence, cells)), F.lit(False))  # noqa: FBT003
+    return rows.where(~inside)
 
 
 def result_rows(  # noqa: PLR0913, PLR0917 - all that the rows are made of

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
 
 _SECOND = timedelta(seconds=1)
+_BYTES = "size_bytes"
 
 
 def source_bytes(
@@ -42,23 +43,33 @@ def source_bytes(
     Raises:
         CorruptTableError: the log is damaged.
     """
-    files = _files(path, delta_version)
     if column is None or cadence is None or cells is None or cadence.unit is Unit.WHOLE:
-        return sum(int(one["size_bytes"]) for one in files)
+        return sum(int(one[_BYTES]) for one in _files(path, delta_version, [_BYTES]))
     return round(
-        sum(one["size_bytes"] * _share(_span(one, column, cadence.tz), cells) for one in files)
+        sum(
+            one[_BYTES] * _share(_span(one, column, cadence.tz), cells)
+            for one in _files(path, delta_version)
+        )
     )
 
 
-def bytes_in(path: str) -> int:
-    """Give the size of a table's files at its head; 0 where there is none, or none that can be read."""
+def bytes_in(path: str, delta_version: int | None = None) -> int:
+    """Give the size of a table's files; 0 where there is none, or none that can be read.
+
+    Args:
+        path: of the Delta table.
+        delta_version: at which; None for now.
+    """
     try:
-        return source_bytes(path)
+        return source_bytes(path, delta_version=delta_version)
     except CorruptTableError:
         return 0
 
 
-def _files(path: str, delta_version: int | None) -> list[dict[str, Any]]:
+def _files(
+    path: str, delta_version: int | None, only: list[str] | None = None
+) -> list[dict[str, Any]]:
+    """Read what the log says of the files; a look at thousands needs little of it."""
     if head(path) == ABSENT:
         return []
     import pyarrow as pa  # noqa: PLC0415 - planning pays for them only when it estimates
@@ -69,9 +80,8 @@ def _files(path: str, delta_version: int | None) -> list[dict[str, Any]]:
         actions = DeltaTable(path, version=delta_version).get_add_actions(flatten=True)
     except DeltaError as error:
         raise CorruptTableError(path=path, found=str(error)) from error
-    return (
-        pa.RecordBatchReader.from_stream(actions).read_all().to_pylist()
-    )  # pa.table imports pandas
+    said = actions if only is None else actions.select(only)
+    return pa.RecordBatchReader.from_stream(said).read_all().to_pylist()  # pa.table imports pandas
 
 
 def _span(file: Mapping[str, Any], column: str, tz: str) -> Interval | None:

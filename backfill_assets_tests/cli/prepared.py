@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.cli.project import opened_run
 from backfill_assets.execution.requests import batch_request
 from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
@@ -107,6 +108,6 @@ def _plan(plan_id: str, at: datetime) -> StoredPlan:
     )
 
 
-def _span(run: RunContext, model: str, first: str, last: str) -> Interval:
+def _span(run: RunContext, model: str, first: str, last: str) -> IntervalSet:
     cadence = run.graph.model(model).cadence
-    return Interval(cadence.cell(first).start, cadence.cell(last).end)
+    return IntervalSet.of([Interval(cadence.cell(first).start, cadence.cell(last).end)])

@@ -10,7 +10,7 @@ from backfill_assets.cli import output
 from backfill_assets.cli.output import Heading, bar, counted, print_table, say, size_text
 from backfill_assets.cli.progress import event_line
 from backfill_assets.execution.events import Delayed, Waiting
-from backfill_assets_tests.builders import a_graph, a_model, day, days
+from backfill_assets_tests.builders import a_graph, a_model, days
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +119,7 @@ def test_a_batch_that_waits_says_for_what():
     slot = "a slot of model web.visits, where the limit is 1"
     plan = "plan p1, which is paused"
 
-    assert event_line(graph, Delayed("web.visits", day(2), slot)) == (
+    assert event_line(graph, Delayed("web.visits", days(2), slot)) == (
         f"waits   web.visits 2024-01-02: for {slot}"
     )
     assert event_line(graph, Waiting("web.visits", days(2, 3), plan)) == (

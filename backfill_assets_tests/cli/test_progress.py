@@ -12,6 +12,7 @@ from backfill_assets.cli.progress import Bars, Lines, Shown, Tally, beat_line, s
 from backfill_assets.execution.at_work import AtWork, Phase, Step
 from backfill_assets.execution.events import Committed, Timing
 from backfill_assets.intervals.cadence import Daily
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import Content
 from backfill_assets_tests.builders import a_graph, a_model
 
@@ -41,7 +42,16 @@ def test_a_heartbeat_says_what_is_at_work_and_how_far_all_is():
     cells = [cadence.cell(key) for key in ("2024-01-01", "2024-01-02", "2024-01-03")]
     tally = Tally({"toy.sales": 7, "toy.clicks": 24}, began=100.0)
     tally.count(
-        Committed("toy.sales", "b1", cells[0], 0, dict.fromkeys(cells, NOTHING), (), 0, Timing())
+        Committed(
+            "toy.sales",
+            "b1",
+            IntervalSet.of(cells[:1]),
+            0,
+            dict.fromkeys(cells, NOTHING),
+            (),
+            0,
+            Timing(),
+        )
     )
     step = Step(Phase.BUILDING, "toy.sales", 2, 3, began=105.0)
 
@@ -157,7 +167,11 @@ def test_what_happens_to_cells_is_said_beside_the_step(stderr: Callable[[bool], 
         progress.AT_WORK.at(Phase.BUILDING, "web.visits", of=1) as step,
     ):
         step.next()
-        listener(Committed("web.visits", "b1", cell, 0, {cell: NOTHING}, (), 0, Timing()))
+        listener(
+            Committed(
+                "web.visits", "b1", IntervalSet.of([cell]), 0, {cell: NOTHING}, (), 0, Timing()
+            )
+        )
 
     assert written.getvalue().splitlines() == [
         "building: web.visits, batch 1 of 1",

@@ -14,6 +14,7 @@ from backfill_assets.cli.project import looked_at, opened_run
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.requests import batch_request
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.failure import FailureKind
@@ -113,7 +114,9 @@ def _fail_what_can_begin(plan: str, kind: FailureKind) -> None:
             if any(upstream.name in run.graph.models for upstream in model.reads):
                 continue
             for cells in one.cells:
-                asked = batch_request(replace(run, plan_id=plan), model, cells, reason="gap")
+                asked = batch_request(
+                    replace(run, plan_id=plan), model, IntervalSet.of([cells]), reason="gap"
+                )
                 run.store.open_batch(asked)
                 run.store.fail_batch(
                     asked.batch_id, error="no", audits=(), failure=kind, finished_at=run.clock()

@@ -12,6 +12,7 @@ from backfill_assets.evidence.plan_words import Naming
 from backfill_assets.execution.events import Committed, Timing
 from backfill_assets.execution.late_plan import Refreshed
 from backfill_assets.intervals import Daily
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.state.store import Store
 from backfill_assets_tests.state.building import Asked, Clock, add_model, content, days, fill
 from backfill_assets_tests.state.publishing import Trial, cells
@@ -106,7 +107,7 @@ def _committed(day: int) -> Committed:
     return Committed(
         model="toy.sales",
         batch_id=f"b{day}",
-        interval=days(day, day + 1),
+        stretches=IntervalSet.of([days(day, day + 1)]),
         delta_version=0,
         contents={days(day, day + 1): content(1)},
         audits=(),

@@ -188,7 +188,7 @@ def built_twice(store: Store, plan: str | None = None) -> dict[Any, int]:
         for model in MODELS
         for row in store.batches(model=model.name)
         if row.status == "committed" and row.plan_id == plan
-        for cell in model.cadence.cells(row.interval)
+        for cell in model.cadence.cells(row.stretches)
     )
     return {cell: times for cell, times in built.items() if times > 1}
 

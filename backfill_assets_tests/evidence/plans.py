@@ -10,6 +10,7 @@ from backfill_assets.evidence.plan_words import Naming
 from backfill_assets.intervals.cadence import Cadence, Daily, Monthly
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.batch_size import BatchSize, SizedBy
 from backfill_assets.planning.plan import (
     Build,
     CellWork,
@@ -94,6 +95,7 @@ def added_columns() -> Plan:
             batch(DAYS, "2024-01-01", "2024-03-31"),
             batch(DAYS, "2024-04-01", "2024-05-31"),
         ),
+        batch_size=BatchSize(SizedBy.BYTES, 91, 5_280_000),
         reads=(PlannedRead(EVENTS, ("clicks", "cost"), half),),
         estimate=Estimate((150, 230), (0.1, 0.2), 900_000_000, "41 recorded batches"),
     )

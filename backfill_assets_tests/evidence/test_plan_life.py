@@ -7,6 +7,7 @@ import pytest
 
 from backfill_assets.evidence.plan_life import Progress, next_commands, progress, status_text
 from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
@@ -20,7 +21,7 @@ def a_batch(first: str, last: str, status: str, **given: Any) -> BatchRow:  # no
     said = {
         "plan_id": "p1a2b3c4d5",
         "model": PERFORMANCE,
-        "interval": interval,
+        "stretches": IntervalSet.of([interval]),
         "status": status,
         "rows": 10 if status == "committed" else None,
     }

@@ -38,6 +38,11 @@ prod: 2 models, 154 cells certain, 150 more if their input changes, 3 batches, 1
 
 ### ≈ `marketing.roi_analysis`: non-breaking: reads clicks of marketing.campaign_performance (decided by grace)
 
+### Batches
+
+- `marketing.campaign_performance`: 2 batches of up to 91 cells, about 480.5 MB of its inputs each (batch_size is not declared)
+- `marketing.roi_analysis`: 1 batch
+
 ### Left alone
 
 - `marketing.campaign_trends_monthly`: reads none of: clicks, conversions

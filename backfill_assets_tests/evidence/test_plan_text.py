@@ -79,6 +79,7 @@ def test_the_whole_text_adds_builds_reads_and_the_meaning_of_signs():
     text = text_of(added_columns(), whole=True)
 
     assert "build: new version performance__2, now performance__1" in text
+    assert "cut into: 2 batches of up to 91 cells, about 480.5 MB of its inputs each (batch" in text
     assert "reads: marketing.ad_events 2024-01-01..2024-05-31 (152), clicks, cost" in text
     assert "≈ indirectly modified" in text
 

@@ -98,7 +98,7 @@ class QueueWorld:
         run = replace(self.run(environment), plan_id=plan.plan_id if plan else None)
         reason = "gap" if plan is None else "refresh"
         return self.store.open_batch(
-            batch_request(run, run.graph.model(name), cells, reason=reason)
+            batch_request(run, run.graph.model(name), IntervalSet.of([cells]), reason=reason)
         )
 
     def fill(self, name: str, cells: Interval, *, rows: int = 10, plan: Plan | None = None) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from backfill_assets.execution.carrying_over import CarryOverError, what_lacked
 from backfill_assets.execution.events import Failed, Waiting
-from backfill_assets_tests.builders import day, days
+from backfill_assets_tests.builders import days
 
 PAUSED = "plan p1, which is paused"
 
@@ -10,7 +10,7 @@ PAUSED = "plan p1, which is paused"
 def test_what_failed_is_said_before_what_waits_and_each_once():
     events = {
         "web.a": (Waiting("web.a", days(1), PAUSED), Waiting("web.a", days(2), PAUSED)),
-        "web.b": (Failed("web.b", "b1", day(3), "boom"),),
+        "web.b": (Failed("web.b", "b1", days(3), "boom"),),
     }
 
     assert what_lacked(events) == ("boom", f"web.a waits for {PAUSED}")

@@ -51,7 +51,7 @@ def batches_in_log(world: World, name: str = VISITS) -> list[str]:
     """The cells of every batch that the table's log holds, oldest first."""
     history = sorted(DeltaTable(world.path(name)).history(), key=lambda one: one["version"])
     found = [BatchCommit.from_json(one.get("userMetadata")) for one in history]
-    return [str(one.interval) for one in found if one is not None]
+    return [str(one.stretches.span()) for one in found if one is not None]
 
 
 @pytest.mark.parametrize("step", [*STEPS, "record"])
@@ -212,7 +212,7 @@ def test_a_run_that_waited_in_vain_says_who_holds_the_cells(world: World, clock:
     world.land(a_source(), *ROWS)
     holder = world.open(graph)
     url = f"sqlite:///{world.root / 'state.db'}"
-    world.store.open_batch(batch_request(holder, graph.model(VISITS), day(8)))
+    world.store.open_batch(batch_request(holder, graph.model(VISITS), days(8)))
     with Store.open(url, clock=clock, lease_seconds=0.5, data_root=str(world.root)) as impatient:
         other = World(world.spark, world.root, impatient, clock, runs=50)
         (failed,) = ended(other.fill(graph)[VISITS], Failed)
@@ -283,7 +283,7 @@ def test_a_batch_fills_the_rest_where_another_run_has_filled_some_of_its_cells(
     events = world.fill(graph)[VISITS]
     (skipped,) = ended(events, Skipped)
     assert list(skipped.built_by) == [day(8)]
-    done = IntervalSet.of(one.interval for one in ended(events, Committed))
+    done = IntervalSet.union_all(one.stretches for one in ended(events, Committed))
     assert text(graph, VISITS, done) == "2024-01-07, 2024-01-09..2024-01-10 (2)"
     assert world.rows(VISITS) == kept(*ROWS)
 
@@ -371,7 +371,7 @@ def test_two_processes_that_commit_to_one_table_lose_nothing(world: World, clock
     other = loop(world, "odd", str(last))
     for number in range(2, last + 1, 2):
         (one,) = ended(world.fill(GRAPH.graph, cells=days(number))[LOOP], Committed)
-        assert one.interval == day(number)
+        assert one.stretches.span() == day(number)
     assert other.wait(600) == 0
     assert world.rows(LOOP) == read(world.path(LOOP), ("ds", "id", "cost")) == kept(*rows)
     assert len(batches_in_log(world, LOOP)) == len(set(batches_in_log(world, LOOP))) == last

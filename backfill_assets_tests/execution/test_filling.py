@@ -17,11 +17,17 @@ from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import TimeColumns, WhenEmpty
 from backfill_assets.models.upstream import Upstream
+from backfill_assets.planning import batch_size as sizes
 from backfill_assets.snapshots.environment import Environment
+from backfill_assets.warehouse.table_size import bytes_in
 from backfill_assets_tests.builders import a_graph, a_model, a_source, a_whole, day, days
 from backfill_assets_tests.execution.world import ended, kept, on, row, text, told
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backfill_assets.execution.events import Event
+    from backfill_assets.intervals import Interval
     from backfill_assets_tests.execution.world import World
 
 pytestmark = pytest.mark.spark
@@ -38,7 +44,7 @@ def test_a_first_fill_makes_every_cell_ready_in_batches_and_a_second_one_does_no
     world.land(a_source(), *rows)
     events = world.fill(graph)[VISITS]
     assert told(events) == ["committed"] * 3
-    batches = sorted(text(graph, VISITS, one.interval) for one in ended(events, Committed))
+    batches = sorted(text(graph, VISITS, one.stretches) for one in ended(events, Committed))
     assert batches == [
         "2024-01-01..2024-01-04 (4)",
         "2024-01-05..2024-01-08 (4)",
@@ -51,6 +57,29 @@ def test_a_first_fill_makes_every_cell_ready_in_batches_and_a_second_one_does_no
     assert isinstance(again, Skipped)
     assert set(again.built_by.values()) == {one.batch_id for one in ended(events, Committed)}
     assert world.head(VISITS) == before
+
+
+def test_where_no_size_is_declared_a_batch_reads_as_many_bytes_as_it_should(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    graph = a_graph(a_model(), a_model("web.sums", upstreams=[VISITS]))
+    world.land(a_source(), *(row(n) for n in range(1, 11)))
+    per_day = bytes_in(str(world.root / a_source().path)) / 10
+    monkeypatch.setattr(sizes, "BYTES_PER_BATCH", 4.5 * per_day)
+    events = world.fill(graph)
+    assert [text(graph, VISITS, one) for one in intervals(events[VISITS])] == [
+        "2024-01-01..2024-01-04 (4)", "2024-01-05..2024-01-08 (4)", "2024-01-09..2024-01-10 (2)",
+    ]  # fmt: skip
+    written = [world.store.batch(one.batch_id) for one in ended(events[VISITS], Committed)]
+    per_day = sum(one.bytes_written or 0 for one in written) / 10
+    allowed = max(int(sizes.BYTES_PER_BATCH / per_day), 1)
+    most = max(graph.model("web.sums").cadence.count(one) for one in intervals(events["web.sums"]))
+    assert most <= allowed
+    assert world.ready(graph, "web.sums") == "2024-01-01..2024-01-10 (10)"
+
+
+def intervals(events: Iterable[Event]) -> list[Interval]:
+    return sorted(one.stretches.span() for one in ended(events, Committed))
 
 
 def test_every_commit_names_its_batch_and_every_batch_is_recorded_with_its_inputs(world: World):
@@ -152,7 +181,7 @@ def test_a_failing_batch_blocks_only_the_cells_that_read_it_and_the_next_run_fil
     world.land(a_source(), (february, 1, 2.0), (march, 1, 1.0))
     events = world.fill(graph)
     (done,) = ended(events[VISITS], Committed)
-    assert text(graph, VISITS, done.interval) == "2024-03-01"
+    assert text(graph, VISITS, done.stretches) == "2024-03-01"
     assert world.rows("web.daily") == kept((february, 1, 2.0), (march, 1, 1.0))
 
 
@@ -171,7 +200,7 @@ def test_a_source_may_let_cells_wait_fail_or_be_empty(world: World):
         assert told(events) == expected
         for failed in ended(events, Failed):
             assert "no rows for 2024-01-09" in failed.error
-            assert text(graph, name, failed.interval) == "2024-01-09"
+            assert text(graph, name, failed.stretches) == "2024-01-09"
 
 
 def test_a_source_without_a_table_waits_or_fails_and_other_models_go_on(world: World):
@@ -275,7 +304,7 @@ def test_by_hand_an_unprotected_environment_rebuilds_but_for_what_the_same_root_
     events = world.fill(graph, published=Published.REBUILT, root_id="root")[VISITS]
     (skipped,), (built,) = ended(events, Skipped), ended(events, Committed)
     assert list(skipped.built_by) == [day(9)]
-    assert built.interval == day(10)
+    assert built.stretches.span() == day(10)
     assert world.store.batch(built.batch_id).reason == "rerun"
 
 

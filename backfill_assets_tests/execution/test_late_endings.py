@@ -15,7 +15,7 @@ from backfill_assets.planning.releasing import ReleaseKind
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.builders import day, days
+from backfill_assets_tests.builders import days
 from backfill_assets_tests.execution.queue_world import QueueWorld
 from backfill_assets_tests.execution.test_looked_again import SUMS, VISITS, filled, land
 
@@ -70,7 +70,7 @@ def test_what_fails_for_good_need_not_come_again_and_what_may_pass_does(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch, kind: FailureKind, *, ended: bool
 ):
     def fails(op: Operation) -> Applied:
-        failed = Failed("web.visits", "b1", day(9), "no", kind=kind)
+        failed = Failed("web.visits", "b1", days(9), "no", kind=kind)
         events = {"web.visits": (failed,)}
         return Applied(op.plan_id, PlanStatus.APPLYING, events, {"web.visits": days(9)})
 

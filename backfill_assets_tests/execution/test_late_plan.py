@@ -93,7 +93,11 @@ def test_what_did_not_really_change_is_spared_and_counted(world: World):
     done = refresh(world, graph)
     assert done.spared == {}
     built = [row for row in world.store.batches() if row.plan_id == done.plan_id]
-    assert sorted((one.model, one.interval.start.day) for one in built) == [(A, 8), (B, 8), (C, 8)]
+    assert sorted((one.model, one.stretches.span().start.day) for one in built) == [
+        (A, 8),
+        (B, 8),
+        (C, 8),
+    ]
 
 
 def test_a_cell_that_reaches_out_of_a_window_waits_for_a_plan_and_the_others_do_not(world: World):

@@ -51,7 +51,7 @@ def filled(world: QueueWorld) -> QueueWorld:
 
 def rewrite(world: QueueWorld, name: str, number: int) -> None:
     run = world.run()
-    request = batch_request(run, run.graph.model(name), day(number), reason=REFRESH)
+    request = batch_request(run, run.graph.model(name), days(number), reason=REFRESH)
     opened = world.store.open_batch(request)
     write(world.store, opened, dict.fromkeys(opened.request.cells, content(99)))
 

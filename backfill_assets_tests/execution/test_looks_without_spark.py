@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.observing import observe_sources
+from backfill_assets.intervals import IntervalSet
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.observation import Observation
 from backfill_assets_tests.builders import EVENTS, a_graph, a_source
 from backfill_assets_tests.execution.queue_world import QueueWorld
 from backfill_assets_tests.execution.test_looked_again import VISITS, land
@@ -28,6 +32,36 @@ def test_a_source_whose_folder_cannot_be_read_keeps_nobody_from_looking_at_the_o
     assert "web.broken" in found[0].note
     assert "IsADirectoryError" in found[0].note
     assert list(world.store.observed()) == [EVENTS]
+
+
+def test_a_look_counts_the_bytes_of_the_files_once_per_head(tmp_path: Path):
+    world = QueueWorld(tmp_path, a_graph(VISITS, sources=[a_source()]))
+    sizes: list[int | None] = []
+    for number in (1, 2):
+        land(world, number)
+        observe_sources(world.store, [a_source()], str(tmp_path), None)
+        sizes.append(world.store.observed()[EVENTS].bytes)
+
+    files = (tmp_path / a_source().path).rglob("*.parquet")
+    assert sizes[1] == sum(one.stat().st_size for one in files)
+    assert 0 < (sizes[0] or 0) < (sizes[1] or 0)
+    assert observe_sources(world.store, [a_source()], str(tmp_path), None) == ()
+
+
+def test_a_source_that_an_older_release_looked_at_is_looked_at_once_for_its_bytes(tmp_path: Path):
+    world = QueueWorld(tmp_path, a_graph(VISITS, sources=[a_source()]))
+    land(world, 1)
+    observe_sources(world.store, [a_source()], str(tmp_path), None)
+    known = world.store.observed()[EVENTS]
+    assert world.store.observe(Observation(replace(known, bytes=None), known))
+    counter = world.store.view(PROD).counter
+
+    (found,) = observe_sources(world.store, [a_source()], str(tmp_path), None)
+
+    assert (found.changed, found.note) == (IntervalSet.empty(), "")
+    assert world.store.observed()[EVENTS].bytes == known.bytes
+    assert world.store.view(PROD).counter == counter
+    assert observe_sources(world.store, [a_source()], str(tmp_path), None) == ()
 
 
 def test_a_source_whose_table_is_gone_was_not_looked_at(tmp_path: Path):

@@ -18,6 +18,7 @@ from backfill_assets.intervals import Monthly, Whole
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.column import Column
 from backfill_assets.models.lineage import lineage_of
+from backfill_assets.planning.batch_size import BatchSize, SizedBy
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.request import Restatement
 from backfill_assets.state.store import Store
@@ -106,8 +107,8 @@ def test_a_batch_reads_what_was_looked_at_and_not_what_came_since(world: World):
     world.land(source, row(1))
     look(world, source)
     append(world, source, row(2))
-    run = world.open(graph)
-    list(scheduled(run, [Filling(run, run.graph.model(VISITS), run_targets(run, VISITS))]))
+    run, size = world.open(graph), BatchSize(SizedBy.NOTHING)
+    list(scheduled(run, [Filling(run, run.graph.model(VISITS), run_targets(run, VISITS), size)]))
     assert [ds.day for ds, *_ in world.rows(VISITS)] == [1]
     assert changed(world, source) == "2024-01-02"
     assert stale(world, graph) == "2024-01-02"

@@ -15,13 +15,15 @@ from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.leftover import PlanUnfinishedError
 from backfill_assets.execution.refusals import PlanConflictError
 from backfill_assets.intervals import Daily
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.column import Column
+from backfill_assets.planning import batch_size as sizes
 from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.warehouse.delta_log import actions_of
-from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
+from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model, a_source
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.world import ended, on, row, text, told
 
@@ -105,7 +107,7 @@ def test_of_a_restated_month_only_the_readers_of_days_that_differ_are_built_agai
     plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-01", "2024-01-30"),))
     applied = plans.apply(graph, plan)
     done = ended(applied.events[COSTS], Committed)
-    assert text(graph, COSTS, (one.interval for one in done)) == FOUR
+    assert text(graph, COSTS, IntervalSet.union_all(one.stretches for one in done)) == FOUR
     assert {name: world.pointer(name) for name in (VISITS, COSTS)} == before
     plans.promote(graph, plan)
     assert world.rows(COSTS, "ds", "total")[2] == (on(3), 4)
@@ -114,6 +116,25 @@ def test_of_a_restated_month_only_the_readers_of_days_that_differ_are_built_agai
     assert len([one for one in copied if "add" in one]) == 4
     assert plans.make(graph).is_empty
     assert told(world.fill(graph)[COSTS]) == ["skipped"]
+
+
+def test_a_plan_is_built_in_batches_of_the_size_that_it_was_shown_with(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    graph = a_graph(a_model(), a_model("web.sums", upstreams=["web.visits"]))
+    world.land(a_source(), *(row(n) for n in range(1, 11)))
+    world.fill(graph)
+    held = world.store.observed()[EVENTS].bytes or 0
+    monkeypatch.setattr(sizes, "BYTES_PER_BATCH", held * 0.35)
+    plan = plans.make(graph, restate=(Restatement("web.visits"),))
+    monkeypatch.undo()
+    assert plan.batch_cells["web.visits"] == 3
+    applied = plans.apply(graph, plan)
+    done = sorted(one.stretches.span() for one in ended(applied.events["web.visits"], Committed))
+    shown = plan.model("web.visits")
+    assert shown is not None
+    assert done == [one.interval for one in shown.batches]
+    assert len(done) == 4
 
 
 def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans):

@@ -15,6 +15,7 @@ from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.requests import REFRESH, batch_request
 from backfill_assets.intervals import Daily
 from backfill_assets.models.source import WhenEmpty
+from backfill_assets.planning import batch_size as sizes
 from backfill_assets.planning.releasing import ReleaseKind
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
@@ -49,6 +50,33 @@ def test_what_is_missing_after_the_last_ready_cell_is_daily_and_the_rest_a_backf
         ("backfill", "web.visits"): days(1, 2, 3),
         ("backfill", "web.sums"): days(4, 5, 6),
     }
+
+
+def test_the_queue_cuts_as_a_plan_does_by_the_bytes_that_are_recorded(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    world.fill("web.visits", day(1, 10))  # 100 bytes
+    monkeypatch.setattr(sizes, "BYTES_PER_BATCH", 35)
+
+    (offer,) = world.look().offers
+    plan = world.planned("web.visits", 1, 2)
+
+    assert (offer.name, offer.size) == ("web.sums", 3)
+    assert plan.batch_cells == {"web.visits": 2, "web.sums": 3}
+
+
+def test_a_queued_plan_keeps_the_size_that_it_was_shown_with(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 10))
+    monkeypatch.setattr(sizes, "BYTES_PER_BATCH", 35)
+    plan = world.queued("web.sums", 1, 2, 3, 4)
+    monkeypatch.undo()
+
+    (offer,) = world.look().offers
+
+    assert (offer.plan_id, offer.size) == (plan.plan_id, 3)
 
 
 def test_nothing_is_asked_twice_while_no_pin_moves(world: QueueWorld):
@@ -275,7 +303,7 @@ def test_models_are_asked_in_turn_where_one_look_would_take_too_long(tmp_path: P
 def _rewrite(world: QueueWorld, name: str, number: int, rows: int = 99) -> None:
     """Another content of a published cell, as a promotion brings it."""
     run = world.run()
-    request = batch_request(run, run.graph.model(name), day(number), reason=REFRESH)
+    request = batch_request(run, run.graph.model(name), days(number), reason=REFRESH)
     opened = world.store.open_batch(request)
     write(world.store, opened, dict.fromkeys(opened.request.cells, content(rows)))
 

@@ -14,7 +14,7 @@ from backfill_assets.execution.events import Failed, Skipped, TryingAgain
 from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.retrying import attempted
 from backfill_assets.snapshots.failure import FailureKind
-from backfill_assets_tests.builders import day
+from backfill_assets_tests.builders import days
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ patiences = st.builds(
 
 
 def failed(kind: FailureKind, error: str = "spark was lost") -> Failed:
-    return Failed("web.visits", "b", day(1), error, kind=kind)
+    return Failed("web.visits", "b", days(1), error, kind=kind)
 
 
 @dataclass

@@ -88,7 +88,7 @@ class Toy:
         self, run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]
     ) -> None:
         del run
-        name, cells = model.name, IntervalSet.of([piece.interval])
+        name, cells = model.name, piece.stretches
         with self.lock:
             if self.lacking(model, cells) or self.behind(model, cells):
                 self.broken.append(f"{name} {cells} began too early")
@@ -99,16 +99,16 @@ class Toy:
             self.most = max(self.most, sum(self.in_flight.values()))
             if model.in_order and self.in_flight[name] > 1:
                 self.broken.append(f"{name} is at work twice")
-        put(Started(name, "", piece.interval, 1))
+        put(Started(name, "", piece.stretches, 1))
         with self.lock:
             self.in_flight[name] -= 1
             failed = bool(cells & self.fails[name])
             if not failed:
                 self.done[name] |= cells
         if failed:
-            put(Failed(name, "", piece.interval, "it had to"))
+            put(Failed(name, "", piece.stretches, "it had to"))
         else:
-            put(Committed(name, "", piece.interval, 1, {}, (), 0, Timing()))
+            put(Committed(name, "", piece.stretches, 1, {}, (), 0, Timing()))
 
 
 @dataclass
@@ -124,7 +124,9 @@ class Asked:
         self.looks.append(undecided)
         todo = self.toy.runnable(self.model, undecided, taken)
         size = 1 if self.model.in_order else self.model.batch_size
-        pieces = tuple(Piece(one, "gap") for one in batches(self.model.cadence, todo, size))
+        pieces = tuple(
+            Piece(IntervalSet.of([one]), "gap") for one in batches(self.model.cadence, todo, size)
+        )
         return Needs(pieces, later=undecided, more=self.model.cadence.count(undecided))
 
 
@@ -256,7 +258,7 @@ def test_a_model_of_which_a_batch_is_held_begins_nothing_more():
             toy.work(run, model, piece, put)
         else:
             begun.append(piece)
-            put(Waiting(model.name, IntervalSet.of([piece.interval]), "a plan that is paused"))
+            put(Waiting(model.name, piece.stretches, "a plan that is paused"))
 
     events = list(scheduled(a_run(2), [Asked(toy, up), Asked(toy, down)], held))
     waits = [one.cells for one in events if isinstance(one, Waiting)]

@@ -143,9 +143,7 @@ class Automatic:
                 and row.reason != PROMOTED
                 and row.batch_id not in self.counted
             ):
-                counts[row.model] += (
-                    graph().model(row.model).cadence.count(IntervalSet.of([row.interval]))
-                )
+                counts[row.model] += graph().model(row.model).cadence.count(row.stretches)
                 self.counted.add(row.batch_id)
         return counts
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.intervals import Interval, IntervalSet
-from backfill_assets.intervals.interval_set import BoundariesError, SubSecondError
+from backfill_assets.intervals.interval_set import BoundariesError, EmptySetError, SubSecondError
 from backfill_assets_tests.intervals.strategies import HOUR, HOURS, hour, pairs, span
 
 
@@ -56,6 +56,19 @@ def test_an_interval_is_in_a_set_when_all_its_hours_are(
     wanted = set(range(start, start + length))
 
     assert (span(start, start + length) in of(ranges)) == (wanted <= hours(ranges))
+
+
+@given(pairs)
+def test_a_set_and_what_lies_between_its_intervals_make_up_its_span(ranges: list[tuple[int, int]]):
+    found = of(ranges)
+
+    if not found:
+        assert not found.between()
+        with pytest.raises(EmptySetError, match="empty"):
+            found.span()
+        return
+    assert not found & found.between()
+    assert [*(found | found.between())] == [found.span()] == [found.hull()]
 
 
 @given(st.lists(pairs, max_size=5))

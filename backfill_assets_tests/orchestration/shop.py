@@ -14,6 +14,7 @@ from backfill_assets.execution.events import Committed
 from backfill_assets.execution.observing import observe
 from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.requests import batch_request
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.building import AUDITS_JOB
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
@@ -104,7 +105,9 @@ class Shop:
         )
         observe(run, [model])
         declared = run.graph.model(model)
-        request = batch_request(run, declared, declared.cadence.cell(key), reason="refresh")
+        request = batch_request(
+            run, declared, IntervalSet.of([declared.cadence.cell(key)]), reason="refresh"
+        )
         assert isinstance([*run_batch(run, request)][-1], Committed)
         state.store.close()
 

@@ -9,7 +9,7 @@ import pytest
 from backfill_assets.execution.events import Event, Failed, Noted
 from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets_tests.builders import a_model, day
+from backfill_assets_tests.builders import a_model, days
 
 
 @pytest.fixture
@@ -29,6 +29,6 @@ def test_what_was_found_in_a_source_is_told_whichever_model_of_the_plan_reads_it
 
 
 def test_a_failure_of_another_model_of_the_plan_is_told_by_its_own_step(reporter: Reporter):
-    reporter.rebuilding(Failed("web.sums", "b1", day(1), "no"))
+    reporter.rebuilding(Failed("web.sums", "b1", days(1), "no"))
 
     assert reporter.lacking == []

@@ -157,7 +157,7 @@ def test_gaps_that_lie_near_are_asked_for_together_and_named_one_by_one(ticking:
 
     asked = ticking.tick()
 
-    assert "backfill web.sums 2024-01-02" in asked
+    assert "backfill web.sums 2024-01-02,2024-01-05" in asked
     assert "daily web.visits 2024-01-06...2024-01-10" in asked
 
 

@@ -1,12 +1,22 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
 
-from backfill_assets.intervals import Cadence, Daily, Interval, IntervalSet
-from backfill_assets.planning.batching import BatchLimitError, batches, unblocked, waits_for
+from backfill_assets.intervals import Cadence, Daily, Hourly, Interval, IntervalSet
+from backfill_assets.planning.batching import (
+    BATCH_SECONDS,
+    BYTES_PER_SECOND,
+    MOST_STRETCHES,
+    BatchLimitError,
+    batches,
+    joined,
+    unblocked,
+    waits_for,
+)
 from backfill_assets_tests.intervals.strategies import cadences, instants
 
 
@@ -29,6 +39,71 @@ def test_batches_hold_exactly_the_missing_cells_and_never_span_a_gap(
         assert len(cut) == len(missing)
     else:
         assert all(cadence.count(batch) <= size for batch in cut)
+
+
+@given(
+    cadences,
+    instants,
+    st.sets(st.integers(0, 60)),
+    st.none() | st.integers(1, 70),
+    st.integers(0, 3).map(lambda cells: cells * 10**7 + 1) | st.sampled_from([0, 1]),
+)
+def test_joined_stretches_are_the_missing_cells_near_each_other_and_no_more_than_fit(
+    cadence: Cadence, at: datetime, numbers: set[int], size: int | None, bytes_per_cell: int
+):
+    cells = [
+        Interval(cadence.shift(at, number), cadence.shift(at, number + 1)) for number in numbers
+    ]
+    missing = IntervalSet.of(cells)
+
+    found = joined(cadence, missing, size, bytes_per_cell)
+
+    assert IntervalSet.union_all(found) == missing
+    assert sum(map(cadence.count, found)) == len(cells)
+    spans = [one.span() for one in found]
+    assert all(one.end <= other.start for one, other in pairwise(spans))
+    for one in found:
+        assert size is None or cadence.count(one) <= size
+        assert len(one) <= MOST_STRETCHES
+        assert all(costs(cadence, gap, bytes_per_cell) < BATCH_SECONDS for gap in one.between())
+    for one, other in pairwise(found):  # nothing is left apart that could go together
+        gap = IntervalSet.of([one.span(), other.span()]).between()
+        near = gap and bytes_per_cell and costs(cadence, gap.span(), bytes_per_cell) < BATCH_SECONDS
+        first = batches(cadence, other, size)[0]
+        fits = size is None or cadence.count(one) + cadence.count(first) <= size
+        assert not (near and fits and len(one) < MOST_STRETCHES)
+
+
+def costs(cadence: Cadence, gap: Interval, bytes_per_cell: int) -> float:
+    return cadence.count(gap) * bytes_per_cell / BYTES_PER_SECOND
+
+
+@given(cadences, instants, st.sets(st.integers(0, 60)), st.none() | st.integers(1, 70))
+def test_where_no_bytes_are_known_each_stretch_is_a_batch(
+    cadence: Cadence, at: datetime, numbers: set[int], size: int | None
+):
+    missing = IntervalSet.of(
+        Interval(cadence.shift(at, number), cadence.shift(at, number + 1)) for number in numbers
+    )
+
+    apart = [IntervalSet.of([one]) for one in batches(cadence, missing, size)]
+    assert [*joined(cadence, missing, size, 0)] == apart
+
+
+def test_late_hours_in_many_stretches_are_one_batch():
+    hours = [*range(0, 96, 6), *range(1, 96, 6), *range(2, 60, 6)]
+    late = IntervalSet.of_pairs((hour * 3600, (hour + 1) * 3600) for hour in hours)
+
+    assert (len(late), Hourly().count(late)) == (16, 42)
+    assert joined(Hourly(), late, 552, 20_000) == (late,)
+    assert len(joined(Hourly(), late, 552, 10**8)) == 16
+    assert [Hourly().count(one) for one in joined(Hourly(), late, 20, 20_000)] == [18, 20, 4]
+
+
+def test_a_batch_has_no_more_stretches_than_it_may():
+    days_ = IntervalSet.of_pairs((2 * at * 86_400, (2 * at + 1) * 86_400) for at in range(120))
+
+    assert [len(one) for one in joined(Daily(), days_, None, 1)] == [50, 50, 20]
 
 
 def day(number: int) -> Interval:

@@ -41,7 +41,7 @@ def a_failure(
         "web.sums__v1",
         fingerprint,
         run or f"run-{built_at}",
-        interval,
+        IntervalSet.of([interval]),
         kind,
         built_at,
         NOW - timedelta(minutes=ago),

@@ -24,7 +24,7 @@ from backfill_assets_tests.builders import FIRST, a_model, a_whole, day, days
 
 DAYS = 12
 NOW = FIRST + timedelta(days=DAYS)
-MODELS = [a_model(f"web.m{number}", batch_size=size) for number, size in enumerate([1, 2, 3, None])]
+MODELS = [a_model(f"web.m{number}") for number in range(4)]
 PROD, PLANS = "prod", [None, "p1", "p2"]
 
 cells = st.sets(st.integers(1, DAYS), min_size=1).map(lambda found: days(*found))
@@ -36,7 +36,8 @@ def offered(draw: st.DrawFn) -> Offer:
     if kind in (ReleaseKind.LATE, ReleaseKind.FINISH):
         return Offer(PROD, kind, plan_id=draw(st.sampled_from(PLANS)))
     plan = draw(st.sampled_from(PLANS[1:])) if kind is ReleaseKind.PLAN else None
-    return Offer(PROD, kind, draw(st.sampled_from(MODELS)), draw(cells), plan)
+    size = draw(st.sampled_from([1, 2, 3, None]))
+    return Offer(PROD, kind, draw(st.sampled_from(MODELS)), draw(cells), plan, size=size)
 
 
 @st.composite
@@ -195,15 +196,19 @@ def test_of_a_plan_only_its_own_cells_are_offered():
 
 
 def test_a_release_takes_as_many_cells_as_its_batches_hold_and_near_gaps_together():
-    model = a_model(batch_size=2)
+    model = a_model()
 
-    assert portion(model, days(*range(1, 10)), 2) == days(1, 2, 3, 4)
-    assert portion(model, days(1, 3, 4, 6, 9), 2) == days(1, 3, 4, 6)
-    assert portion(model, days(1, 9), 2) == days(1)  # too far: what lies between is not run over
+    assert portion(model, days(*range(1, 10)), 2, 2) == days(1, 2, 3, 4)
+    assert portion(model, days(1, 3, 4, 6, 9), 2, 2) == days(1, 3, 4, 6)
+    assert portion(model, days(1, 9), 2, 2) == days(1)  # too far: what lies between is not run over
 
 
-def test_a_model_without_a_batch_size_keeps_consecutive_cells_together():
-    assert portion(a_model(), days(1, 2, 3, 5), 1) == days(1, 2, 3)
+def test_a_release_of_batches_that_hold_more_cells_than_time_has_takes_all():
+    assert portion(a_model(), days(1, 3, 9), 10**12, 2) == days(1, 3, 9)
+
+
+def test_where_batches_have_any_number_of_cells_one_stretch_is_released():
+    assert portion(a_model(), days(1, 2, 3, 5), None, 1) == days(1, 2, 3)
 
 
 def test_a_model_that_is_one_cell_is_released_as_it_is():
@@ -211,14 +216,14 @@ def test_a_model_that_is_one_cell_is_released_as_it_is():
 
     one = IntervalSet.of(whole)
 
-    assert portion(a_whole("web.shops"), one, 3) == one
+    assert portion(a_whole("web.shops"), one, None, 3) == one
 
 
 def test_a_stretch_that_begins_in_the_middle_of_local_days_keeps_whole_cells():
-    model = a_model(batch_size=2, cadence=Daily(start="2024-03-29", tz="Europe/Berlin"))
+    model = a_model(cadence=Daily(start="2024-03-29", tz="Europe/Berlin"))
     span = Interval(model.cadence.start, model.cadence.shift(model.cadence.start, 5))  # type: ignore[arg-type]
 
-    taken = portion(model, IntervalSet.of([span]), 2)
+    taken = portion(model, IntervalSet.of([span]), 2, 2)
 
     assert model.cadence.count(taken) == 4
     assert model.cadence.snap_in(taken) == taken

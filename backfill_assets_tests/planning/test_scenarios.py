@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from backfill_assets.evidence.plan_words import batches_text
 from backfill_assets.intervals import Daily, Hourly, IntervalSet, Monthly, Weekly, Whole
 from backfill_assets.intervals.parse_range import parse_interval
 from backfill_assets.intervals.text import ranges_text
@@ -23,8 +25,17 @@ from backfill_assets.planning.plan_state import PlanState
 from backfill_assets.planning.request import Category, PlanRequest, Restatement
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
-from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView
-from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source, stamps
+from backfill_assets.snapshots.state_view import ModelState, ReadyRun, SourceState, StateView
+from backfill_assets_tests.builders import (
+    COLUMNS,
+    EVENTS,
+    a_graph,
+    a_model,
+    a_pointer,
+    a_source,
+    day,
+    stamps,
+)
 
 FOLDER = Path(__file__).parent / "scenarios"
 CADENCES = {"daily": Daily, "hourly": Hourly, "weekly": Weekly, "monthly": Monthly}
@@ -40,18 +51,25 @@ def test_a_scenario_gives_its_plan(file: Path):
 
     plan = build_plan(request, loaded, state, parse_now(scenario["given"]["now"]))
 
-    assert told(plan, loaded) == scenario["plan"].strip().splitlines()
+    sized = "megabytes_a_day" in scenario["given"]
+    assert told(plan, loaded, sized=sized) == scenario["plan"].strip().splitlines()
 
 
-def told(plan: Plan, graph: Graph) -> list[str]:
-    """The plan as lines: what becomes of each model, its work, and who is left alone."""
-    lines = [line for one in plan.models for line in _model_lines(one, graph)]
+def told(plan: Plan, graph: Graph, *, sized: bool = False) -> list[str]:
+    """The plan as lines: what becomes of each model, its work, and who is left alone.
+
+    Args:
+        plan: what was planned.
+        graph: the loaded models.
+        sized: in how many batches as well.
+    """
+    lines = [line for one in plan.models for line in _model_lines(one, graph, sized=sized)]
     lines += [f"untouched {_short(one.model)}: {one.because}" for one in plan.untouched]
     lines += [f"removed {_short(name)}" for name in plan.removed]
     return lines or ["nothing to do"]
 
 
-def _model_lines(one: ModelPlan, graph: Graph) -> list[str]:
+def _model_lines(one: ModelPlan, graph: Graph, *, sized: bool) -> list[str]:
     category = f" {one.category.value}" if one.category else ""
     cadence = graph.models[one.model].cadence
     lines = [f"{_short(one.model)}: {one.change.value}{category}, {one.build.value}"]
@@ -59,6 +77,8 @@ def _model_lines(one: ModelPlan, graph: Graph) -> list[str]:
         because = f", {work.because}" if work.because else ""
         sure = "" if work.certain else "?"
         lines.append(f"  {work.why.value}{sure} {ranges_text(cadence, work.cells)}{because}")
+    if sized:
+        lines.append(f"  {batches_text(one)}")
     if one.waiting:
         lines.append(f"  waiting {ranges_text(cadence, one.waiting)}")
     return lines + [f"  note: {note}" for note in one.notes]
@@ -102,6 +122,7 @@ def _model(name: str, said: dict[str, Any]) -> Model:
         description=said.get("description", ""),
         tags=said.get("tags", {}),
         forward_only=said.get("forward_only", False),
+        batch_size=said.get("batch_size"),
     )
     return replace(model, query=SqlQuery(said["sql"])) if "sql" in said else model
 
@@ -138,11 +159,12 @@ def _restatement(said: str) -> Restatement:
 def _state(given: dict[str, Any], graph: Graph, environment: str) -> PlanState:
     running: dict[str, Snapshot] = snapshots_of(graph)
     owner, models = given.get("owner", environment), {}
+    held = {f"web.{name}": size * 10**6 for name, size in given.get("megabytes_a_day", {}).items()}
     for name in graph.order:
         print_ = running[name]
         pointer = Pointer(owner, name, print_.fingerprint.id, print_.version, 7)
         runs = [
-            ReadyRun(each, at, stamps(at), f"b{at}")
+            ReadyRun(each, at, stamps(at), f"b{at}", bytes_per_second=_per_second(held.get(name)))
             for at, cells in _ready(given, graph, name)
             for each in cells
         ]
@@ -153,10 +175,22 @@ def _state(given: dict[str, Any], graph: Graph, environment: str) -> PlanState:
     }
     where = Environment(environment, protected=environment == PROD)
     return PlanState(
-        view=StateView(where, models, owed=owed, counter=100),
+        view=StateView(where, models, owed=owed, counter=100, sources=_sources(held)),
         running=running,
         furthest_read={f"web.{k}": v for k, v in (given.get("read_back_to") or {}).items()},
     )
+
+
+def _sources(held: dict[str, int]) -> dict[str, SourceState]:
+    """The source of events, looked at over ten days, where the scenario says what it holds."""
+    if EVENTS not in held:
+        return {}
+    run = ReadyRun(day(1, 10), 0, stamps(0), "", own=False)
+    return {EVENTS: SourceState(a_pointer(EVENTS), (run,), bytes=10 * held[EVENTS])}
+
+
+def _per_second(a_day: int | None) -> float | None:
+    return None if a_day is None else a_day / timedelta(days=1).total_seconds()
 
 
 def _ready(given: dict[str, Any], graph: Graph, name: str) -> list[tuple[int, IntervalSet]]:

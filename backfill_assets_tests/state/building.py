@@ -79,18 +79,20 @@ class Asked:
     slots: Slots = field(default_factory=Slots)
     resources: Mapping[str, str] = field(default_factory=dict)
     sources: tuple[InputPin, ...] = ()
+    also: tuple[tuple[int, int], ...] = ()
 
     @property
     def request(self) -> BatchRequest:
         version = self.table or version_of(self.model)
+        spans = ((self.start, self.end), *self.also)
         return BatchRequest(
             batch_id=f"{self.run}/{version}/{self.start}-{self.end}",
             environment=self.environment,
             model=self.model,
             version=version,
             fingerprint=f"print-{self.model}",
-            interval=days(self.start, self.end),
-            cells=each_day(self.start, self.end),
+            stretches=IntervalSet.of(days(*each) for each in spans),
+            cells=tuple(day for each in spans for day in each_day(*each)),
             reads=self.reads,
             source_pins=self.sources,
             run_id=self.run,

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.slots import Slots
 from backfill_assets.state.claims import CellsClaimedError, LostClaimError
-from backfill_assets_tests.state.building import LEASE, NOON, Asked, days, write
+from backfill_assets_tests.state.building import LEASE, NOON, Asked, days, fill, write
 
 if TYPE_CHECKING:
     from backfill_assets.state.store import Store
@@ -83,7 +86,7 @@ def test_a_batch_that_its_own_run_tries_again_begins_anew(store: Store):
 
     assert again.built_at > first.built_at
     assert store.batch(again.request.batch_id).attempt == 2
-    assert store.attempts("orders__v1", days(0, 3)) == 2
+    assert store.attempts("orders__v1", IntervalSet.of([days(0, 3)])) == 2
 
 
 def test_a_run_that_cuts_its_cells_anew_abandons_its_own_older_attempt(store: Store):
@@ -115,6 +118,58 @@ def test_rows_may_not_move_into_a_cell_that_another_batch_of_the_same_run_builds
 
     with pytest.raises(CellsClaimedError):
         store.claim_more(opened.request.batch_id, IntervalSet.of([days(4, 5)]))
+
+
+def test_a_batch_of_several_stretches_holds_these_and_nothing_between_them(store: Store):
+    several = Asked(start=0, end=2, also=((5, 6), (8, 10)))
+    store.open_batch(several.request)
+
+    store.open_batch(Asked(start=2, end=5, run="run-2").request)
+    with pytest.raises(CellsClaimedError) as refused:
+        store.open_batch(Asked(start=6, end=9, run="run-3").request)
+
+    assert refused.value.interval == days(8, 10)
+    held = IntervalSet.of([days(0, 6), days(8, 10)])
+    assert store.view("prod").claimed["orders"] == held
+
+
+def test_a_batch_of_several_stretches_takes_one_slot(store: Store):
+    several = Asked(start=0, end=2, also=((5, 6), (8, 10)), slots=Slots(2, None))
+    store.open_batch(several.request)
+    store.open_batch(replace(several, start=20, end=21, also=(), run="run-2").request)
+
+    found = [one.stretches for one in store.in_flight()]
+    assert found == [several.request.stretches, IntervalSet.of([days(20, 21)])]
+
+
+def test_a_committed_batch_of_several_stretches_makes_these_ready_and_gives_all_back(store: Store):
+    several = Asked(start=0, end=2, also=((5, 6), (8, 10)))
+    fill(store, several)
+
+    view, (row,) = store.view("prod"), store.batches()
+    assert view.ready("orders") == row.stretches == several.request.stretches
+    assert view.claimed == {}
+    assert view.models["orders"].bytes_per_second == pytest.approx(100 / (5 * 86_400))
+
+
+def test_a_failed_batch_of_several_stretches_failed_in_these_alone(store: Store):
+    several = Asked(start=0, end=2, also=((5, 6),))
+    opened = store.open_batch(several.request)
+    store.fail_batch(
+        opened.request.batch_id, error="no", audits=(), failure=FailureKind.AUDIT, finished_at=NOON
+    )
+
+    (failed,) = store.failed_batches(["orders__v1"])
+    assert failed.cells == several.request.stretches
+
+
+def test_what_is_owed_between_the_stretches_of_a_batch_stays_owed(store: Store):
+    fill(store, Asked(start=0, end=10))
+    store.mark_owed_everywhere("orders", IntervalSet.of([days(0, 10)]), "wrong")
+    fill(store, Asked(start=0, end=2, also=((5, 6),), run="run-2"))
+
+    left = IntervalSet.of([days(2, 5), days(6, 10)])
+    assert store.view("prod").owed["orders"] == left
 
 
 def test_a_batch_waits_for_cells_that_rows_of_its_own_run_move_into(store: Store):

@@ -26,6 +26,6 @@ def test_failed_batches_of_the_tables_that_are_asked_for_are_told_with_their_kin
 
     [one] = store.failed_batches(["orders__v1"])
 
-    assert (one.model, one.interval, one.kind) == ("orders", days(2, 4), FailureKind.AUDIT)
+    assert (one.model, one.cells.span(), one.kind) == ("orders", days(2, 4), FailureKind.AUDIT)
     assert (one.built_at, one.ended, one.run_id) == (opened.built_at, NOON, "run-1")
     assert len(store.failed_batches(["orders__v1", "items__v1"])) == 2

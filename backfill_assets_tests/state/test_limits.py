@@ -152,7 +152,7 @@ def test_the_attempt_that_a_batch_of_its_own_run_takes_over_does_not_stand_in_it
     store.open_batch(Asked(start=0, end=3, slots=ONE).request)
     store.open_batch(Asked(start=1, end=5, slots=ONE).request)
 
-    assert [one.interval for one in store.in_flight()] == [days(1, 5)]
+    assert [one.stretches.span() for one in store.in_flight()] == [days(1, 5)]
 
 
 def test_a_batch_tried_again_needs_no_second_slot(store: Store):
@@ -166,7 +166,7 @@ def test_cells_that_rows_move_into_take_no_slot(store: Store):
     opened = store.open_batch(Asked(start=0, end=3, slots=two).request)
     store.claim_more(opened.request.batch_id, IntervalSet.of([days(7, 8), days(10, 11)]))
 
-    assert [one.interval for one in store.in_flight()] == [days(0, 3)]
+    assert [one.stretches.span() for one in store.in_flight()] == [days(0, 3)]
     store.open_batch(Asked(start=3, end=5, slots=two).request)
 
 

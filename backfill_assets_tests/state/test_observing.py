@@ -72,6 +72,24 @@ def test_a_cell_that_lost_its_rows_has_changed_and_holds_none(store: Store):
     assert raw.runs[1].changed_at.latest(None) > 0
 
 
+def test_the_bytes_of_a_source_are_those_of_its_last_look(store: Store):
+    first = _first(0, 1, 2)
+    store.observe(replace(first, found=replace(RAW, bytes=3 * 86_400)))
+    assert store.view("prod").sources["raw"].bytes_per_second == 1
+
+    grown = _next(store, *_cells(3))
+    store.observe(replace(grown, found=replace(grown.found, bytes=8 * 86_400)))
+    assert store.observed()["raw"].bytes == 8 * 86_400
+    assert store.view("prod").sources["raw"].bytes_per_second == 2
+
+
+def test_of_a_source_that_an_older_release_looked_at_no_bytes_are_known(store: Store):
+    store.observe(_first(0, 1, 2))
+
+    raw = store.view("prod").sources["raw"]
+    assert (raw.bytes, raw.bytes_per_second) == (None, 0)
+
+
 def test_of_two_who_look_at_once_only_the_first_counts(store: Store):
     store.observe(_first(0))
     mine, theirs = _next(store, *_cells(1)), _next(store, *_cells(1))

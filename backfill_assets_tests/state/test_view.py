@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.snapshots.environment import Environment, Pointer
+from backfill_assets.snapshots.environment import Environment, Layer, Pointer
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.snapshots import UnknownSnapshotError
 from backfill_assets.state.versions import UnknownVersionError
@@ -13,6 +13,9 @@ from backfill_assets_tests.state.building import Asked, add_model, content, days
 
 if TYPE_CHECKING:
     from backfill_assets.state.store import Store
+
+
+DAY = 86_400
 
 
 def test_prod_is_there_from_the_start_and_protected(store: Store):
@@ -40,6 +43,32 @@ def test_touching_cells_of_one_batch_with_equal_stamps_are_one_run(store: Store)
     ]  # fmt: skip
     assert runs[0].changed_at == runs[1].changed_at == runs[2].changed_at
     assert runs[1].batch_id == "run-2/orders__v1/10-11"
+
+
+def test_ready_cells_tell_what_their_batch_wrote_per_second(store: Store):
+    fill(store, Asked(start=0, end=30))  # every batch of these tests writes 100 bytes
+    fill(store, Asked(start=30, end=40))
+
+    state = store.view("prod").models["orders"]
+    assert [each.bytes_per_second for each in state.runs] == [
+        pytest.approx(100 / (30 * DAY)), pytest.approx(100 / (10 * DAY)),
+    ]  # fmt: skip
+    assert state.bytes_per_second == pytest.approx(200 / (40 * DAY))
+
+
+def test_a_workspace_knows_the_same_of_what_it_reads_below_and_of_what_it_built(store: Store):
+    fill(store, Asked(start=0, end=4))
+    store.save_environment(Environment("dev", protected=False))
+    under = (Layer("orders__v1", 0),)
+    wanted = Pointer("dev", "orders", "print-orders", "orders__dev", -1, under)
+    store.ensure_pointer(wanted, "/data/orders__dev")
+    fill(store, Asked(start=0, end=1, environment="dev", table="orders__dev", run="run-2"))
+
+    runs = store.view("dev").models["orders"].runs
+    assert [each.interval for each in runs] == [days(0, 1), days(1, 4)]
+    assert [each.bytes_per_second for each in runs] == [
+        pytest.approx(100 / DAY), pytest.approx(100 / (4 * DAY)),
+    ]  # fmt: skip
 
 
 def test_a_cell_with_a_stamp_of_its_own_is_a_run_of_its_own(store: Store):
@@ -109,13 +138,16 @@ def test_batches_are_listed_the_latest_first(store: Store):
     fill(store, Asked("orders", 3, 6))
     fill(store, Asked("revenue", 0, 3))
 
-    assert [each.interval for each in store.batches(model="orders")] == [days(3, 6), days(0, 3)]
+    assert [each.stretches.span() for each in store.batches(model="orders")] == [
+        days(3, 6),
+        days(0, 3),
+    ]
     assert [each.model for each in store.batches(limit=1)] == ["revenue"]
 
 
 def test_a_table_without_ready_cells_has_no_watermark_and_no_attempts(store: Store):
     assert store.watermark("orders__v1") is None
-    assert store.attempts("orders__v1", days(0, 1)) == 0
+    assert store.attempts("orders__v1", IntervalSet.of([days(0, 1)])) == 0
 
 
 def test_a_picture_of_some_models_shows_of_them_what_the_whole_one_does(store: Store):

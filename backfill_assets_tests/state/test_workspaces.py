@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.environment import Environment, Layer, Pointer
 from backfill_assets.snapshots.ready import InputPin
@@ -146,7 +147,12 @@ def test_a_batch_in_a_workspace_pins_every_table_that_answers(store: Store):
     assert store.open_batch(request).inputs == (upper, lower)
     assert store.batch(request.batch_id).inputs == (upper, lower)
 
-    alone = replace(request, batch_id="b2", reads={"orders": cells((5, 6))}, interval=days(1, 2))
+    alone = replace(
+        request,
+        batch_id="b2",
+        reads={"orders": cells((5, 6))},
+        stretches=IntervalSet.of([days(1, 2)]),
+    )
     assert store.open_batch(alone).inputs == (replace(lower, cells=None),)
     assert with_new.opened == []
 

@@ -1,0 +1,111 @@
+"""How many cells of a model go in one batch: the one answer of plans, runs and the queue. PURE.
+
+What a model declares counts. Where it declares nothing, a batch reads about `BYTES_PER_BATCH` of what
+the state has recorded of its inputs: of a source the bytes of its files when it was looked at last, of a
+model the bytes that its batches wrote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import ceil
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.models.kind import IncrementalByTimeRange
+from backfill_assets.models.source import Source
+
+if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.upstream import Upstream
+    from backfill_assets.snapshots.state_view import ModelState, StateView
+
+BYTES_PER_BATCH = 512 * 2**20
+"""How many bytes of compressed files a batch reads for its cells, where a model declares no size.
+
+Large enough that what a batch costs before its first row, some seconds, is a small part of it, and
+that Spark, which cuts files into pieces of 128 MiB, has work for four cores. Small enough that a batch
+which fails or is stopped loses little, and that its rows, several times as large in memory, can be
+sorted on one machine.
+"""
+
+
+class SizedBy(StrEnum):
+    """What decides how many cells go in one batch.
+
+    Attributes:
+        DECLARED: the model's `batch_size`.
+        IN_ORDER: the model reads its own earlier cells, so each is a batch.
+        BYTES: what its inputs hold per cell.
+        NOTHING: the model declares no size, and no bytes of its inputs are recorded: there is no limit.
+    """
+
+    DECLARED = "declared"
+    IN_ORDER = "in order"
+    BYTES = "bytes"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSize:
+    """How many cells of a model go in one batch, and why.
+
+    Attributes:
+        by: what decides it.
+        cells: at most so many; None for any number of consecutive ones.
+        bytes_per_cell: about how many bytes of its inputs each reads, at least 1; 0 where that is not
+            known.
+    """
+
+    by: SizedBy
+    cells: int | None = None
+    bytes_per_cell: int = 0
+
+
+def batch_size(graph: Graph, view: StateView, model: Model) -> BatchSize:
+    """Say how many cells of a model go in one batch.
+
+    Inputs that every batch reads whole don't count, and neither do lookbacks: smaller batches read no
+    less of them. An input of which nothing is recorded counts as none.
+
+    Args:
+        graph: the models and sources that are read.
+        view: what is recorded of them.
+        model: whose batches.
+    """
+    a_cell = _bytes_per_cell(graph, view, model)
+    if model.in_order:
+        return BatchSize(SizedBy.IN_ORDER, 1, a_cell)
+    if model.batch_size is not None:
+        return BatchSize(SizedBy.DECLARED, model.batch_size, a_cell)
+    if not a_cell:
+        return BatchSize(SizedBy.NOTHING)
+    return BatchSize(SizedBy.BYTES, max(int(BYTES_PER_BATCH / a_cell), 1), a_cell)
+
+
+def joins_stretches(model: Model) -> bool:
+    """Whether a batch of a model may have several stretches of cells.
+
+    A model that reads its own cells needs those before them published, and a merge compares the keys of
+    its cells with those of all others, so each of their stretches is a batch.
+    """
+    return isinstance(model.kind, IncrementalByTimeRange) and not model.in_order
+
+
+def _bytes_per_cell(graph: Graph, view: StateView, model: Model) -> int:
+    if model.cadence.unit is Unit.WHOLE:
+        return 0
+    a_second = sum(_bytes_per_second(graph, view, one) for one in model.reads)
+    return ceil(a_second * model.cadence.unit.shortest)
+
+
+def _bytes_per_second(graph: Graph, view: StateView, upstream: Upstream) -> float:
+    """Tell how many bytes an input holds per second of its cells; 0 where that is not known."""
+    node = graph.node(upstream.name)
+    if node.cadence.unit is Unit.WHOLE or node.time_column is None:
+        return 0
+    is_source = isinstance(node, Source)
+    known: ModelState | None = (view.sources if is_source else view.models).get(upstream.name)
+    return 0 if known is None else known.bytes_per_second
