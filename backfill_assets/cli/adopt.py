@@ -17,6 +17,7 @@ from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.selecting import model_named
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.why import cells_asked
+from backfill_assets.execution.effects import Effects
 from backfill_assets.execution.events import Committed, Failed, Waiting
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.judge import judge
@@ -77,7 +78,7 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
             f"record {counted(missing, 'cell')} of {model} in {env} with rows of {path}", yes=yes
         )
     with opened_run(env) as run, shown(run.graph, {model: missing}) as listener:
-        adopting = replace(run, fills=ADOPTED, rows_from=adopted_from(found.table))
+        adopting = replace(run, fills=ADOPTED, effects=Effects(rows=adopted_from(found.table)))
         at_once = read_settings().max_batches
         todo = {model: found.missing}
         told = fill_cells(adopting, todo, listener, batches_at_once=at_once)[model]

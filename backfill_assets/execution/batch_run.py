@@ -13,11 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.execution.audited import AuditsFailedError, audited
+from backfill_assets.execution.audited import AuditsFailedError
 from backfill_assets.execution.batch_inputs import target_table
 from backfill_assets.execution.cancelling import BatchTooOldError, RunCancelledError
-from backfill_assets.execution.commit_turn import commit_turn, record, unchanged
+from backfill_assets.execution.commit_turn import unchanged
 from backfill_assets.execution.computing import computing
+from backfill_assets.execution.effects import effects_of
 from backfill_assets.execution.events import Committed, Event, Failed, Skipped, Started, Waiting
 from backfill_assets.execution.failures import kind_of, sentence_of_batch
 from backfill_assets.execution.kept_rows import tell_kept
@@ -85,7 +86,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
         run.frozen.check()
     if request.reason != EMPTY:
         run.spark()  # its start is no batch's
-    watch, started_at = Stopwatch(), run.clock()
+    watch, started_at, does = Stopwatch(), run.clock(), effects_of(run)
     with computing(run, opened, started_at) as (flight, batch):
         watch.lap("compute")
         flight.check()
@@ -93,10 +94,10 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
             run.store.claim_more(request.batch_id, batch.moved)
         # Cells that are recorded without computing have no rows that an audit could be about.
         audits = () if request.reason == EMPTY else audits_of(model)
-        profiles, results = audited(run, batch, audits)
+        profiles, results = does.audited(run, batch, audits)
         watch.lap("audit")
         tell_kept(run, request, batch.kept)
-        with commit_turn(run, opened) as lock:
+        with does.turn(run, opened) as lock:
             flight.commits()
             if run.clock() - started_at >= GRACE:
                 raise BatchTooOldError(request.batch_id, GRACE)
@@ -105,9 +106,9 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
             ticket = Ticket(
                 batch.target.path, request.version, lock.token, commit.to_json(), now.delta_version
             )
-            done = batch.commit(ticket, now, unchanged(run, request.version, profiles))
+            done = does.commit(batch, ticket, now, unchanged(run, request.version, profiles))
             watch.lap("commit")
-            record(run, lock, commit, done)
+            does.record(run, lock, commit, done)
             watch.lap("state")
     return Committed(
         model=model.name,

@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from backfill_assets.execution.batch_inputs import batch_inputs, history_of, target_table
+from backfill_assets.execution.batch_inputs import history_of, target_table
+from backfill_assets.execution.effects import effects_of
 from backfill_assets.snapshots.batch import EMPTY
-from backfill_assets.warehouse.computed import EmptyBatch, computed_batch, holds_kept_rows
+from backfill_assets.warehouse.computed import EmptyBatch, holds_kept_rows
 from backfill_assets.warehouse.driver import interrupt
-from backfill_assets.warehouse.inputs import compute, no_rows
+from backfill_assets.warehouse.inputs import no_rows
 from backfill_assets.warehouse.session import batch_session
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def computing(
 ) -> Iterator[tuple[Flight, ComputedBatch | EmptyBatch]]:
     """Compute a batch; cells that are recorded empty, and hold nothing to keep, need no Spark."""
     request, model = opened.request, run.graph.model(opened.request.model)
-    inputs = batch_inputs(run, model, opened)
+    does = effects_of(run)
+    inputs = does.inputs(run, model, opened)
     target = target_table(run, model, run.pointer(model))
     empty = request.reason == EMPTY
     if empty and not holds_kept_rows(model, request.cells, target):
@@ -38,14 +40,14 @@ def computing(
             yield flight, batch
         return
     session = batch_session(run.spark(), request.resources)
-    computed = computed_batch(
+    computed = does.computed(
         session,
         model,
         opened,
         inputs,
         target=target,
         now=now,
-        rows_from=no_rows if empty else run.rows_from or compute,
+        rows_from=no_rows if empty else does.rows,
         history=None if empty else history_of(run, model.name),
     )
     stopping = run.flights.begun(model.name, partial(interrupt, session), run.allowed(model))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from backfill_assets.execution.effects import Effects
     from backfill_assets.execution.events import Listener
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
@@ -43,6 +44,7 @@ class Means(TypedDict):
         patience: how often a batch is tried, and how long it may take.
         why: the reason, in words.
         at_work: what the steps tell themselves to.
+        effects: what its batches do; None: what batches do.
     """
 
     spark: Callable[[], Any]
@@ -56,6 +58,7 @@ class Means(TypedDict):
     patience: NotRequired[Patience]
     why: NotRequired[str]
     at_work: NotRequired[AtWork]
+    effects: NotRequired[Effects | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +79,7 @@ class Operation:
     patience: Patience = PATIENT
     why: str = ""
     at_work: AtWork = field(default_factory=AtWork)
+    effects: Effects | None = None
 
     @property
     def plan_id(self) -> str:
@@ -137,4 +141,5 @@ class Operation:
             tuning=dict(self.plan.request.spark),
             batch_cells=self.plan.batch_cells,
             at_work=self.at_work,
+            effects=self.effects,
         )

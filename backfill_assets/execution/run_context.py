@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from backfill_assets.execution.effects import Effects
     from backfill_assets.execution.frozen_code import FrozenCode
     from backfill_assets.execution.relied_sources import Misread
     from backfill_assets.models.graph import Graph
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.state_view import StateView
     from backfill_assets.state.store import Store
-    from backfill_assets.warehouse.inputs import RowsFrom
 
 
 class Published(StrEnum):
@@ -69,7 +69,7 @@ class RunContext:
         overall: how many batches may be in flight over all runs and processes; None for any number.
         kept_rows: in a plan's workspace, of the models that keep rows whose source is gone: whether these
             are carried over.
-        rows_from: where a batch's rows come from; None: from the model's own query.
+        effects: what its batches do; None: what batches do.
         patience: how often a batch is tried, and how long it may take.
         terms: how long plans last that the run makes by itself, and what their work costs.
         interrupted: set when the run is to end: what waits for a slot, or for its next attempt, gives
@@ -99,7 +99,7 @@ class RunContext:
     batch_cells: Mapping[str, int] = field(default_factory=dict[str, int])
     overall: int | None = None
     kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
-    rows_from: RowsFrom | None = None
+    effects: Effects | None = None
     patience: Patience = field(default_factory=Patience)
     terms: PlanTerms = field(default_factory=PlanTerms)
     interrupted: threading.Event = field(default_factory=threading.Event)

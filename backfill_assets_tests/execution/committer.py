@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from backfill_assets.execution import batch_run
+from backfill_assets.execution.effects import Effects
 from backfill_assets.intervals import Daily
 from backfill_assets.models.graph import Graph
 from backfill_assets.state.store import Store
@@ -44,7 +44,7 @@ def main(folder: str, what: str, last: str) -> None:
     ) as store:
         world = World(spark, root, store, clock, runs=1000)
         if what == "killed":
-            batch_run.record = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+            world.effects = Effects(record=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
             world.fill(GRAPH.graph, cells=days(*range(1, int(last) + 1)))
         for number in range(1, int(last) + 1, 2):
             world.fill(GRAPH.graph, cells=days(number))

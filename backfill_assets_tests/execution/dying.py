@@ -5,11 +5,10 @@ An exception alone would still run every clean-up; a killed process runs none.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.execution import batch_run, computing
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.computed import ComputedBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,14 +38,14 @@ class MortalStore(Store):
         raise Killed
 
 
-STEPS: dict[str, tuple[object, str]] = {
-    "open": (computing, "batch_inputs"),
-    "compute": (batch_run, "audited"),
-    "audit": (batch_run, "commit_turn"),
-    "lock": (ComputedBatch, "commit"),
-    "commit": (batch_run, "record"),
+STEPS = {
+    "open": "inputs",
+    "compute": "audited",
+    "audit": "turn",
+    "lock": "commit",
+    "commit": "record",
 }
-"""After which step, and what comes next in its place."""
+"""After which step, and which of the effects comes next in its place."""
 
 
 def mortal(world: World) -> MortalStore:
@@ -58,19 +57,32 @@ def mortal(world: World) -> MortalStore:
     )
 
 
-def die_after(step: str, store: MortalStore, patch: pytest.MonkeyPatch) -> None:
-    """Let the process die right after a step."""
+def die_after(step: str, world: World) -> None:
+    """Let the process of a world whose store is mortal die right after a step of a batch."""
+    store: Any = world.store
     if step == "record":
-        patch.setattr(store, "release_commit_lock", store.die, raising=True)
+        store.release_commit_lock = store.die
         return
-    place, name = STEPS[step]
-    patch.setattr(place, name, store.die)
+    world.effects = replace(world.effects, **{STEPS[step]: store.die})
 
 
-def before(
+def before(world: World, step: str, first: Callable[[], object]) -> None:
+    """Do something once, right before the next batch's step."""
+    usual, once = world.effects, iter([first])
+    real = getattr(usual, step)
+
+    def stepped(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+        world.effects = usual
+        next(once, bool)()
+        return real(*given, **named)
+
+    world.effects = replace(usual, **{step: stepped})
+
+
+def before_call(
     place: object, name: str, first: Callable[[], object], patch: pytest.MonkeyPatch
 ) -> None:
-    """Do something once, right before a step."""
+    """Do something once, right before a function of a module is called."""
     real = getattr(place, name)
 
     def stepped(*given: Any, **named: Any) -> Any:  # noqa: ANN401

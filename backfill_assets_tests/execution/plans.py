@@ -61,5 +61,6 @@ class Plans:
             "who": "ana",
             "listener": self.told.append,
             "batches_at_once": 2,
+            "effects": self.world.effects,
         }
         return cast("Means", {**means, **self.given})

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from backfill_assets.execution import batch_run, computing, schedule
+from backfill_assets.execution import schedule
+from backfill_assets.execution.batch_inputs import batch_inputs
 from backfill_assets.execution.collecting import GRACE
 from backfill_assets.execution.events import Committed, Failed, Skipped
 from backfill_assets.execution.patience import Patience
@@ -24,10 +25,16 @@ from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.computed import ComputedBatch
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day, days
 from backfill_assets_tests.execution.committer import GRAPH, LOOP
-from backfill_assets_tests.execution.dying import STEPS, Killed, before, die_after, mortal
+from backfill_assets_tests.execution.dying import (
+    STEPS,
+    Killed,
+    before,
+    before_call,
+    die_after,
+    mortal,
+)
 from backfill_assets_tests.execution.world import Clock, World, ended, kept, read, row, text, told
 
 if TYPE_CHECKING:
@@ -55,17 +62,14 @@ def batches_in_log(world: World, name: str = VISITS) -> list[str]:
 
 
 @pytest.mark.parametrize("step", [*STEPS, "record"])
-def test_a_process_that_dies_after_any_step_leaves_only_the_rest_to_do(
-    world: World, monkeypatch: pytest.MonkeyPatch, step: str
-):
+def test_a_process_that_dies_after_any_step_leaves_only_the_rest_to_do(world: World, step: str):
     graph = visits(batch_size=2)
     world.land(a_source(), *ROWS)
-    with mortal(world) as store, monkeypatch.context() as patch:
+    with mortal(world) as store:
         doomed = World(world.spark, world.root, store, world.clock, runs=100)
-        run = doomed.open(graph)
-        die_after(step, store, patch)
+        die_after(step, doomed)
         with pytest.raises(Killed):
-            doomed.go(run)
+            doomed.fill(graph)
     committed = step in ("commit", "record")
     assert world.rows(VISITS) == (kept(*ROWS[:4]) if step == "record" else [])
     world.clock.pass_lease()
@@ -78,19 +82,15 @@ def test_a_process_that_dies_after_any_step_leaves_only_the_rest_to_do(
     assert told(world.fill(graph)[VISITS]) == ["skipped"]
 
 
-def test_an_interrupt_reaches_the_run_and_gives_the_cells_back(
-    world: World, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_interrupt_reaches_the_run_and_gives_the_cells_back(world: World):
     graph = visits()
     world.land(a_source(), *ROWS)
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(batch_run, "audited", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            world.fill(graph)
+    with world.doing(audited=interrupted), pytest.raises(KeyboardInterrupt):
+        world.fill(graph)
     (stopped,) = world.store.batches()
     assert (stopped.status, stopped.failure) == ("failed", FailureKind.CANCELLED)
     assert told(world.fill(graph)[VISITS]) == ["committed"]
@@ -103,15 +103,14 @@ def test_a_commit_whose_process_dies_is_adopted_by_a_run_that_waited_for_it(
     world.land(a_source(), *ROWS)
 
     def another_run_dies() -> None:
-        with mortal(world) as store, monkeypatch.context() as patch:
+        with mortal(world) as store:
             doomed = World(world.spark, world.root, store, world.clock, runs=100)
-            run = doomed.open(graph)
-            die_after("commit", store, patch)
+            die_after("commit", doomed)
             with pytest.raises(Killed):
-                doomed.go(run, cells=days(7, 8))
+                doomed.fill(graph, cells=days(7, 8))
         world.clock.pass_lease()
 
-    before(schedule, "batch_request", another_run_dies, monkeypatch)
+    before_call(schedule, "batch_request", another_run_dies, monkeypatch)
     events = world.fill(graph)[VISITS]
     assert told(events) == ["committed", "skipped"]
     assert len(batches_in_log(world)) == 2
@@ -130,13 +129,11 @@ def test_what_a_stranger_appends_is_never_in_a_pin_and_is_taken_back(world: Worl
     assert read(world.path(VISITS), ("ds", "id", "cost")) == kept(*ROWS, row(11))
 
 
-def test_a_stranger_who_slips_in_right_before_a_commit_is_taken_back_with_it(
-    world: World, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_stranger_who_slips_in_right_before_a_commit_is_taken_back_with_it(world: World):
     world.patience, graph = ONCE, visits()
     world.land(a_source(), *ROWS)
     world.fill(graph, cells=days(7, 8))
-    before(ComputedBatch, "commit", lambda: world.scribble(VISITS, row(8, 99)), monkeypatch)
+    before(world, "commit", lambda: world.scribble(VISITS, row(8, 99)))
     (failed,) = ended(world.fill(graph)[VISITS], Failed)
     assert "somebody committed" in failed.error
     assert world.rows(VISITS) == kept(*ROWS[:4])
@@ -157,7 +154,7 @@ def test_a_table_that_is_not_ours_is_left_alone(world: World):
 @pytest.mark.parametrize("kind", [None, MERGED], ids=["replaced", "merged"])
 @pytest.mark.parametrize("filled", [(), (7,)], ids=["new_table", "old_table"])
 def test_a_holder_that_wakes_after_a_takeover_commits_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch, filled: tuple[int, ...], kind: Kind | None
+    world: World, filled: tuple[int, ...], kind: Kind | None
 ):
     world.patience = ONCE
     graph = visits(**({} if kind is None else {"kind": kind, "unique_key": ["id", "ds"]}))
@@ -169,7 +166,7 @@ def test_a_holder_that_wakes_after_a_takeover_commits_nothing(
         world.clock.pass_lease()
         assert told(world.fill(graph)[VISITS])[0] == "committed"
 
-    before(ComputedBatch, "commit", sleep_through_a_takeover, monkeypatch)
+    before(world, "commit", sleep_through_a_takeover)
     (failed,) = ended(world.fill(graph)[VISITS], Failed)
     assert "run again" in failed.error
     assert world.store.batch(failed.batch_id).status in ("failed", "abandoned")
@@ -180,9 +177,9 @@ def test_a_holder_that_wakes_after_a_takeover_commits_nothing(
 def test_a_second_run_waits_for_the_cells_of_a_first(world: World, monkeypatch: pytest.MonkeyPatch):
     graph = visits()
     world.land(a_source(), *ROWS)
-    first, second = world.open(graph), world.open(graph)
+    second = world.open(graph)
     at_work, refused = threading.Event(), threading.Event()
-    open_batch, inputs = Store.open_batch, computing.batch_inputs
+    open_batch = Store.open_batch
 
     def opened(store: Store, request: Any) -> Any:  # noqa: ANN401
         try:
@@ -194,10 +191,11 @@ def test_a_second_run_waits_for_the_cells_of_a_first(world: World, monkeypatch: 
     def slow(run: Any, *rest: Any) -> Any:  # noqa: ANN401
         at_work.set()
         assert refused.wait(120)
-        return inputs(run, *rest)
+        return batch_inputs(run, *rest)
 
     monkeypatch.setattr(Store, "open_batch", opened)
-    monkeypatch.setattr(computing, "batch_inputs", slow)
+    with world.doing(inputs=slow):
+        first = world.open(graph)
     thread = threading.Thread(target=world.go, args=(first,))
     thread.start()
     assert at_work.wait(120)
@@ -241,19 +239,17 @@ def test_a_computation_longer_than_the_lease_keeps_its_cells_by_its_heartbeat(
             held = store.view(world.environment).claimed[VISITS]
             assert text(graph, VISITS, held) == "2024-01-07..2024-01-10 (4)"
 
-        before(batch_run, "audited", compute_long, monkeypatch)
+        before(patient, "audited", compute_long)
         assert told(patient.fill(graph)[VISITS]) == ["committed"]
 
 
-def test_a_batch_that_took_longer_than_files_without_a_log_are_kept_commits_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_batch_that_took_longer_than_files_without_a_log_are_kept_commits_nothing(world: World):
     world.land(a_source(), *ROWS)
 
     def compute_for_days() -> None:
         world.clock.now += GRACE
 
-    before(batch_run, "audited", compute_for_days, monkeypatch)
+    before(world, "audited", compute_for_days)
     (failed,) = ended(world.fill(visits())[VISITS], Failed)
     assert "began more than 24 hours ago" in failed.error
     assert failed.kind is FailureKind.TIMEOUT
@@ -279,7 +275,7 @@ def test_a_batch_fills_the_rest_where_another_run_has_filled_some_of_its_cells(
 ):
     graph = visits()
     world.land(a_source(), *ROWS)
-    before(schedule, "batch_request", lambda: world.fill(graph, cells=days(8)), monkeypatch)
+    before_call(schedule, "batch_request", lambda: world.fill(graph, cells=days(8)), monkeypatch)
     events = world.fill(graph)[VISITS]
     (skipped,) = ended(events, Skipped)
     assert list(skipped.built_by) == [day(8)]
@@ -288,9 +284,7 @@ def test_a_batch_fills_the_rest_where_another_run_has_filled_some_of_its_cells(
     assert world.rows(VISITS) == kept(*ROWS)
 
 
-def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(
-    world: World, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(world: World):
     from backfill_assets.execution.run_context import Published  # noqa: PLC0415
     from backfill_assets.snapshots.environment import Environment  # noqa: PLC0415
 
@@ -305,7 +299,7 @@ def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(
         world.land(a_source(), *ROWS, row(9, 3))
         world.fill(graph, VISITS, published=Published.REBUILT)
 
-    before(computing, "computed_batch", upstream_moves, monkeypatch)
+    before(world, "computed", upstream_moves)
     (done,) = ended(world.fill(graph, "web.child")["web.child"], Committed)
     assert world.rows("web.child") == kept(*ROWS)
     (pin,) = world.store.batch(done.batch_id).inputs
@@ -313,23 +307,20 @@ def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(
     assert told(world.fill(graph)["web.child"]) == ["needs plan", "skipped"]
 
 
-def test_a_rebuilt_state_gives_the_same_answers_after_fences_and_strangers(
-    world: World, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_rebuilt_state_gives_the_same_answers_after_fences_and_strangers(world: World):
     child = a_model("web.child", upstreams=[VISITS], cadence=FOUR_DAYS)
     world.patience = ONCE
     graph = a_graph(a_model(cadence=FOUR_DAYS), child)
     world.land(a_source(), *ROWS)
-    with mortal(world) as store, monkeypatch.context() as patch:
+    with mortal(world) as store:
         doomed = World(world.spark, world.root, store, world.clock, runs=100)
-        run = doomed.open(graph)
-        die_after("commit", store, patch)
+        die_after("commit", doomed)
         with pytest.raises(Killed):
-            doomed.go(run, VISITS, cells=days(7))
+            doomed.fill(graph, VISITS, cells=days(7))
     world.clock.pass_lease()
     world.fill(graph, cells=days(7, 8))
     # A stranger, and a batch that came right behind it: both were taken back.
-    before(ComputedBatch, "commit", lambda: world.scribble(VISITS, row(7, 99)), monkeypatch)
+    before(world, "commit", lambda: world.scribble(VISITS, row(7, 99)))
     assert told(world.fill(graph, VISITS, cells=days(9))[VISITS]) == ["failed"]
     world.fill(graph, VISITS, cells=days(10))
     world.scribble(VISITS, row(9, 99))  # nobody has taken this one back yet

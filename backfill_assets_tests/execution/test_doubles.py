@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.execution import batch_run
+from backfill_assets.execution.commit_turn import commit_turn
 from backfill_assets.execution.going_back import rollback_plan, undo_plan
 from backfill_assets.intervals import Daily
 from backfill_assets.planning.request import Restatement
@@ -32,19 +32,17 @@ def by_id(**declared: Any) -> Graph:  # noqa: ANN401
 
 
 @pytest.mark.parametrize("clash", [False, True], ids=["apart", "clashing"])
-def test_two_batches_at_once_of_replaced_cells_keep_each_key_single(
-    world: World, monkeypatch: pytest.MonkeyPatch, *, clash: bool
-):
+def test_two_batches_at_once_of_replaced_cells_keep_each_key_single(world: World, *, clash: bool):
     graph = by_id(batch_size=1, batch_concurrency=2)
     world.land(a_source(), row(9, 1), row(10, 1 if clash else 2))
-    both_audited, turn = threading.Barrier(2), batch_run.commit_turn
+    both_audited = threading.Barrier(2)
 
     def together(*given: Any) -> Any:  # noqa: ANN401
         both_audited.wait(600)
-        return turn(*given)
+        return commit_turn(*given)
 
-    monkeypatch.setattr(batch_run, "commit_turn", together)
-    events = world.fill(graph)[VISITS]
+    with world.doing(turn=together):
+        events = world.fill(graph)[VISITS]
     assert told(events) == (["committed", "failed"] if clash else ["committed"] * 2)
     assert [id_ for _, id_, _ in world.rows(VISITS)] == ([1] if clash else [1, 2])
 

@@ -21,7 +21,7 @@ from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.environment import PROD, Environment
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_graph, a_model, a_source
-from backfill_assets_tests.execution.dying import before
+from backfill_assets_tests.execution.dying import before_call
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.test_plans import (
     CADENCE,
@@ -136,7 +136,7 @@ def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overru
     world.land(a_source(), *changed(row(8, 1, 50.0)))
     second = plans.make(OLD, restate=(eighth,))
     plans.apply(OLD, second)
-    before(going_back, "publish", lambda: plans.promote(OLD, second), monkeypatch)
+    before_call(going_back, "publish", lambda: plans.promote(OLD, second), monkeypatch)
     with pytest.raises(LaterPlanError, match=second.plan_id):
         rollback_plan(world.store, OLD, first, **plans.means())
     assert totals(world) == [7, 50, 9, 10]
@@ -149,7 +149,7 @@ def test_a_day_that_is_filled_while_the_locks_are_taken_is_kept_by_an_undo_too(
     world.fill(OLD)
     plan = plans.published(MORE)
     next_day(world, *ROWS)
-    before(going_back, "publish", lambda: world.fill(MORE), monkeypatch)
+    before_call(going_back, "publish", lambda: world.fill(MORE), monkeypatch)
     back = undo_plan(world.store, MORE, plan, **plans.means())
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
     assert set(back.carried) == {VISITS}

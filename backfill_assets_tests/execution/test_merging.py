@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from backfill_assets.execution import batch_run, computing
+from backfill_assets.execution.commit_turn import commit_turn
+from backfill_assets.execution.effects import Effects
 from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.run_context import Published
 from backfill_assets.intervals import Daily
@@ -19,6 +20,7 @@ from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tomb
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.environment import Environment
+from backfill_assets.warehouse.computed import computed_batch
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day, days
 from backfill_assets_tests.execution.world import ended, on, told
 
@@ -131,24 +133,21 @@ def test_rows_that_move_take_their_old_cell_into_the_batch(dev: World):
     assert told(dev.fill(graph)[ORDERS]) == ["needs plan", "skipped"]
 
 
-def test_rows_that_came_into_a_cell_while_others_move_out_of_it_stay(
-    dev: World, monkeypatch: pytest.MonkeyPatch
-):
+def test_rows_that_came_into_a_cell_while_others_move_out_of_it_stay(dev: World):
     graph = orders(IncrementalByUniqueKey("ds", rows_move=True), batch_concurrency=2)
     dev.land(source(), order(1, 9), order(2, 9))
     dev.fill(graph, cells=days(9))
     dev.land(source(), order(1, 10), order(2, 9), order(3, 9))
-    computed = computing.computed_batch
 
     @contextmanager
     def and_another_commits(*given: Any, **named: Any) -> Any:  # noqa: ANN401
-        with computed(*given, **named) as batch:
-            monkeypatch.setattr(computing, "computed_batch", computed)
+        with computed_batch(*given, **named) as batch:
+            dev.effects = Effects()
             rebuilt = dev.fill(graph, cells=days(9), published=Published.REBUILT)[ORDERS]
             assert told(rebuilt) == ["committed"]
             yield batch
 
-    monkeypatch.setattr(computing, "computed_batch", and_another_commits)
+    dev.effects = Effects(computed=and_another_commits)
     assert told(dev.fill(graph, cells=days(10))[ORDERS]) == ["committed"]  # the second attempt
     assert [(id_, at) for id_, at, *_ in held(dev)] == [(1, on(10)), (2, on(9)), (3, on(9))]
 
@@ -167,19 +166,16 @@ def test_of_duplicates_the_latest_wins_where_declared_and_blocks_elsewhere(dev: 
 
 
 @pytest.mark.parametrize("clash", [False, True], ids=["apart", "clashing"])
-def test_two_batches_at_once_name_themselves_and_keep_each_key_single(
-    dev: World, monkeypatch: pytest.MonkeyPatch, *, clash: bool
-):
+def test_two_batches_at_once_name_themselves_and_keep_each_key_single(dev: World, *, clash: bool):
     graph = orders(batch_size=1, batch_concurrency=2)
     dev.land(source(), order(1, 9), order(1 if clash else 2, 10))
-    both_audited, turn = threading.Barrier(2), batch_run.commit_turn
+    both_audited = threading.Barrier(2)
 
     def together(*given: Any) -> Any:  # noqa: ANN401
         both_audited.wait(120)
-        return turn(*given)
+        return commit_turn(*given)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(batch_run, "commit_turn", together)
+    with dev.doing(turn=together):
         events = dev.fill(graph)[ORDERS]
     assert told(events) == (["committed", "failed"] if clash else ["committed"] * 2)
     assert [id_ for id_, *_ in held(dev)] == ([1] if clash else [1, 2])

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.execution import batch_run, commit_turn, computing, sources
+from backfill_assets.execution import sources
+from backfill_assets.execution.commit_turn import record
+from backfill_assets.execution.effects import Effects, commit
 from backfill_assets.execution.events import Committed, Failed, Skipped, TryingAgain
 from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state.database import StateUnavailableError
-from backfill_assets.warehouse.computed import ComputedBatch
 from backfill_assets.warehouse.inputs import compute
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day
 from backfill_assets_tests.execution.world import ended, kept, row
@@ -75,9 +76,9 @@ def filled(world: World) -> Callable[[], tuple[Event, ...]]:
     ids=["spark", "conflict", "disk", "database"],
 )
 def test_a_batch_that_something_passing_has_failed_is_tried_again_with_a_row_of_its_own(
-    world: World, filled: Callable[[], Any], monkeypatch: pytest.MonkeyPatch, error: Exception
+    world: World, filled: Callable[[], Any], error: Exception
 ):
-    monkeypatch.setattr(computing, "compute", failing(compute, error))
+    world.effects = Effects(rows=failing(compute, error))
     events = filled()
     assert len(ended(events, Committed)) == 2
     assert ended(events, Failed) == []
@@ -94,10 +95,10 @@ def test_a_batch_that_something_passing_has_failed_is_tried_again_with_a_row_of_
 
 
 def test_one_that_fails_every_time_ends_after_the_last_attempt_and_the_others_go_on(
-    world: World, filled: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+    world: World, filled: Callable[[], Any]
 ):
     gone = ConnectionRefusedError(111, "Connection refused")
-    monkeypatch.setattr(computing, "compute", failing(compute, gone, times=3))
+    world.effects = Effects(rows=failing(compute, gone, times=3))
     events = filled()
     (failed,) = ended(events, Failed)
     assert (failed.kind, failed.stretches.span()) == (FailureKind.TRANSIENT, day(9))
@@ -125,7 +126,7 @@ def test_what_an_audit_or_the_query_has_failed_is_tried_once(world: World):
 def test_a_database_that_goes_between_commit_and_record_loses_nothing_and_doubles_nothing(
     world: World, filled: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(batch_run, "record", failing(commit_turn.record, GONE))
+    world.effects = Effects(record=failing(record, GONE))
     monkeypatch.setattr(world.store, "fail_batch", failing(world.store.fail_batch, GONE))
     events = filled()
     assert ended(events, Failed) == []
@@ -139,10 +140,10 @@ def test_a_database_that_goes_between_commit_and_record_loses_nothing_and_double
 
 
 def test_a_commit_that_another_writer_came_before_is_computed_anew(
-    world: World, filled: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+    world: World, filled: Callable[[], Any]
 ):
     conflict = RuntimeError("[DELTA_CONCURRENT_WRITE] a conflict")
-    monkeypatch.setattr(ComputedBatch, "commit", failing(ComputedBatch.commit, conflict))
+    world.effects = Effects(commit=failing(commit, conflict))
     assert len(ended(filled(), Committed)) == 2
     assert world.rows(VISITS) == kept(row(9), row(10))
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.execution import batch_run
 from backfill_assets.execution.events import Failed, Waiting
 from backfill_assets.execution.frozen_code import CodeChangedError
 from backfill_assets.execution.going_back import abandon_plan
@@ -254,9 +253,7 @@ def test_an_hourly_model_is_planned_and_promoted_while_it_is_filled(world: World
     assert plans.make(new).is_empty
 
 
-def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(
-    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(world: World, plans: Plans):
     world.land(a_source(), *ROWS)
     world.fill(OLD)
     plan = plans.make(MORE)
@@ -265,7 +262,7 @@ def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(
     world.land(a_source(), *ROWS, row(11, 1, 11.0))
     world.fill(OLD, VISITS)
     world.patience = Patience(attempts=1)
-    before(batch_run, "audited", lambda: plans.promote(MORE, plan), monkeypatch)
+    before(world, "audited", lambda: plans.promote(MORE, plan))
     (failed,) = ended(world.fill(MORE, COSTS)[COSTS], Failed)
     assert plan.plan_id in failed.error
     assert len(world.rows(COSTS, "ds", "total")) == 4

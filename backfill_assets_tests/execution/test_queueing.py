@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.execution.effects import Effects
 from backfill_assets.execution.events import Committed, Waiting
 from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.operation import Operation
@@ -211,7 +212,7 @@ def test_a_batch_runs_with_the_settings_of_its_model_and_of_its_plan(world: Worl
         return compute(session, *given)
 
     run = world.open(graph)
-    world.go(replace(run, rows_from=rows_from))
+    world.go(replace(run, effects=Effects(rows=rows_from)))
     assert found == [("3", "false")]
     (done,) = world.store.batches()
     assert done.resources == {SHUFFLE: "3", "spark.sql.adaptive.enabled": "false"}
@@ -247,6 +248,6 @@ def test_a_limit_over_everything_holds_inside_a_run(world: World):
         in_flight.append(len(world.store.in_flight()))
         return compute(*given)
 
-    events = world.go(replace(world.open(GRAPH), rows_from=rows_from))[VISITS]
+    events = world.go(replace(world.open(GRAPH), effects=Effects(rows=rows_from)))[VISITS]
     assert len(ended(events, Committed)) == 4
     assert in_flight == [1, 1, 1, 1]

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.execution import batch_run, computing, watching
+from backfill_assets.execution import watching
 from backfill_assets.execution.cancelling import RunCancelledError
+from backfill_assets.execution.commit_turn import commit_turn
+from backfill_assets.execution.effects import Effects, commit
 from backfill_assets.execution.events import Committed, Failed, Started
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.patience import Patience
@@ -21,14 +23,13 @@ from backfill_assets.planning.request import Restatement
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets.warehouse.computed import ComputedBatch
 from backfill_assets.warehouse.inputs import compute
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.world import ended, row, run_targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from backfill_assets.execution.events import Event
     from backfill_assets.execution.run_context import RunContext
@@ -51,9 +52,10 @@ def endless(session: Any, *_: object) -> Any:  # noqa: ANN401 - rows that Spark 
     )
 
 
-def opened(world: World, **how: Any) -> RunContext:  # noqa: ANN401
+def opened(world: World, steps: Mapping[str, Any] | None = None, **how: Any) -> RunContext:  # noqa: ANN401
     world.land(a_source(), row(10))
-    return replace(world.open(GRAPH), **{"rows_from": endless, **how})
+    effects = Effects(**{"rows": endless, **(steps or {})})
+    return replace(world.open(GRAPH), effects=effects, **how)
 
 
 def nothing_of_it_is_left(world: World, kind: FailureKind) -> BatchRow:
@@ -80,22 +82,20 @@ def test_a_batch_whose_time_is_over_is_cancelled_and_not_tried_again(world: Worl
 def test_a_models_own_time_counts_more_than_the_settings(world: World):
     graph = a_graph(a_model(cadence=Daily(start="2024-01-10"), batch_timeout=0.2))
     world.land(a_source(), row(10))
-    run = replace(world.open(graph), rows_from=endless, patience=Patience(timeout=10**6))
+    run = replace(
+        world.open(graph), effects=Effects(rows=endless), patience=Patience(timeout=10**6)
+    )
     (failed,) = ended(world.go(run)[VISITS], Failed)
     assert failed.kind is FailureKind.TIMEOUT
 
 
-def test_a_commit_that_has_begun_is_brought_to_its_end_whatever_is_cancelled(
-    world: World, monkeypatch: pytest.MonkeyPatch
-):
-    run = opened(world, rows_from=None, patience=Patience(timeout=10**6))
-    real = ComputedBatch.commit
-
+def test_a_commit_that_has_begun_is_brought_to_its_end_whatever_is_cancelled(world: World):
     def cancelled(*given: Any) -> Any:  # noqa: ANN401
         run.flights.cancel(RunCancelledError(run.run_id))
-        return real(*given)
+        return commit(*given)
 
-    monkeypatch.setattr(ComputedBatch, "commit", cancelled)
+    steps = {"rows": compute, "commit": cancelled}
+    run = opened(world, steps, patience=Patience(timeout=10**6))
     (done,) = ended(world.go(run)[VISITS], Committed)
     assert done.rows == 1
     assert world.store.batches(model=VISITS)[0].status == "committed"
@@ -104,16 +104,13 @@ def test_a_commit_that_has_begun_is_brought_to_its_end_whatever_is_cancelled(
 def test_a_batch_that_is_cancelled_just_before_its_turn_commits_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    run = opened(world, rows_from=None)
-    real = batch_run.commit_turn
-
     @contextmanager
     def late(*given: Any) -> Iterator[Any]:  # noqa: ANN401 - as the real one
-        with real(*given) as lock:
+        with commit_turn(*given) as lock:
             run.flights.cancel(RunCancelledError(run.run_id))
             yield lock
 
-    monkeypatch.setattr(batch_run, "commit_turn", late)
+    run = opened(world, {"rows": compute, "turn": late})
     (failed,) = ended(world.go(run)[VISITS], Failed)
     assert failed.kind is FailureKind.CANCELLED
     monkeypatch.undo()
@@ -171,7 +168,7 @@ def test_ctrl_c_lets_batches_in_flight_come_to_their_end(world: World):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        go(opened(world, rows_from=None), when_started(ctrl_c))
+        go(opened(world, {"rows": compute}), when_started(ctrl_c))
     assert [one.status for one in world.store.batches(model=VISITS)] == ["committed"]
 
 
@@ -198,10 +195,10 @@ def test_a_plan_that_is_stopped_at_once_cancels_its_batches_and_goes_on_after_re
     plan = plans.make(GRAPH, restate=(Restatement(VISITS),))
 
     def stop() -> None:
-        monkeypatch.setattr(computing, "compute", compute)
+        world.effects = Effects()
         world.store.control_plan(plan.plan_id, Control.CANCELLED, "ana")
 
-    monkeypatch.setattr(computing, "compute", endless)
+    world.effects = Effects(rows=endless)
     applied = plans.apply(GRAPH, plan, listener=when_started(stop))
 
     assert [one.kind for one in applied.failed] == [FailureKind.CANCELLED]

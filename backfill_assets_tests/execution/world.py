@@ -6,7 +6,8 @@ what a test sees does not depend on the code that it tests.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from backfill_assets.execution.effects import Effects
 from backfill_assets.execution.events import Committed, Event, Failed, NeedsPlan, Skipped, Waiting
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.opening import open_run
@@ -26,7 +28,7 @@ from backfill_assets.snapshots.environment import PROD
 from backfill_assets.state.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -73,6 +75,7 @@ class World:
     environment: str = PROD
     heard: list[Event] = field(default_factory=list)
     patience: Patience = field(default_factory=lambda: Patience(pause=0))
+    effects: Effects = field(default_factory=Effects)
 
     def land(self, source: Source, *rows: tuple[Any, ...]) -> None:
         """Let a source hold these rows, as somebody else would."""
@@ -85,7 +88,7 @@ class World:
     ) -> RunContext:
         """Open a run, as each entrance does."""
         self.runs += 1
-        return open_run(
+        run = open_run(
             self.store,
             graph,
             environment=self.environment,
@@ -97,6 +100,16 @@ class World:
             published=published,
             patience=self.patience,
         )
+        return replace(run, effects=self.effects)
+
+    @contextmanager
+    def doing(self, **steps: Any) -> Iterator[None]:  # noqa: ANN401
+        """Let batches take other steps for a while."""
+        usual, self.effects = self.effects, replace(self.effects, **steps)
+        try:
+            yield
+        finally:
+            self.effects = usual
 
     def fill(
         self,

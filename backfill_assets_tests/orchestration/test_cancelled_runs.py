@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
-from backfill_assets.execution import computing
+from backfill_assets.execution import effects
+from backfill_assets.execution.effects import Effects
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.snapshots.failure import FailureKind
-from backfill_assets.warehouse.inputs import compute
 
 if TYPE_CHECKING:
     from backfill_assets_tests.orchestration.shop import Shop
@@ -37,7 +37,7 @@ def test_its_batches_are_cancelled_their_cells_free_at_once_and_the_next_run_fil
             "FROM range(1000000000000000) WHERE id % 7 = 8"
         )
 
-    monkeypatch.setattr(computing, "compute", endless)
+    monkeypatch.setattr(effects, "USUAL", Effects(rows=endless))
     assert not shop.fill("toy.sales", cells=DAY).success
 
     [run] = shop.instance.get_runs()
@@ -48,5 +48,5 @@ def test_its_batches_are_cancelled_their_cells_free_at_once_and_the_next_run_fil
     assert "was cancelled before the commit" in str(batch.error)
     assert state.store.in_flight() == ()
     state.store.close()
-    monkeypatch.setattr(computing, "compute", compute)
+    monkeypatch.setattr(effects, "USUAL", Effects())
     assert shop.fill("toy.sales", cells=DAY).success

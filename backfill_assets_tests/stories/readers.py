@@ -10,7 +10,9 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets import resolve
-from backfill_assets.execution import computing
+from backfill_assets.execution import effects
+from backfill_assets.execution.effects import Effects
+from backfill_assets.warehouse.computed import computed_batch
 from backfill_assets_tests.looking import Looking
 from backfill_assets_tests.stories.project import MODELS
 
@@ -76,7 +78,6 @@ class TransientError(RuntimeError):
 def failing_at(model: str, day: date) -> Iterator[list[str]]:
     """Let every batch of a model that builds a day fail while it computes; gives their ids."""
     failed: list[str] = []
-    computed = computing.computed_batch
 
     def failing(session: Any, of: Any, opened: OpenBatch, *rest: Any, **named: Any) -> Any:  # noqa: ANN401 - passed on
         request = opened.request
@@ -86,8 +87,8 @@ def failing_at(model: str, day: date) -> Iterator[list[str]]:
         ):
             failed.append(request.batch_id)
             raise TransientError(f"no answer for the files of {day}")
-        return computed(session, of, opened, *rest, **named)
+        return computed_batch(session, of, opened, *rest, **named)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(computing, "computed_batch", failing)
+        patch.setattr(effects, "USUAL", Effects(computed=failing))
         yield failed

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.execution import computing
+from backfill_assets.execution import effects
+from backfill_assets.execution.effects import Effects
+from backfill_assets.warehouse.computed import computed_batch
 from backfill_assets_tests.stories import oracle
 from backfill_assets_tests.stories.checking import assert_published
 from backfill_assets_tests.stories.edits import (
@@ -100,14 +102,13 @@ def test_an_edit_while_a_plan_is_built_stops_the_rest_and_what_is_done_stays(
     add_conversion_value(quarter)
     smaller_batches(quarter, 40)
     plan = quarter.plan()
-    computed = computing.computed_batch
 
     def edited_meanwhile(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - passed on
-        monkeypatch.setattr(computing, "computed_batch", computed)
+        monkeypatch.setattr(effects, "USUAL", Effects())
         worth_six_dollars(quarter)
-        return computed(*given, **named)
+        return computed_batch(*given, **named)
 
-    monkeypatch.setattr(computing, "computed_batch", edited_meanwhile)
+    monkeypatch.setattr(effects, "USUAL", Effects(computed=edited_meanwhile))
 
     stopped = quarter.do("apply", plan.plan_id, code=1)
 
