@@ -21,6 +21,7 @@ from backfill_assets.execution.effects import Effects
 from backfill_assets.execution.events import Committed, Failed, Waiting
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.judge import judge
+from backfill_assets.execution.requests import ADOPTED
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.tables import Table
-
-ADOPTED = "adopted"
-"""The reason of a batch that copies rows which somebody else has computed."""
 
 
 def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be asked

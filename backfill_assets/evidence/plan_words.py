@@ -118,7 +118,10 @@ def batches_text(planned: ModelPlan) -> str:
         return f"{batches}, consecutive cells together ({_SIZED[size.by]})"
     of = f"{batches} of up to {counted(size.cells, 'cell')}"
     if size.bytes_per_cell:
-        of += f", about {bytes_text(size.cells * size.bytes_per_cell)} of its inputs each"
+        cells = max((one.cells for one in planned.batches), default=size.cells)
+        of += (
+            f", about {bytes_text(min(cells, size.cells) * size.bytes_per_cell)} of its inputs each"
+        )
     return f"{of} ({_SIZED[size.by]})"
 
 

@@ -22,7 +22,7 @@ from backfill_assets.execution.failures import kind_of
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.observing import observe
-from backfill_assets.execution.requests import REFRESH, RERUN
+from backfill_assets.execution.requests import ADOPTED, REFRESH, RERUN
 from backfill_assets.execution.retrying import patiently
 from backfill_assets.execution.schedule import Needs, Piece, scheduled
 from backfill_assets.execution.sources import Held, cells_held
@@ -159,7 +159,8 @@ class Filling:
         now = self._whole_batches(todo, undecided)
         reasons = {run.fills: now - again - refresh, RERUN: now & again, REFRESH: now & refresh}
         later = undecided | (todo - now)
-        return Needs(self._pieces(reasons), later, self._count(later), held, tuple(events))
+        claimed = view.claimed.get(model.name, IntervalSet.empty())
+        return Needs(self._pieces(reasons, claimed), later, self._count(later), held, tuple(events))
 
     def _cut(self, cells: IntervalSet) -> tuple[Interval, ...]:
         return batches(self.model.cadence, cells, self.size.cells)
@@ -167,18 +168,25 @@ class Filling:
     def _count(self, cells: IntervalSet) -> int:
         return len(self._cut(cells))
 
-    def _pieces(self, reasons: Mapping[str, IntervalSet]) -> tuple[Piece, ...]:
+    def _pieces(
+        self, reasons: Mapping[str, IntervalSet], claimed: IntervalSet
+    ) -> tuple[Piece, ...]:
         found = [
             Piece(stretches, reason)
             for reason, cells in reasons.items()
-            for stretches in self._joined(cells)
+            for stretches in self._joined(cells, claimed)
         ]
         return tuple(sorted(found, key=lambda piece: piece.stretches.boundaries))
 
-    def _joined(self, cells: IntervalSet) -> tuple[IntervalSet, ...]:
+    def _joined(self, cells: IntervalSet, claimed: IntervalSet) -> tuple[IntervalSet, ...]:
+        """Cut cells into batches; what others are at work on is waited for by itself.
+
+        What adopting would read between stretches is not known.
+        """
         model, size = self.model, self.size
-        a_cell = size.bytes_per_cell if joins_stretches(model) else 0
-        return joined(model.cadence, cells, size.cells, a_cell)
+        joins = joins_stretches(model) and self.run.fills != ADOPTED
+        a_cell = size.bytes_per_cell if joins else 0
+        return joined(model.cadence, cells, size.cells, a_cell, claimed)
 
     def _whole_batches(self, todo: IntervalSet, undecided: IntervalSet) -> IntervalSet:
         """Give the cells of batches whose cells are all decided.

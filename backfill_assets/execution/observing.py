@@ -171,8 +171,9 @@ class _Look:
                 return self._gone() if known is not None else None
             if _is_same(known, found):
                 return None
-            found = replace(found, bytes=bytes_in(self.path, found.head))
             seen, note = self._seen(known, found)
+            held = bytes_in(self.path, found.head)  # counted once the look has come to an end
+            seen = replace(seen, found=replace(seen.found, bytes=held))
             if self.store.observe(seen):
                 changed = IntervalSet.of(
                     one.cell

@@ -15,6 +15,9 @@ from backfill_assets.warehouse.tables import head
 RERUN = "rerun"
 """The reason of a batch that builds published cells again, because a person asked for them."""
 
+ADOPTED = "adopted"
+"""The reason of a batch that copies rows that were computed elsewhere."""
+
 REFRESH = "refresh"
 """The reason of a batch that builds stale cells of the late window again, of a model nobody reads."""
 

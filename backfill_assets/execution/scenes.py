@@ -146,7 +146,8 @@ class Scene:
         waiting = lacking_in_sources(self.graph, view, model, todo, self.now)
         within = None if self.within is None else self.within.get(model.name, _NONE)
         left = todo if within is None else self._left(work, view, model.name) & within
-        size = self.run.batch_size(model, view).cells
+        # Of a model that reads its own cells each is a batch, and a run has many of them.
+        size = model.batch_size if model.in_order else self.run.batch_size(model, view).cells
         found = tuple(
             replace(one, size=size)
             for one in offers(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.batch_run import run_batch
 from backfill_assets.execution.cancelling import RunCancelledError
-from backfill_assets.execution.events import Delayed, Failed, Skipped, Started, Waiting
+from backfill_assets.execution.events import Delayed, Failed, Skipped, Started, TryingAgain, Waiting
 from backfill_assets.execution.failures import kind_of, sentence
 from backfill_assets.execution.requests import batch_request
 from backfill_assets.execution.retrying import attempted
@@ -26,6 +26,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audits_of import looked_up
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.planning.batching import batches
+from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.slots import ALL, model_scope
 from backfill_assets.warehouse.spark_errors import explained
 
@@ -310,15 +311,26 @@ def _await(run: RunContext, begun: Sequence[Future[None]]) -> None:
 
 
 def _run_piece(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> None:
-    """Run one batch in its thread; where others filled some of its cells, the rest once more."""
+    """Run one batch in its thread; where others filled some of its cells, the rest once more.
+
+    Where one of several stretches may have failed a batch, each is tried by itself.
+    """
     todo = [piece.stretches]
     while todo:
         one = replace(piece, stretches=todo.pop())
         ending = attempted(run, partial(_attempt, run, model, one, put), put)
+        if isinstance(ending, Failed) and len(one.stretches) > 1 and ending.kind in _ONE_S_OWN:
+            put(TryingAgain(model.name, one.stretches, 2, 2, 0.0, ending.error))
+            todo += [IntervalSet.of([each]) for each in one.stretches]
+            continue
         put(ending)
         if isinstance(ending, Skipped):
             left = one.stretches - IntervalSet.of(ending.built_by)
             todo += [IntervalSet.of([each]) for each in batches(model.cadence, left)]
+
+
+_ONE_S_OWN = (FailureKind.AUDIT, FailureKind.CODE, FailureKind.INPUT, FailureKind.TIMEOUT)
+"""Failures that may be those of one stretch; any other would meet all of them."""
 
 
 def _attempt(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> Event:

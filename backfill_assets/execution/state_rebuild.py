@@ -196,7 +196,8 @@ def _batches(version: str, path: str, known: list[Logged], loaded: Graph) -> lis
             logged.delta_version,
             commit if commit.exact else commit.built_by(_model(path, commit, loaded)),
             committed_at=logged.committed_at,
-            bytes_written=logged.bytes_added,
+            # A publication's commit adds only what differs of the cells that it names.
+            bytes_written=None if commit.reason == PROMOTED else logged.bytes_added,
         )
         for logged in known
         if (commit := BatchCommit.from_json(logged.metadata)) is not None

@@ -176,7 +176,7 @@ def _is_adopted(run: RunContext, lock: CommitLock, logged: LoggedCommit) -> bool
         commit,
         lock,
         logged.delta_version,
-        bytes_written=logged.bytes_added,
+        bytes_written=None if commit.reason == PROMOTED else logged.bytes_added,
         finished_at=run.clock(),
     )
 

@@ -68,7 +68,8 @@ def batch_size(graph: Graph, view: StateView, model: Model) -> BatchSize:
     """Say how many cells of a model go in one batch.
 
     Inputs that every batch reads whole don't count, and neither do lookbacks: smaller batches read no
-    less of them. An input of which nothing is recorded counts as none.
+    less of them. Of one input of which nothing is recorded follows that nothing is known. The number is a
+    power of two, so that the same cells make the same batches while inputs grow.
 
     Args:
         graph: the models and sources that are read.
@@ -82,7 +83,7 @@ def batch_size(graph: Graph, view: StateView, model: Model) -> BatchSize:
         return BatchSize(SizedBy.DECLARED, model.batch_size, a_cell)
     if not a_cell:
         return BatchSize(SizedBy.NOTHING)
-    return BatchSize(SizedBy.BYTES, max(int(BYTES_PER_BATCH / a_cell), 1), a_cell)
+    return BatchSize(SizedBy.BYTES, 1 << max(BYTES_PER_BATCH // a_cell, 1).bit_length() - 1, a_cell)
 
 
 def joins_stretches(model: Model) -> bool:
@@ -97,15 +98,19 @@ def joins_stretches(model: Model) -> bool:
 def _bytes_per_cell(graph: Graph, view: StateView, model: Model) -> int:
     if model.cadence.unit is Unit.WHOLE:
         return 0
-    a_second = sum(_bytes_per_second(graph, view, one) for one in model.reads)
-    return ceil(a_second * model.cadence.unit.shortest)
+    found = [_bytes_per_second(graph, view, one) for one in model.reads if _is_cut(graph, one)]
+    return ceil(sum(found) * model.cadence.unit.shortest) if all(found) else 0
+
+
+def _is_cut(graph: Graph, upstream: Upstream) -> bool:
+    """Whether smaller batches read less of an input."""
+    node = graph.node(upstream.name)
+    return node.cadence.unit is not Unit.WHOLE and node.time_column is not None
 
 
 def _bytes_per_second(graph: Graph, view: StateView, upstream: Upstream) -> float:
     """Tell how many bytes an input holds per second of its cells; 0 where that is not known."""
     node = graph.node(upstream.name)
-    if node.cadence.unit is Unit.WHOLE or node.time_column is None:
-        return 0
     is_source = isinstance(node, Source)
     known: ModelState | None = (view.sources if is_source else view.models).get(upstream.name)
     return 0 if known is None else known.bytes_per_second

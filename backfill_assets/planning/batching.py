@@ -80,6 +80,8 @@ def _not_past(ends: Sequence[int], missing: IntervalSet) -> Sequence[int]:
     return (*ends[:-1], missing.boundaries[-1])
 
 
+_NONE = IntervalSet.empty()
+
 BATCH_SECONDS = 3.0
 """What a batch costs whatever it reads: opening, planning the query, auditing, committing, recording; measured."""
 
@@ -91,37 +93,41 @@ MOST_STRETCHES = 50
 
 
 def joined(
-    cadence: Cadence, missing: IntervalSet, size: int | None, bytes_per_cell: int
+    cadence: Cadence,
+    missing: IntervalSet,
+    size: int | None,
+    bytes_per_cell: int,
+    apart: IntervalSet = _NONE,
 ) -> tuple[IntervalSet, ...]:
     """The missing cells as batches of one or several stretches, in order.
 
     Neighbours go in one batch where reading the cells between them as well costs less than another
-    batch. That is careful: most of these cells' files are not even opened.
+    batch, and where a batch may have as many cells as there are from its first to its last: its query is
+    asked for all of them. That is careful: most of the files between are not even opened.
 
     Args:
         cadence: whose cells they are.
         missing: the cells.
         size: how many of them a batch may have; None for any number of consecutive ones.
         bytes_per_cell: how much each reads; 0 where that is not known: a batch has one stretch then.
+        apart: cells whose stretches are batches of their own.
 
     Raises:
         BatchLimitError: `size` is below 1.
     """
     found: list[list[Interval]] = []
-    held = 0
+    alone = True
     for one in batches(cadence, missing, size):
-        more = cadence.count(one)
+        before, alone = alone, bool(IntervalSet.of([one]) & apart)
         if (
-            found
+            not (before or alone)
             and len(found[-1]) < MOST_STRETCHES
-            and (size is None or held + more <= size)
+            and (size is None or cadence.count(Interval(found[-1][0].start, one.end)) <= size)
             and _is_near(cadence, found[-1][-1], one, bytes_per_cell)
         ):
             found[-1].append(one)
-            held += more
         else:
             found.append([one])
-            held = more
     return tuple(map(IntervalSet.of, found))
 
 

@@ -94,11 +94,14 @@ class ModelState:
 
     @cached_property
     def bytes_per_second(self) -> float:
-        """How many bytes of files a second of its ready cells holds; 0 where nothing is recorded."""
+        """How many bytes of files a second of its ready cells with rows holds; 0 where nothing is recorded.
+
+        Cells that are recorded as empty don't count, as of a source.
+        """
         lasting = [
             (run.bytes_per_second, run.interval.end - run.interval.start) for run in self.runs
         ]
-        known = [(held, time.total_seconds()) for held, time in lasting if held is not None]
+        known = [(held, time.total_seconds()) for held, time in lasting if held]
         seconds = sum(each for _, each in known)
         return sum(held * each for held, each in known) / seconds if seconds else 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,7 @@ class WrittenCells:
             return left
 
         done = set_cells(asked, files, rest, ticket)
+        done = replace(done, bytes=sum(one.bytes for one in self.files))
         written = (*self.files, *chain.from_iterable(self._rests.values()))
         if unused := [one.name for one in written if one.name not in used]:
             with suppress(OSError):  # what is published stays published; `gc` takes them

@@ -99,9 +99,11 @@ class Joined:
 def _piles(path: str) -> tuple[Cadence, list[list[NamedFile]]]:
     """Give the files of each block that has several small ones, oldest cells first."""
     at = head(path)
-    made = created_by(logged_commit(path, 0).metadata) if at > ABSENT else None
+    if at == ABSENT or partition_columns(path):
+        return Whole(), []
+    made = created_by(logged_commit(path, 0).metadata)
     cadence = stored_model(made).cadence if made else Whole()
-    if not cadence.unit.is_subday or partition_columns(path):
+    if not cadence.unit.is_subday:
         return cadence, []
     blocks: defaultdict[str, list[NamedFile]] = defaultdict(list)
     for one in sorted(files_at(path, at), key=lambda file: (file.first, file.name)):

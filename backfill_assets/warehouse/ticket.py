@@ -75,7 +75,8 @@ class Committed:
 
     Attributes:
         delta_version: Delta's number of it.
-        bytes: size of the files that it added.
+        bytes: size of the files that were written for its cells, those of cells that kept theirs included;
+            of a commit that is found in the log alone, of the files that it added.
     """
 
     delta_version: int

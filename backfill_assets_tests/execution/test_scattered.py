@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.execution.events import Committed, Failed
+from backfill_assets.execution.events import Committed, Failed, TryingAgain
+from backfill_assets.intervals import IntervalSet
+from backfill_assets.models.audit import accepted_range
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning import batching
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, days
 from backfill_assets_tests.execution.world import ended, on, row, text, told
 
 if TYPE_CHECKING:
-    from backfill_assets.intervals import Interval, IntervalSet
+    from backfill_assets.intervals import Interval
     from backfill_assets.models.content import Content
     from backfill_assets.models.model import Model
     from backfill_assets_tests.execution.world import World
@@ -89,10 +91,27 @@ def test_rows_after_the_last_stretch_are_refused_and_those_between_two_are_left_
     graph = a_graph(visits("web.visits", last=":end_ds"))
     world.land(a_source(), *ROWS)
 
-    (failed,) = ended(world.fill(graph, cells=scattered())["web.visits"], Failed)
+    failed = ended(world.fill(graph, cells=scattered())["web.visits"], Failed)
 
-    assert "1 rows outside the batch's cells (cells 2024-01-07 to 2024-01-07)" in failed.error
-    assert failed.stretches == scattered()
+    (again,) = ended(world.heard, TryingAgain)
+    assert "1 rows outside the batch's cells (cells 2024-01-07 to 2024-01-07)" in again.error
+    assert [*map(str, (one.stretches for one in failed))] == [
+        str(days(6)),
+        str(days(3, 4)),
+        str(days(1)),
+    ]
+
+
+def test_a_stretch_that_fails_an_audit_fails_alone(world: World):
+    graph = a_graph(a_model("web.visits", audits=[accepted_range("cost", None, 50)]))
+    world.land(a_source(), *(row(n, 1, 99.0 if n == 6 else 1.0) for n in range(1, 11)))
+    world.fill(graph, cells=days(2))  # what its batches hold is not known before, nor joined
+
+    events = world.fill(graph, cells=scattered())["web.visits"]
+
+    (failed,) = ended(events, Failed)
+    assert failed.stretches == days(6)
+    assert IntervalSet.union_all(one.stretches for one in ended(events, Committed)) == days(1, 3, 4)
 
 
 def test_a_batch_of_several_stretches_is_committed_and_recorded_as_one(world: World):
