@@ -65,7 +65,7 @@ def test_where_no_size_is_declared_a_batch_reads_as_many_bytes_as_it_should(
     graph = a_graph(a_model(), a_model("web.sums", upstreams=[VISITS]))
     world.land(a_source(), *(row(n) for n in range(1, 11)))
     per_day = bytes_in(str(world.root / a_source().path)) / 10
-    monkeypatch.setattr(sizes, "BYTES_PER_BATCH", 4.5 * per_day)
+    monkeypatch.setattr(sizes, "BYTES_PER_BATCH", int(4.5 * per_day))
     events = world.fill(graph)
     assert [text(graph, VISITS, one) for one in intervals(events[VISITS])] == [
         "2024-01-01..2024-01-04 (4)", "2024-01-05..2024-01-08 (4)", "2024-01-09..2024-01-10 (2)",
