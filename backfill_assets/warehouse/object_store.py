@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from secrets import token_hex
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
@@ -42,22 +44,33 @@ def refuse_careless_store(path: str) -> None:
     store, folder = FileSystem.from_uri(probe)
     try:
         DeltaTable.create(probe, Schema([Field("n", PrimitiveType("long"))]))
-        writers = [DeltaTable(probe) for _ in range(_WRITERS)]
-        # delta-rs looks for a newer version first, so only writers at one time ask the store itself.
-        with ThreadPoolExecutor(_WRITERS) as threads:
-            succeeded = sum(threads.map(_commits, writers))
+        careless = any(_overwrites(probe) for _ in range(_ROUNDS))
     finally:
         with suppress(OSError):  # the cause is told, if there is one; it may have no folder yet
             store.delete_dir(folder)
-    if succeeded > 1:
+    if careless:
         raise CarelessStoreError(path)
 
 
-def _commits(table: DeltaTable) -> bool:
+def _overwrites(probe: str) -> bool:
+    """Let several commit at once; whether more than one succeeded.
+
+    delta-rs looks for a newer version first, so only writers at one time ask the store itself. On a busy
+    machine they may come one after the other all the same, so one look does not prove enough.
+    """
+    from deltalake import DeltaTable  # noqa: PLC0415
+
+    writers, start = [DeltaTable(probe) for _ in range(_WRITERS)], Barrier(_WRITERS)
+    with ThreadPoolExecutor(_WRITERS) as threads:
+        return sum(threads.map(partial(_commits, start), writers)) > 1
+
+
+def _commits(start: Barrier, table: DeltaTable) -> bool:
     from deltalake import CommitProperties  # noqa: PLC0415
     from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
 
     said = CommitProperties(max_commit_retries=0)
+    start.wait()
     try:
         table.create_write_transaction([], "append", table.schema(), commit_properties=said)
     except CommitFailedError:
@@ -65,4 +78,4 @@ def _commits(table: DeltaTable) -> bool:
     return True
 
 
-_WRITERS = 6
+_WRITERS, _ROUNDS = 6, 3
