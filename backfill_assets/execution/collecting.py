@@ -63,7 +63,7 @@ def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRAC
         environments=tuple(one.name for one in _expired(run)),
         tables=tuple(run.store.collectable_versions(promise, grace)),
         vacuumed=tuple(_vacuumed(run, promise, grace, dry_run=True)),
-        compacted=tuple(found for _, found in _piled_up(run)),
+        compacted=tuple(_piled_up(run)),
     )
 
 
@@ -152,28 +152,33 @@ def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:
         return gone.run()
 
 
-def _piled_up(run: RunContext) -> Iterator[tuple[str, Compacted]]:
-    """Name the tables that environments read and in which small files have piled up."""
-    pointed = (run.store.own_pointers(one.name).values() for one in run.store.environments())
-    for version in sorted({at.version for at in chain.from_iterable(pointed)}):
+def _piled_up(run: RunContext) -> Iterator[Compacted]:
+    """Name the tables in which small files have piled up."""
+    for version in _tables_read(run):
         found = what_to_compact(run.store.version_path(version))
-        if found.files and run.store.known_head(version) > ABSENT:
-            yield version, found
+        if found.files:
+            yield found
 
 
 def _compacted(run: RunContext) -> Iterator[Compacted]:
     """Join files before the lock is taken; where one of them has gone by then, the next time."""
-    for version, _ in _piled_up(run):
+    for version in _tables_read(run):
         path = run.store.version_path(version)
-        with (
-            suppress(CommitConflictError),
-            joined_files(path) as joined,
-            _turn(run, version) as lock,
-        ):
-            done = joined.commit(app_id=version, token=lock.token)
-            refuse_strangers(run, version, done.delta_version)
-            run.store.compacted(lock, done.delta_version, run.clock())
+        with suppress(CommitConflictError), joined_files(path) as joined:
+            if not joined.instead_of:
+                continue
+            with _turn(run, version) as lock:
+                done = joined.commit(app_id=version, token=lock.token)
+                refuse_strangers(run, version, done.delta_version)
+                run.store.compacted(lock, done.delta_version, run.clock())
             yield Compacted(path, len(joined.instead_of), len(joined.written.files))
+
+
+def _tables_read(run: RunContext) -> list[str]:
+    """Name the versions that environments read and of whose tables the state knows."""
+    pointed = (run.store.own_pointers(one.name).values() for one in run.store.environments())
+    read = {at.version for at in chain.from_iterable(pointed)}
+    return sorted(version for version in read if run.store.known_head(version) > ABSENT)
 
 
 @contextmanager

@@ -69,16 +69,21 @@ def refuse_doubles(
     Raises:
         DoubleMeanwhileError: there is one.
     """
-    for audit in _unique(model):
-        others = rows_elsewhere(rows.sparkSession, model, cells, table, audit.columns)
-        if others is None:
-            continue
-        if since is not None:
-            came = cells_touched(model.cadence, table.path, since)
-            if not came:
-                return
-            others = others.where(cells_predicate(model.cadence, came))
-        if found := clashes_with(rows, others, model, audit.columns, table.path):
+    elsewhere = [
+        (audit, others)
+        for audit in _unique(model)
+        if (others := rows_elsewhere(rows.sparkSession, model, cells, table, audit.columns))
+        is not None
+    ]
+    came = None
+    if elsewhere and since is not None:
+        touched = cells_touched(model.cadence, table.path, since)
+        if not touched:
+            return
+        came = cells_predicate(model.cadence, touched)
+    for audit, others in elsewhere:
+        looked_at = others if came is None else others.where(came)
+        if found := clashes_with(rows, looked_at, model, audit.columns, table.path):
             raise DoubleMeanwhileError(model, audit, found)
 
 
