@@ -125,16 +125,16 @@ def test_a_plan_is_built_in_batches_of_the_size_that_it_was_shown_with(
     world.land(a_source(), *(row(n) for n in range(1, 11)))
     world.fill(graph)
     held = world.store.observed()[EVENTS].bytes or 0
-    monkeypatch.setattr(sizes, "BYTES_PER_BATCH", held * 0.35)
+    monkeypatch.setattr(sizes, "BYTES_PER_BATCH", held * 35 // 100)
     plan = plans.make(graph, restate=(Restatement("web.visits"),))
     monkeypatch.undo()
-    assert plan.batch_cells["web.visits"] == 3
+    assert plan.batch_cells["web.visits"] == 2
     applied = plans.apply(graph, plan)
     done = sorted(one.stretches.span() for one in ended(applied.events["web.visits"], Committed))
     shown = plan.model("web.visits")
     assert shown is not None
     assert done == [one.interval for one in shown.batches]
-    assert len(done) == 4
+    assert len(done) == 5
 
 
 def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans):
