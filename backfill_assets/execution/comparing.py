@@ -17,21 +17,22 @@ from backfill_assets.warehouse.compare import (
     Group,
     Measure,
     OutsideRows,
-    Question,
     compare,
     rows_outside,
 )
 from backfill_assets.warehouse.layers import files_read
+from backfill_assets.warehouse.totals import Totals, totals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from backfill_assets.execution.operation import Operation
     from backfill_assets.intervals.interval_set import IntervalSet
-    from backfill_assets.warehouse.compare import Compared
+    from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.compare import Compared, Question
     from backfill_assets.warehouse.tables import Table
 
-_KEPT = (Comparison, Group, Measure, OutsideRows)
+_KEPT = (Comparison, Group, Measure, OutsideRows, Totals)
 
 
 def compared_once(op: Operation, both: Compared, question: Question) -> Comparison:
@@ -42,7 +43,22 @@ def compared_once(op: Operation, both: Compared, question: Question) -> Comparis
         CorruptTableError: a table's log is damaged.
     """
     # The query names where the tables lie today, and a state may be copied with its tables.
-    return _once(op, both, question, lambda: replace(compare(op.spark(), both, question), sql=""))
+    asked = replace(question, cells=None)
+    key = _key(both.model, (both.old, both.new), asked, question.cells)
+    return _once(op, key, lambda: replace(compare(op.spark(), both, question), sql=""))
+
+
+def totals_once(
+    op: Operation, model: Model, table: Table, names: Sequence[str], cells: IntervalSet | None
+) -> Totals:
+    """Sum columns of a table, or give what was found when the same files were read before.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    key = _key(model, (table,), ("totals", tuple(names)), cells)
+    return _once(op, key, lambda: totals(op.spark(), model, table, names, cells))
 
 
 def outside_once(op: Operation, both: Compared, where: str, cells: IntervalSet) -> OutsideRows:
@@ -52,15 +68,11 @@ def outside_once(op: Operation, both: Compared, where: str, cells: IntervalSet) 
         PinGoneError: a pinned version can't be read any more.
         CorruptTableError: a table's log is damaged.
     """
-    asked = Question(by=(_OUTSIDE,), cells=cells, where=where)
-    return _once(op, both, asked, lambda: rows_outside(op.spark(), both, where, cells))
+    key = _key(both.model, (both.old, both.new), ("outside", where), cells)
+    return _once(op, key, lambda: rows_outside(op.spark(), both, where, cells))
 
 
-_OUTSIDE = "(outside)"
-
-
-def _once(op: Operation, both: Compared, question: Question, ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - what is asked for
-    key = _key(both, question)
+def _once(op: Operation, key: str, ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - what is asked for
     kept = op.store.comparison(op.plan_id, key)
     if kept is not None:
         return loads(kept, _KEPT)
@@ -70,17 +82,16 @@ def _once(op: Operation, both: Compared, question: Question, ask: Callable[[], A
     return found
 
 
-def _key(both: Compared, question: Question) -> str:
+def _key(model: Model, tables: Sequence[Table], asked: object, cells: IntervalSet | None) -> str:
     """Name a question, and all that its answer rests on."""
-    sides = [_read(both, table, question.cells) for table in (both.old, both.new)]
-    cells = None if question.cells is None else str(question.cells)
-    asked = replace(question, cells=None)
-    return sha256(dumps((both.model, asked, cells, sides)).encode()).hexdigest()
+    sides = [_read(model, table, cells) for table in tables]
+    text = dumps((model, asked, None if cells is None else str(cells), sides))
+    return sha256(text.encode()).hexdigest()
 
 
-def _read(both: Compared, table: Table, cells: IntervalSet | None) -> object:
+def _read(model: Model, table: Table, cells: IntervalSet | None) -> object:
     """Name the files that are read; where all cells are, the versions of the tables say as much."""
     if cells is None:
         return table
-    read = files_read(both.model, table, cells)
+    read = files_read(model, table, cells)
     return [(one.cells, sorted(file.name for file in one.files)) for one in read]

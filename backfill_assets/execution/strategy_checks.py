@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.batch_inputs import published_table
-from backfill_assets.execution.comparing import compared_once, outside_once
+from backfill_assets.execution.comparing import compared_once, outside_once, totals_once
 from backfill_assets.execution.leftover import BUILT_APART, work_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.explained import explained
@@ -25,10 +25,9 @@ from backfill_assets.planning.strategy_checks import (
     in_doubt,
 )
 from backfill_assets.warehouse.compare import Compared, Question
-from backfill_assets.warehouse.tables import ABSENT, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from decimal import Decimal
 
     from backfill_assets.execution.operation import Operation
@@ -193,26 +192,27 @@ def _totals(
 ) -> dict[str, tuple[Decimal | None, Decimal | None]]:
     """Sum every numeric column that both have, over the same cells, before and after."""
     runs = (both.environment, both.workspace)
-    before, after = (_sums(both.op, run, name, cells) for run in runs)
     types = [{column.name: column.dtype for column in run.graph.model(name).schema} for run in runs]
-    alike = (column for column, dtype in types[0].items() if types[1].get(column) == dtype)
+    key = both.workspace.graph.model(name).key
+    names = [
+        one for one, dtype in types[0].items() if types[1].get(one) == dtype and one not in key
+    ]
+    before, after = (_sums(both.op, run, name, names, cells) for run in runs)
     return {
         column: (before.get(column), after.get(column))
-        for column in alike
+        for column in names
         if column in before or column in after
     }
 
 
 def _sums(
-    op: Operation, run: RunContext, name: str, cells: IntervalSet
+    op: Operation, run: RunContext, name: str, names: Sequence[str], cells: IntervalSet
 ) -> dict[str, Decimal | None]:
-    table = published_table(run, name)
-    compared = Compared(run.graph.model(name), Table(table.path, ABSENT), table)
-    (found,) = compared_once(op, compared, Question(by=(), cells=cells)).groups
+    found = totals_once(op, run.graph.model(name), published_table(run, name), names, cells)
     return {
-        column: one.new_sum if one.new_filled else None
-        for column, one in found.columns.items()
-        if one.new_sum is not None
+        column: total if found.filled[column] else None
+        for column, total in found.sums.items()
+        if total is not None
     }
 
 
@@ -256,13 +256,10 @@ def _coverage(both: _Sides, name: str, cells: IntervalSet) -> dict[str, tuple[fl
     if not new:
         return {}
     table = published_table(both.workspace, name)
-    compared = Compared(model, Table(table.path, ABSENT), table)
-    found = compared_once(both.op, compared, Question(by=(), cells=cells or None))
-    rows = sum(group.new_rows for group in found.groups)
-    filled = {name: sum(one.columns[name].new_filled for one in found.groups) for name in new}
+    found = totals_once(both.op, model, table, new, cells or None)
     return {
-        name: (count / rows if rows else 1.0, declared_coverage(model, name))
-        for name, count in filled.items()
+        name: (count / found.rows if found.rows else 1.0, declared_coverage(model, name))
+        for name, count in found.filled.items()
     }
 
 
