@@ -58,7 +58,7 @@ def totals_once(
         CorruptTableError: a table's log is damaged.
     """
     key = _key(model, (table,), ("totals", tuple(names)), cells)
-    return _once(op, key, lambda: totals(op.spark(), model, table, names, cells))
+    return _once(op, key, lambda: totals(op.spark, model, table, names, cells))
 
 
 def outside_once(op: Operation, both: Compared, where: str, cells: IntervalSet) -> OutsideRows:

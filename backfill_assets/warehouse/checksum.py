@@ -10,6 +10,8 @@ the halves of each hash are summed as BIGINTs; `joined` puts the exact sum toget
 
 from __future__ import annotations
 
+import math
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as T
@@ -17,13 +19,18 @@ from pyspark.sql import types as T
 from backfill_assets.models.column import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql.types import DataType, StructType
 
 NO_SUM = "NaN"
 """What `exact_sum` gives where some value has no decimal."""
 
+EXACT = Context(prec=100, rounding=ROUND_HALF_UP)
+"""Decimal arithmetic in Python as `exact_sum` does it in Spark."""
+
+_PLACES = 9
+_TOO_LARGE = Decimal(10) ** 29
 _HALF = 32
 _GRID_BITS = 51
 
@@ -83,6 +90,23 @@ def exact_sum(value: str, dtype: str) -> str:
     if not dtype.startswith("decimal"):
         exact = f"CAST({value} AS DECIMAL(38,0))"
     return f"CAST(coalesce(sum({exact}), 0) AS STRING)"
+
+
+def sum_of_doubles(counted: Iterable[tuple[float, int]]) -> Decimal | None:
+    """Sum doubles as `exact_sum` does; None where it gives no sum.
+
+    Args:
+        counted: values, and how often each occurs.
+    """
+    total = Decimal(0).scaleb(-_PLACES)
+    for one, times in counted:
+        if not math.isfinite(one):
+            return None
+        exact = Decimal(repr(one)).quantize(total, context=EXACT)
+        if abs(exact) >= _TOO_LARGE:
+            return None
+        total = EXACT.add(total, EXACT.multiply(exact, times))
+    return total
 
 
 def same_value(one: str, other: str, dtype: DataType) -> str:

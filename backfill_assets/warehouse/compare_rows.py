@@ -11,26 +11,22 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.sql import types as T
 
-from backfill_assets.intervals.cadence import WHOLE_CELL
-from backfill_assets.intervals.grid import Unit
-from backfill_assets.intervals.zones import zone_of
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.warehouse.cells import cell_text
+from backfill_assets.warehouse.checksum import EXACT, sum_of_doubles
 from backfill_assets.warehouse.compare import Comparison, Difference, Group, Measure
 from backfill_assets.warehouse.comparison_sql import grouped_sql, sides_of
 from backfill_assets.warehouse.file_rows import NeedsSparkError
-from backfill_assets.warehouse.layers import cells_by_table
+from backfill_assets.warehouse.rows_in_files import rows_in_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import pyarrow.compute as pc
     from pyspark.sql.types import DataType
 
     from backfill_assets.intervals.interval_set import IntervalSet
@@ -49,9 +45,6 @@ _GROUPED = (*_WHOLE, T.StringType(), T.BooleanType(), T.DateType())
 _KEYS = (*_GROUPED, T.TimestampType())
 _CELL = T.DateType()
 """Or a timestamp at a full second, whose text is the same in both."""
-_PLACES = 9
-_EXACT = Context(prec=100, rounding=ROUND_HALF_UP)
-_TOO_LARGE = Decimal(10) ** 29
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,47 +182,9 @@ def _rows(
     model: Model, table: Table, cells: IntervalSet, names: Sequence[str], most: int
 ) -> Iterator[_Row]:
     """Read the rows of some cells, layers included; columns that a table lacks are NULL there."""
-    from deltalake import DeltaTable  # noqa: PLC0415 - only who compares pays for it
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
-    from pyarrow.dataset import ParquetReadOptions  # noqa: PLC0415
-    from pyarrow.lib import ArrowException  # noqa: PLC0415
-
     nothing = dict.fromkeys(names)
-    options = ParquetReadOptions(coerce_int96_timestamp_unit="us")  # as Spark reads them
-    for one, inside in cells_by_table(table, cells):
-        try:
-            at_pin = DeltaTable(one.path, version=one.delta_version)
-            held = at_pin.to_pyarrow_dataset(parquet_read_options=options)
-            chosen = _condition(model, inside)
-            most -= held.count_rows(filter=chosen)
-            if most < 0:
-                raise NeedsSparkError(one.path, f"more than {MOST_ROWS:,} rows are asked about")
-            there = [name for name in names if name in held.schema.names]
-            found = held.to_table(columns=there, filter=chosen).to_pylist()
-        except (OSError, ValueError, OverflowError, DeltaError, ArrowException) as error:
-            raise NeedsSparkError(one.path, str(error)) from error
-        yield from ({**nothing, **row} for row in found)
-
-
-def _condition(model: Model, cells: IntervalSet) -> pc.Expression:
-    """Choose the rows of some cells by `_cell`, as `cells.cells_predicate` does."""
-    import pyarrow.compute as pc  # noqa: PLC0415
-
-    cadence, zone = model.cadence, zone_of(model.cadence.tz)
-
-    def at(instant: datetime) -> pc.Expression:
-        if cadence.unit.is_subday:
-            return pc.scalar(instant.astimezone(UTC))
-        return pc.scalar(instant.astimezone(zone).date())
-
-    field = pc.field(CELL_COLUMN)
-    if cadence.unit is Unit.WHOLE:
-        return field == pc.scalar(date.fromisoformat(cell_text(cadence, WHOLE_CELL)))
-    chosen = [(field >= at(span.start)) & (field < at(span.end)) for span in cells]
-    found = chosen[0]
-    for one in chosen[1:]:
-        found |= one
-    return found
+    for read in rows_in_files(model, table, cells, names, most):
+        yield from ({**nothing, **row} for row in read.to_pylist())
 
 
 def _paired(
@@ -268,26 +223,14 @@ def _summed(
     dtype = types[name]
     match dtype:
         case T.DoubleType():
-            return len(values), _sum_of_doubles(values)
+            return len(values), sum_of_doubles((one, 1) for one in values)
         case T.DecimalType():
-            units = sum(int(one.scaleb(dtype.scale, _EXACT)) for one in values)
-            return len(values), Decimal(units).scaleb(-dtype.scale, _EXACT)
+            units = sum(int(one.scaleb(dtype.scale, EXACT)) for one in values)
+            return len(values), Decimal(units).scaleb(-dtype.scale, EXACT)
         case T.IntegralType():
             return len(values), Decimal(sum(values))
         case _:
             return len(values), None
-
-
-def _sum_of_doubles(values: Sequence[float]) -> Decimal | None:
-    total = Decimal(0).scaleb(-_PLACES)
-    for one in values:
-        if not math.isfinite(one):
-            return None
-        exact = Decimal(repr(one)).quantize(total, context=_EXACT)
-        if abs(exact) >= _TOO_LARGE:
-            return None
-        total = _EXACT.add(total, exact)
-    return total
 
 
 def _text(value: Any) -> str | None:  # noqa: ANN401 - a value of a row

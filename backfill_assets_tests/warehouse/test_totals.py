@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.warehouse.conform import contract
 from backfill_assets.warehouse.tables import ABSENT, Table, table_now
-from backfill_assets.warehouse.totals import Totals, totals
+from backfill_assets.warehouse.totals import (
+    Totals,
+    totals,
+    totals_by_spark,
+    totals_in_files,
+)
 from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     commit_cells,
@@ -18,6 +24,12 @@ from backfill_assets_tests.warehouse.shop import (
     sale,
     sales,
     ticket,
+)
+from backfill_assets_tests.warehouse.test_compare_rows import (
+    CELLS,
+    WIDE,
+    landed,
+    rows_of_wide_sales,
 )
 
 if TYPE_CHECKING:
@@ -50,33 +62,71 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tabl
     )  # fmt: skip
 
 
+BOTH = pytest.mark.parametrize("by_spark", [False, True], ids=["files", "spark"])
+
+
+def found_in(
+    spark: SparkSession,
+    by_spark: bool,  # noqa: FBT001
+    table: Table,
+    *names: str,
+    cells: IntervalSet = IntervalSet.of(days(1, 2, 3, 4)),  # noqa: B008 - a value
+) -> Totals:
+    if by_spark:
+        return totals_by_spark(spark, MODEL, table, names, cells)
+    return totals_in_files(MODEL, table, names, cells)
+
+
+@BOTH
 @pytest.mark.connect
-def test_columns_are_counted_and_summed_in_the_cells_asked_for(spark: SparkSession, table: Table):
+def test_columns_are_counted_and_summed_in_the_cells_asked_for(
+    spark: SparkSession, table: Table, *, by_spark: bool
+):
     cells = IntervalSet.of(days(1, 2, 4))
 
-    found = totals(spark, MODEL, table, ("rate", "note"), cells)
+    found = found_in(spark, by_spark, table, "rate", "note", cells=cells)
 
     assert found == Totals(4, {"rate": 3, "note": 2}, {"rate": Decimal("7.300000000")})
 
 
-def test_a_sum_with_a_value_that_is_no_number_is_none(spark: SparkSession, table: Table):
-    found = totals(spark, MODEL, table, ("rate", "amount"))
+@BOTH
+def test_a_sum_with_a_value_that_is_no_number_is_none(
+    spark: SparkSession, table: Table, *, by_spark: bool
+):
+    found = found_in(spark, by_spark, table, "rate", "amount")
 
     assert found == Totals(5, {"rate": 4, "amount": 5}, {"rate": None, "amount": Decimal("5.00")})
 
 
-def test_a_cell_counts_where_it_is_read_from(spark: SparkSession, table: Table, tmp_path: Path):
+@BOTH
+def test_a_cell_counts_where_it_is_read_from(
+    spark: SparkSession, table: Table, tmp_path: Path, *, by_spark: bool
+):
     upper = a_table(spark, tmp_path / "upper", 1, range(2, 3), rated(2, "a", "5D"))
     both = Table(upper.path, upper.delta_version, IntervalSet.of(days(2)), (table,))
 
-    found = totals(spark, MODEL, both, ("rate",), IntervalSet.of(days(1, 2)))
+    found = found_in(spark, by_spark, both, "rate", cells=IntervalSet.of(days(1, 2)))
 
     assert found == Totals(3, {"rate": 3}, {"rate": Decimal("5.300000000")})
 
 
-def test_no_row_has_no_value_and_a_column_that_the_table_lacks_is_left_out(
-    spark: SparkSession, table: Table
-):
-    found = totals(spark, MODEL, Table(table.path, ABSENT), ("rate", "later"))
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(rows=rows_of_wide_sales.filter(bool))
+def test_files_say_what_spark_says(spark: SparkSession, tmp_path: Path, rows: list[dict[str, Any]]):
+    model, landed_at = sales(columns=WIDE), landed(tmp_path / "t", rows)
+    names = [column.name for column in WIDE]
 
-    assert found == Totals(0, {"rate": 0}, {"rate": Decimal(0)})
+    found = totals_in_files(model, landed_at, names, CELLS)
+
+    assert found == totals_by_spark(spark, model, landed_at, names, CELLS)
+
+
+def test_spark_is_asked_where_files_alone_do_not_tell(spark: SparkSession, table: Table):
+    nothing = Table(table.path, ABSENT)
+
+    assert totals(lambda: spark, MODEL, table, ("rate",)).rows == 5
+    assert totals(lambda: spark, MODEL, nothing, ("rate", "later"), CELLS) == Totals(
+        0, {"rate": 0}, {"rate": Decimal(0)}
+    )
