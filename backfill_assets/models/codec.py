@@ -6,6 +6,7 @@ Only classes that a registry names can be read back, so stored text can never na
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from backfill_assets.errors import BackfillAssetsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
 
 ADDED_LATER: Mapping[str, bool] = MappingProxyType({"added later": True})
@@ -90,8 +91,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
             plain = {"@": "decimal", "v": str(value)}
         case tuple() | list():
             plain = [_plain(one) for one in cast("list[Any]", value)]
-        case dict():
-            items = cast("dict[str, Any]", value).items()
+        case Mapping():
+            items = cast("Mapping[str, Any]", value).items()
             plain = {"@": "map", "v": {key: _plain(one) for key, one in items}}
         case _ if is_dataclass(value):
             held = {one.name: getattr(value, one.name) for one in fields(value)}
