@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from backfill_assets.evidence.plan_words import Naming
     from backfill_assets.execution.apply import Applied
     from backfill_assets.execution.events import Event
-    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.queued_plan import Control
 
@@ -106,7 +106,7 @@ class _Ended:
     actual: Actual
     control: Control
     naming: Naming
-    cells: Mapping[str, Mapping[str, IntervalSet]]
+    cells: Mapping[str, CellsByModel]
 
     @property
     def next(self) -> tuple[str, ...]:

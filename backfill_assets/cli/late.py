@@ -11,7 +11,6 @@ from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.progress import AT_WORK, shown
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.late_plan import Refreshed, refresh_late
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.settings import read_settings
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.graph import Graph
 
 
@@ -47,22 +47,13 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
     return replace(
         after,
         plan_id=after.plan_id or before.plan_id,
-        cells=_joined(before.cells, after.cells),
-        built=_joined(before.built, after.built),
+        cells=before.cells | after.cells,
+        built=before.built | after.built,
         promoted=before.promoted and after.promoted,
         spared=dict(Counter(before.spared) + Counter(after.spared)),
         notes=(*before.notes, *after.notes),
         looks=after.looks or before.looks,
     )
-
-
-def _joined(
-    one: Mapping[str, IntervalSet], other: Mapping[str, IntervalSet]
-) -> dict[str, IntervalSet]:
-    return {
-        name: one.get(name, IntervalSet.empty()) | other.get(name, IntervalSet.empty())
-        for name in {**one, **other}
-    }
 
 
 def late_lines(graph: Graph, done: Refreshed) -> list[str]:
@@ -83,9 +74,7 @@ def late_lines(graph: Graph, done: Refreshed) -> list[str]:
     return [*found, *done.notes]
 
 
-def waiting_lines(
-    graph: Graph, waiting: Mapping[str, IntervalSet], because: Mapping[str, str]
-) -> list[str]:
+def waiting_lines(graph: Graph, waiting: CellsByModel, because: Mapping[str, str]) -> list[str]:
     """Say what is late and reaches further back than late windows do."""
     return [
         f"late     {name}: {graph.model(name).cadence.count(waiting[name]):,} "
@@ -116,7 +105,7 @@ def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
     }
 
 
-def _ranges(graph: Graph, cells: Mapping[str, IntervalSet]) -> dict[str, str]:
+def _ranges(graph: Graph, cells: CellsByModel) -> dict[str, str]:
     """Name cells of models as ranges, none left out."""
     return {
         name: ranges_text(graph.model(name).cadence, found, limit=len(found))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.planning.plan import CellWork, Estimate, ModelPlan, Plan
     from backfill_assets.planning.request import PlanRequest, Restatement
 
@@ -52,9 +53,9 @@ class Naming:
         cadence = self.cadences.get(model)
         return ranges_text(cadence, cells, limit) if cadence else str(cells)
 
-    def listed(self, cells: Mapping[str, IntervalSet]) -> dict[str, list[str]]:
-        """Name every range of partition keys by model, none left out; a model without cells has no key."""
-        return {name: self._all(name, found) for name, found in cells.items() if found}
+    def listed(self, cells: CellsByModel) -> dict[str, list[str]]:
+        """Name every range of partition keys by model, none left out."""
+        return {name: self._all(name, found) for name, found in cells.items()}
 
     def _all(self, model: str, cells: IntervalSet) -> list[str]:
         cadence = self.cadences.get(model)

@@ -23,6 +23,7 @@ from backfill_assets.execution.stopwatch import Stopwatch
 from backfill_assets.execution.strategy_checks import refusal
 from backfill_assets.execution.workspace import open_workspace, restated, scope
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan import Build
 from backfill_assets.snapshots.batch import EMPTY, GAP
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -59,7 +60,7 @@ class Applied:
     plan_id: str
     status: PlanStatus
     events: Mapping[str, tuple[Event, ...]] = field(default_factory=dict[str, "tuple[Event, ...]"])
-    left: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
+    left: CellsByModel = field(default_factory=CellsByModel)
     promoted: Promoted | None = None
     audited: Mapping[str, tuple[AuditResult, ...]] = field(
         default_factory=dict[str, "tuple[AuditResult, ...]"]
@@ -154,7 +155,7 @@ def spared_in(op: Operation) -> dict[str, int]:
     return {name: count for name, count in spared.items() if count}
 
 
-def built_in(store: Store, plan: Plan) -> dict[str, IntervalSet]:
+def built_in(store: Store, plan: Plan) -> CellsByModel:
     """Give every cell that a plan's batches committed, by model: those carried over into it as well."""
     found = {
         one.model: IntervalSet.union_all(
@@ -164,7 +165,7 @@ def built_in(store: Store, plan: Plan) -> dict[str, IntervalSet]:
         )
         for one in plan.models
     }
-    return {name: cells for name, cells in found.items() if cells}
+    return CellsByModel(found)
 
 
 def publishes_nothing(plan: Plan) -> bool:
@@ -207,8 +208,7 @@ def _filled(
 ) -> Applied:
     """End a plan that only fills gaps: they are published as soon as they are committed."""
     plan, view = op.plan, op.environment().view()
-    unready = {one.model: one.cells - view.ready(one.model) for one in plan.models}
-    left = {name: cells for name, cells in unready.items() if cells}
+    left = CellsByModel({one.model: one.cells - view.ready(one.model) for one in plan.models})
     op.tell("filled" if not left else "stopped", **_figures(events))
     op.timed(APPLY, since)
     if left:

@@ -11,6 +11,7 @@ from backfill_assets.execution.relied_sources import Relied, as_relied_on
 from backfill_assets.execution.rewriting import Rewrite
 from backfill_assets.execution.undone_versions import carried_pins
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.lineage import lineage_of
 from backfill_assets.models.source_reading import read_readings
@@ -41,7 +42,7 @@ def steps_back(op: Operation, moves: list[PointerMove], *, only_cells: bool) -> 
     for one in moves:
         if one.old is None or is_dropped(op.plan.environment, one):
             continue
-        at, wrong = pointers.get(one.model), owed.get(one.model, _NONE) | one.stale_before
+        at, wrong = pointers.get(one.model), owed[one.model] | one.stale_before
         if at is None or at.version != one.old.version:
             pin = pins.get(one.model, one.old.delta_version)
             found.append(_pointed_back(replace(one.old, delta_version=pin), at, wrong))
@@ -102,7 +103,7 @@ def _is_another(before: ReadyRecord, now: ReadyRecord) -> bool:
     return (before.batch_id, before.content) != (now.batch_id, now.content)
 
 
-def _stale_then(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSet]:
+def _stale_then(op: Operation, moves: list[PointerMove]) -> CellsByModel:
     """Ask the rule what will be stale where the models are brought back to.
 
     What is published counts as built when it is published; what was stale before that must be
@@ -120,14 +121,11 @@ def _stale_then(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSe
     then = stored_graph(models.values(), environment.graph.sources.values())
     graph, _ = as_relied_on(then, relied, relied)
     view = op.store.view_with(op.plan.environment, instead)
-    found: dict[str, IntervalSet] = {}
+    found = CellsByModel()
     for name, old in instead.items():
         if old is not None:
             model = graph.model(name)
             reads = lineage_of(graph, model).reads
             work = needs_work(graph, view, model, now=op.clock(), reads=reads)
-            found[name] = to_remember(op.plan, work)
+            found |= {name: to_remember(op.plan, work)}
     return found
-
-
-_NONE = IntervalSet.empty()

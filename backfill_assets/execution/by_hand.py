@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan import Plan
     from backfill_assets.state.store import Store
@@ -75,7 +76,8 @@ def rebuild_by_hand(
     Args:
         run: the protected environment; its root id is the launch.
         name: the model that the answer is about.
-        targets: by model, the published cells of everything that the launch is about.
+        targets: by model, the published cells of everything that the launch is about; a model of which
+            none is published is selected all the same, with what reads it.
         means: who does it, and with what.
 
     Raises:
@@ -91,7 +93,7 @@ def rebuild_by_hand(
                 promoted = status is PlanStatus.PROMOTED
                 return Rebuilt(plan.plan_id, cells, IntervalSet.empty(), promoted=promoted)
             case _:
-                left = _applied(op).get(name, IntervalSet.empty())
+                left = _applied(op)[name]
                 return Rebuilt(plan.plan_id, cells, left, promoted=_promoted(op))
 
 
@@ -113,7 +115,7 @@ def _turn(run: RunContext) -> Iterator[None]:
         run.store.release_lease(name, run.run_id)
 
 
-def _applied(op: Operation) -> Mapping[str, IntervalSet]:
+def _applied(op: Operation) -> CellsByModel:
     """Apply the launch's plan, and say what is left; one that can't be applied is given up."""
     try:
         return applied(op).left

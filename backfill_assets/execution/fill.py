@@ -61,7 +61,8 @@ def fill_cells(
 
     Args:
         run: what all batches share.
-        targets: per model, the whole cells to fill where they are missing.
+        targets: per model, the whole cells to fill where they are missing; one that has none is looked at
+            and told of all the same.
         listener: called from this thread only, in order.
         batches_at_once: how many batches may be in flight altogether, over all runs and processes,
             unless a person has set another limit; a model's own is `batch_concurrency`.
@@ -159,7 +160,7 @@ class Filling:
         now = self._whole_batches(todo, undecided)
         reasons = {run.fills: now - again - refresh, RERUN: now & again, REFRESH: now & refresh}
         later = undecided | (todo - now)
-        claimed = view.claimed.get(model.name, IntervalSet.empty())
+        claimed = view.claimed[model.name]
         return Needs(self._pieces(reasons, claimed), later, self._count(later), held, tuple(events))
 
     def _cut(self, cells: IntervalSet) -> tuple[Interval, ...]:
@@ -297,7 +298,7 @@ def _automatic(run: RunContext, model: Model, work: Work) -> IntervalSet:
     """The stale cells that late data's own plan builds again."""
     if not work.stale or run.environment.is_workspace:
         return IntervalSet.empty()
-    return late_work_of(run).automatic.get(model.name, IntervalSet.empty())
+    return late_work_of(run).automatic[model.name]
 
 
 def _at_rest(

@@ -32,15 +32,14 @@ from backfill_assets.execution.way_back import (
     refuse_expired,
     refuse_later,
 )
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.warehouse.spark_errors import PinGoneError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import timedelta
 
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.publication import PointerMove
@@ -74,7 +73,7 @@ class WentBack:
 
     plan_id: str
     number: int
-    carried: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
+    carried: CellsByModel = field(default_factory=CellsByModel)
 
 
 def abandon_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) -> None:
@@ -141,12 +140,11 @@ def undo_plan(
 
 def _undone(
     op: Operation, moves: list[PointerMove], promise: timedelta
-) -> tuple[dict[str, IntervalSet], int]:
+) -> tuple[CellsByModel, int]:
     """Publish once the old tables hold all that is published, and say what had to be computed."""
-    carried: dict[str, IntervalSet] = {}
+    carried = CellsByModel()
     for _ in range(_TRIES):
-        for name, cells in carried_back(op, moves).items():
-            carried[name] = carried[name] | cells if name in carried else cells
+        carried |= carried_back(op, moves)
         with suppress(_NewCellsError):
             return carried, _publish(op, moves, PublicationKind.UNDO, promise)
     raise CarryOverError(op.plan_id, as_text(op.environment().graph, lacking_back(op, moves)), ())

@@ -14,6 +14,7 @@ from backfill_assets.execution.audit_run import audit_published
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan import Build
 from backfill_assets.planning.request import Category
 from backfill_assets.snapshots.snapshot import stored_model
@@ -92,22 +93,21 @@ def audit_kept(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
     return found
 
 
-def unaudited(op: Operation) -> dict[str, IntervalSet]:
+def unaudited(op: Operation) -> CellsByModel:
     """Give the kept cells that the plan's changed audits have not passed yet, by model."""
     touched = [one for one in op.plan.models if _keeps(one) and _changed_audits(op, one)]
     if not touched:
-        return {}
+        return CellsByModel()
     run, passed = op.workspace(), _passed(op)
     view = run.view()
-    found: dict[str, IntervalSet] = {}
+    found = CellsByModel()
     for one in touched:
         state = view.models.get(one.model)
         since = passed.get(one.model, {})
         cells = _committed_since(run, one.model, since) if since else None
         kept = IntervalSet.empty() if state is None else state.ready - state.own
         kept -= view.kept(run.graph.model(one.model), kept)  # the old definition's, for good
-        if todo := kept if cells is None else kept & cells:
-            found[one.model] = todo
+        found |= {one.model: kept if cells is None else kept & cells}
     return found
 
 

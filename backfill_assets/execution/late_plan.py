@@ -28,6 +28,7 @@ from backfill_assets.execution.operation import Means, Operation
 from backfill_assets.execution.promotion import promote
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.late_work import ASKED_BY
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.planning.request import PlanRequest
@@ -68,12 +69,12 @@ class Refreshed:
     """
 
     plan_id: str | None = None
-    cells: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
-    built: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    cells: CellsByModel = field(default_factory=CellsByModel)
+    built: CellsByModel = field(default_factory=CellsByModel)
     promoted: bool = True
     spared: Mapping[str, int] = field(default_factory=dict[str, int])
-    waiting: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
-    held: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    waiting: CellsByModel = field(default_factory=CellsByModel)
+    held: CellsByModel = field(default_factory=CellsByModel)
     because: Mapping[str, str] = field(default_factory=dict[str, str])
     failed: tuple[Failed, ...] = ()
     notes: tuple[str, ...] = ()
@@ -97,7 +98,7 @@ def refresh_late(
     """
     given = cast("Means", {key: value for key, value in means.items() if key != "code"})
     given["who"] = ASKED_BY
-    left = dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL]))
+    left = CellsByModel(dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL])))
     try:
         with _turn(run):
             return _Refresh(run, given, left=left).done()
@@ -125,7 +126,7 @@ class _Refresh:
     run: RunContext
     means: Means
     so_far: Refreshed = field(default_factory=Refreshed)
-    left: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    left: CellsByModel = field(default_factory=CellsByModel)
     gave_up: bool = False
 
     def done(self) -> Refreshed:
@@ -186,7 +187,7 @@ class _Refresh:
         told = fill_cells(self.run, work.in_place, listener, batches_at_once=at_once)
         failed = tuple(one for events in told.values() for one in events if isinstance(one, Failed))
         self._failed(failed)
-        built = {name: cells - self._lost(failed, name) for name, cells in work.in_place.items()}
+        built = work.in_place - _lost(failed)
         self._built(built, built)
 
     def _carry(self, plan: Plan) -> bool:
@@ -209,7 +210,8 @@ class _Refresh:
             self.gave_up = True
             self._note(f"plan {plan.plan_id} was given up: {error}")
             return True
-        self._built({one.model: one.certain for one in plan.models}, built_in(op.store, plan))
+        late = CellsByModel({one.model: one.certain for one in plan.models})
+        self._built(late, built_in(op.store, plan))
         self.so_far = replace(self.so_far, spared={**self.so_far.spared, **spared})
         return True
 
@@ -218,37 +220,26 @@ class _Refresh:
         control = self.run.store.control_of(plan.plan_id)
         if control.holds:
             self._note(str(PlanHeldError(plan.plan_id, control)))
-            for one in plan.models:
-                self._leave(one.model, one.cells)
+            self.left |= {one.model: one.cells for one in plan.models}
         return control.holds
 
-    def _leave(self, name: str, cells: IntervalSet) -> None:
-        self.left[name] = self.left.get(name, IntervalSet.empty()) | cells
-
-    def _stopped(
-        self, plan: Plan, failed: tuple[Failed, ...], left: Mapping[str, IntervalSet]
-    ) -> bool:
+    def _stopped(self, plan: Plan, failed: tuple[Failed, ...], left: CellsByModel) -> bool:
         """Leave a plan that may go on later; else let the cells that failed wait, and all they reach."""
         self._failed(failed)
         if not failed or all(one.kind in _MAY_PASS for one in failed):
             self.so_far = replace(self.so_far, promoted=False)
             self._note(f"plan {plan.plan_id} is not built to the end; the next refresh goes on")
             return False
-        for name in left:
-            cells = self._lost(failed, name)
-            if cells:
-                self._leave(name, cells)
+        lost = _lost(failed)
+        self.left |= {name: lost[name] for name in left}
         self._give_up(plan)
         return True
-
-    def _lost(self, failed: tuple[Failed, ...], name: str) -> IntervalSet:
-        return IntervalSet.union_all(one.stretches for one in failed if one.model == name)
 
     def _give_up(self, plan: Plan) -> None:
         abandon_plan(self.run.store, self.run.graph, plan, **self.means)
 
-    def _built(self, late: Mapping[str, IntervalSet], built: Mapping[str, IntervalSet]) -> None:
-        cells, all_ = _joined(self.so_far.cells, late), _joined(self.so_far.built, built)
+    def _built(self, late: CellsByModel, built: CellsByModel) -> None:
+        cells, all_ = self.so_far.cells | late, self.so_far.built | built
         self.so_far = replace(self.so_far, cells=cells, built=all_)
 
     def _failed(self, failed: tuple[Failed, ...]) -> None:
@@ -258,11 +249,8 @@ class _Refresh:
         self.so_far = replace(self.so_far, notes=(*self.so_far.notes, *notes))
 
 
-def _joined(
-    known: Mapping[str, IntervalSet], more: Mapping[str, IntervalSet]
-) -> dict[str, IntervalSet]:
-    found = {name: known.get(name, IntervalSet.empty()) | cells for name, cells in more.items()}
-    return {name: cells for name, cells in {**known, **found}.items() if cells}
+def _lost(failed: tuple[Failed, ...]) -> CellsByModel:
+    return CellsByModel.of((one.model, one.stretches) for one in failed)
 
 
 def _told(work: LateWork, done: Refreshed) -> Refreshed:
@@ -270,6 +258,6 @@ def _told(work: LateWork, done: Refreshed) -> Refreshed:
     return replace(
         done,
         waiting=work.waiting,
-        held={**work.held, **work.automatic},
+        held=CellsByModel({**work.held, **work.automatic}),
         because=work.because,
     )

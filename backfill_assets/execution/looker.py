@@ -9,8 +9,8 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.leftover import BUILT_APART
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.scenes import Scene
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.automation import Automation
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan import Build
 from backfill_assets.snapshots.environment import PROD, workspace_name
 
@@ -74,11 +74,9 @@ def prod_scene(looker: Looker, plans: Sequence[StoredPlan]) -> Scene:
         and looker.loaded.graph.models[name].automated is not Automation.OFF
         and run.graph.models[name].cadence.grid == looker.loaded.graph.models[name].cadence.grid
     ]
-    others: dict[str, IntervalSet] = {}
-    for plan in plans:
-        for name, cells in plan.cells.items():
-            if plan.environment == PROD:
-                others[name] = others.get(name, IntervalSet.empty()) | cells
+    others = CellsByModel.of(
+        each for plan in plans if plan.environment == PROD for each in plan.cells.items()
+    )
     return Scene(run, there, looker.loaded, names, looker.now, looker.now, others=others)
 
 
@@ -86,7 +84,7 @@ def plan_scenes(looker: Looker, plan: Plan) -> Iterator[Scene]:
     """Give the environment whose gaps a plan fills, and the workspace where it builds the rest."""
     where = {(Build.GAP_FILL,): plan.environment, BUILT_APART: workspace_name(plan.plan_id)}
     for builds, environment in where.items():
-        within = {one.model: one.cells for one in plan.models if one.build in builds and one.cells}
+        within = CellsByModel({one.model: one.cells for one in plan.models if one.build in builds})
         if not within:
             continue
         run = look(

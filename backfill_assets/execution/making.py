@@ -22,6 +22,7 @@ from backfill_assets.execution.operators import refuse_reach
 from backfill_assets.execution.outstanding import outstanding
 from backfill_assets.execution.plan_state import plan_state
 from backfill_assets.execution.plan_terms import USUAL, PlanTerms
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.build_plan import build_plan
 from backfill_assets.planning.plan_json import content_hash, identified, plan_json
 from backfill_assets.snapshots.environment import PROD, Environment
@@ -129,7 +130,7 @@ class PlanMaker:
                 created_by=plan.request.asked_by,
                 reason=plan.request.reason,
                 expires_at=plan.expires_at,
-                cells={one.model: one.cells for one in plan.models if one.cells},
+                cells=CellsByModel({one.model: one.cells for one in plan.models}),
             )
         )
 

@@ -22,15 +22,13 @@ from backfill_assets.execution.promotion_steps import concerned, steps_of
 from backfill_assets.execution.publishing import Prepared, finish_publication, publish
 from backfill_assets.execution.refusals import PlanEndedError, refuse_outwaited, refuse_stale
 from backfill_assets.execution.strategy_checks import check_strategies
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.snapshots.timing import PROMOTE
 from backfill_assets.state.publishing import PinMovedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
     from backfill_assets.state.store import Store
@@ -52,7 +50,7 @@ class Promoted:
 
     plan_id: str
     number: int
-    appended: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
+    appended: CellsByModel = field(default_factory=CellsByModel)
     removed: tuple[str, ...] = ()
 
 
@@ -85,11 +83,10 @@ def promote(op: Operation) -> Promoted:
         raise PlanEndedError(op.plan_id, status)
     refuse_outwaited(op)
     since = op.at_work.seconds()
-    appended: dict[str, IntervalSet] = {}
+    appended = CellsByModel()
     for _ in range(_TRIES):
         settle_tables(op.environment(), concerned(op))
-        for name, cells in carried_over(op).items():
-            appended[name] = appended[name] | cells if name in appended else cells
+        appended |= carried_over(op)
         with op.at_work.at(Phase.CHECKING, "what was built"):
             _check(op)
             check_strategies(op)
@@ -105,7 +102,7 @@ def promote(op: Operation) -> Promoted:
     raise PlanUnfinishedError(op.plan_id, as_text(op.workspace().graph, lacking(op)))
 
 
-def _shown(op: Operation, cells: Mapping[str, IntervalSet]) -> dict[str, str]:
+def _shown(op: Operation, cells: CellsByModel) -> dict[str, str]:
     return as_text(op.environment().graph, cells)
 
 

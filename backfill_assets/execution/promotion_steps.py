@@ -10,6 +10,7 @@ from backfill_assets.execution.publishing import Step
 from backfill_assets.execution.rewriting import Rewrite
 from backfill_assets.execution.workspace import scope
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan import Build
 from backfill_assets.snapshots.environment import Layer, Pointer, workspace_name
 from backfill_assets.snapshots.publication import Copy, Move
@@ -38,7 +39,7 @@ def steps_of(op: Operation) -> tuple[Step, ...]:
     own = op.store.own_pointers(workspace_name(op.plan_id))
     stale = _stale_before(op, environment)
     steps = (
-        _step(op, one, own[one.model], pointers.get(one.model), stale.get(one.model, _NONE))
+        _step(op, one, own[one.model], pointers.get(one.model), stale[one.model])
         for one in scope(op.plan.models)
     )
     return tuple(step for step in steps if step is not None)
@@ -82,14 +83,16 @@ def _move(new: Pointer, at: Pointer | None, stale: IntervalSet) -> Move:
     )
 
 
-def _stale_before(op: Operation, environment: RunContext) -> dict[str, IntervalSet]:
+def _stale_before(op: Operation, environment: RunContext) -> CellsByModel:
     """Remember what was stale, for the way back."""
     view, names = environment.view(), [one.model for one in scope(op.plan.models)]
-    return {
-        name: to_remember(op.plan, work_of(environment, view, name))
-        for name in names
-        if name in view.models
-    }
+    return CellsByModel(
+        {
+            name: to_remember(op.plan, work_of(environment, view, name))
+            for name in names
+            if name in view.models
+        }
+    )
 
 
 _NONE = IntervalSet.empty()

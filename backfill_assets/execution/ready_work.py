@@ -15,8 +15,8 @@ from backfill_assets.execution.frozen_code import FrozenCode
 from backfill_assets.execution.looker import plan_scenes, prod_scene
 from backfill_assets.execution.scenes import in_turn
 from backfill_assets.execution.settled import Settled, hashed, marked
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.automation import Automation
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.late_work import ASKED_BY
 from backfill_assets.planning.off_peak import read_off_peak
 from backfill_assets.planning.plan_json import read_plan
@@ -49,7 +49,7 @@ class ReadyWork:
 
     settled: Settled
     offers: tuple[Offer, ...]
-    reported: Mapping[str, IntervalSet]
+    reported: CellsByModel
     notes: tuple[str, ...]
     asked: int
 
@@ -87,7 +87,7 @@ class _Look:
     keys: dict[str, str] = field(default_factory=dict[str, str])
     next: dict[str, int] = field(default_factory=dict[str, int])
     offers: list[Offer] = field(default_factory=list[Offer])
-    reported: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    reported: CellsByModel = field(default_factory=CellsByModel)
     notes: list[str] = field(default_factory=list[str])
     stale: dict[str, str] = field(default_factory=dict[str, str])
     asked: int = 0
@@ -172,7 +172,7 @@ class _Look:
         if not one.offers:
             return
         if scene.plan_id is None and self._only_reported(name):
-            self.reported[name] = IntervalSet.union_all(offer.cells for offer in one.offers)
+            self.reported |= CellsByModel.of((name, offer.cells) for offer in one.offers)
             return
         owner = scene.run.store.owner(scene.pointers[name].version)
         if owner in (None, scene.run.environment.name):

@@ -11,6 +11,7 @@ from backfill_assets.execution.settled import DONE, FAILED, LEFT, Pins, hashed
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.failed_cells import failed_cells
 from backfill_assets.planning.needs_work import needs_work
@@ -85,8 +86,8 @@ class Scene:
     now: datetime
     clock: datetime
     plan_id: str | None = None
-    within: Mapping[str, IntervalSet] | None = None
-    others: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    within: CellsByModel | None = None
+    others: CellsByModel = field(default_factory=CellsByModel)
 
     @property
     def title(self) -> str:
@@ -108,8 +109,8 @@ class Scene:
 
     def key(self, name: str) -> str:
         """Hash what decides about a model."""
-        within = None if self.within is None else self.within.get(name, _NONE)
-        return self.pins.key(self.graph.models[name], within, self.others.get(name))
+        within = None if self.within is None else self.within[name]
+        return self.pins.key(self.graph.models[name], within, self.others[name] or None)
 
     def read(self, name: str) -> set[str]:
         """Name the models that a look at one reads: itself, and those that it reads."""
@@ -140,11 +141,11 @@ class Scene:
         columns = self._columns(model.name)
         work = needs_work(self.graph, view, model, now=self.now, reads=columns)
         broken = failed_cells(self.graph, view, model, failed, now=self.clock, reads=columns)
-        claimed = view.claimed.get(model.name, _NONE)
-        elsewhere = self.others.get(model.name, _NONE)
+        claimed = view.claimed[model.name]
+        elsewhere = self.others[model.name]
         todo = work.gaps | work.refresh
         waiting = lacking_in_sources(self.graph, view, model, todo, self.now)
-        within = None if self.within is None else self.within.get(model.name, _NONE)
+        within = None if self.within is None else self.within[model.name]
         left = todo if within is None else self._left(work, view, model.name) & within
         # Of a model that reads its own cells each is a batch, and a run has many of them.
         size = model.batch_size if model.in_order else self.run.batch_size(model, view).cells

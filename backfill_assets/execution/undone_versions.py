@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from backfill_assets.execution.carrying_over import CarryOverError, what_lacked
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.leftover import as_text, work_of
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.workspace import WorkspaceModel, WorkspaceRequest
 
 if TYPE_CHECKING:
     from backfill_assets.execution.operation import Operation
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.publication import PointerMove
 
 
@@ -44,7 +44,7 @@ def open_old_versions(op: Operation, moves: list[PointerMove]) -> None:
         )
 
 
-def carried_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSet]:
+def carried_back(op: Operation, moves: list[PointerMove]) -> CellsByModel:
     """Compute with the old logic what was published since.
 
     Raises:
@@ -52,7 +52,7 @@ def carried_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalS
     """
     cells = lacking_back(op, moves)
     if not cells:
-        return {}
+        return cells
     run = op.run_in(workspace_name(undo_id(op.plan_id)))
     events = fill_cells(run, cells, op.listener, batches_at_once=op.batches_at_once)
     if left := lacking_back(op, moves):
@@ -60,11 +60,11 @@ def carried_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalS
     return cells
 
 
-def lacking_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSet]:
+def lacking_back(op: Operation, moves: list[PointerMove]) -> CellsByModel:
     """Give the cells that are published now and that the old tables lack, by model."""
     name = workspace_name(undo_id(op.plan_id))
     if name not in {one.name for one in op.store.environments()}:
-        return {}
+        return CellsByModel()
     run, published = op.run_in(name), op.store.view(op.plan.environment)
     own, view = op.store.own_pointers(name), run.view()
     found = {
@@ -73,7 +73,7 @@ def lacking_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalS
         for one in moves
         if one.model in own
     }
-    return {model: cells for model, cells in found.items() if cells}
+    return CellsByModel(found)
 
 
 def drop_carried(op: Operation) -> None:

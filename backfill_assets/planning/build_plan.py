@@ -215,7 +215,7 @@ class _Planner:
     def _inputs_changed(self, name: str) -> bool:
         """Whether a model is restated, owed or stale where it is published now."""
         view = self.state.view
-        if self.request.restate or view.owed.get(name):
+        if self.request.restate or name in view.owed:
             return True
         if name not in view.models:
             return False

@@ -15,6 +15,7 @@ from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.downstream import Downstream
 from backfill_assets.planning.first_data import before_data, first_data, said_of_early
 from backfill_assets.planning.late import reopened
@@ -61,7 +62,7 @@ def cell_work(
         now: the instant that history ends at.
     """
     view = _workspace_view(intended, state, changes)
-    life = {name: window.life for name, window in windows.items()}
+    life = CellsByModel({name: window.life for name, window in windows.items()})
     wrong = wrong_cells(request, intended.graph, view, life, now)
     first = {} if request.empty else first_data(intended.graph, state.view, view)
     return _Sweeps(request, intended, state, changes, windows, wrong, first, view, now).run()
@@ -207,7 +208,7 @@ class _Sweeps:
 
     def _late_again(self, name: str, found: ModelCells, model: Model) -> None:
         """Plan the named cells, as far as they are stale still."""
-        asked = IntervalSet.union_all(cells for one, cells in self.request.late if one == name)
+        asked = CellsByModel.of(self.request.late)[name]
         if not asked:
             return
         for stale in self._rule(name, model).stale:
@@ -215,7 +216,7 @@ class _Sweeps:
 
     def _overtaken(self, name: str, found: ModelCells, rule: Work) -> None:
         """Plan what is owed, and what was built before something that it reads changed."""
-        found.add(Why.OWED, self.view.owed.get(name, _NOTHING) & found.ready, "not rebuilt yet")
+        found.add(Why.OWED, self.view.owed[name] & found.ready, "not rebuilt yet")
         for stale in rule.stale:
             why = Why.LATE_DATA if stale.late else Why.UPSTREAM_CHANGED
             found.add(why, stale.cells & found.required, stale.words)
@@ -252,7 +253,7 @@ class _Sweeps:
 
     def _restated(self, name: str, found: ModelCells) -> None:
         """Plan what was declared wrong, and what a kept table computes anew from a date on."""
-        wrong = self.wrong.named.get(name, _NOTHING) & self.wrong.spread.get(name, _NOTHING)
+        wrong = self.wrong.named[name] & self.wrong.spread[name]
         if name in self.intended.graph.models and self.intended.graph.models[name].in_order:
             wrong = onward(wrong, found.life)
         found.add(Why.RESTATED, wrong & found.ready, self.wrong.because.get(name, ""))
@@ -274,7 +275,7 @@ class _Sweeps:
 
     def _gaps(self, name: str, found: ModelCells) -> IntervalSet:
         """Give the required cells that are not ready, and the restated ones that never were."""
-        missing = (found.required | self.wrong.spread.get(name, _NOTHING)) - found.ready
+        missing = (found.required | self.wrong.spread[name]) - found.ready
         if self.request.launch:  # somebody named published cells; what lacks elsewhere is not meant
             missing = _NOTHING
         if self.intended.graph.models[name].in_order:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.plan import Why
 from backfill_assets.planning.reopening import reopened
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
     from backfill_assets.planning.restating import Wrong
     from backfill_assets.snapshots.state_view import StateView
 
-_NOTHING = IntervalSet.empty()
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Downstream:
     """Follows planned cells from model to model; call it upstream first.
 
@@ -50,14 +49,14 @@ class Downstream:
     view: StateView
     found: Mapping[str, ModelCells]
     now: datetime
-    unsettled: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    unsettled: CellsByModel = field(default_factory=CellsByModel)
 
     def follow(self, name: str) -> None:
         """Plan the ready cells that read planned ones: only if those really change."""
         found, model = self.found[name], self.intended.graph.models[name]
         if name in self.intended.chosen:
             self._may_follow(name, model, found)
-        self.unsettled[name] = self._unsettled(name, model, found)
+        self.unsettled |= {name: self._unsettled(name, model, found)}
 
     def _may_follow(self, name: str, model: Model, found: ModelCells) -> None:
         for upstream, theirs in self.intended.upstream_models(name):
@@ -68,7 +67,7 @@ class Downstream:
             later = onward(found.cells, found.life) & found.ready
             found.add(Why.UPSTREAM_CHANGED, later, "if its own earlier cells change", certain=False)
         if any(self._is_whole_and_moves(up.name) for up, _ in self.intended.upstream_models(name)):
-            told = self.wrong.spread.get(name, _NOTHING) & found.ready
+            told = self.wrong.spread[name] & found.ready
             found.add(
                 Why.UPSTREAM_CHANGED, told, "if what it reads as a whole changes", certain=False
             )
@@ -96,8 +95,8 @@ class Downstream:
         parts = [
             found.cells - published.ready(name),
             rule.stale_cells,
-            published.owed.get(name, _NOTHING),
-            self.wrong.spread.get(name, _NOTHING),
+            published.owed[name],
+            self.wrong.spread[name],
             *(
                 self._reading(model, upstream, theirs, self.unsettled[upstream.name])
                 for upstream, theirs in self.intended.upstream_models(name)

@@ -114,7 +114,7 @@ def _branches(
     view: StateView, model: Model, work: Work, cells: IntervalSet
 ) -> Iterator[tuple[IntervalSet, str, str]]:
     yield cells - work.required - view.kept(model, cells), "not required", _outside(model)
-    claimed = view.claimed.get(model.name, IntervalSet.empty())
+    claimed = view.claimed[model.name]
     yield cells & work.gaps & claimed, "running", "a batch has claimed it and is at work"
     yield cells & work.runnable - claimed, "gap", "required and not ready; all it reads is ready"
     for upstream, waiting in work.blocked.items():

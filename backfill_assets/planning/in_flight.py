@@ -31,9 +31,8 @@ def _of_model(model: ModelPlan, state: PlanState) -> Iterator[InFlight]:
         cells = model.cells & theirs.cells
         whose = "" if plan.environment == state.view.environment.name else f" of {plan.environment}"
         yield InFlight(model.model, cells, f"plan {plan.plan_id}{whose}", blocks=True)
-    claimed = state.view.claimed.get(model.model)
-    if claimed is not None and claimed & model.cells:
-        yield InFlight(model.model, claimed & model.cells, "a batch that runs now", blocks=False)
+    if claimed := state.view.claimed[model.model] & model.cells:
+        yield InFlight(model.model, claimed, "a batch that runs now", blocks=False)
 
 
 def _collide(model: ModelPlan, theirs: ModelPlan, plan: Plan, state: PlanState) -> bool:

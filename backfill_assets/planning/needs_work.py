@@ -123,7 +123,7 @@ def needs_work(
     gaps = missing(model.cadence, needed, ready)
     stale = tuple(_stale(graph, view, model, needed - kept, reads or {}))
     overtaken = IntervalSet.union_all(one.cells for one in stale)
-    owed = view.owed.get(model.name, IntervalSet.empty()) & (ready - kept)
+    owed = view.owed[model.name] & (ready - kept)
     refresh = older = IntervalSet.empty()
     if view.environment.is_workspace:
         older = older_than_published(graph, view, model, reads or {}) & (needed - kept)
@@ -157,7 +157,7 @@ def _spared(
     if not kept:
         return kept
     stale = IntervalSet.union_all(one.cells for one in _stale(graph, view, model, kept, reads))
-    return stale | (view.owed.get(model.name, IntervalSet.empty()) & kept)
+    return stale | (view.owed[model.name] & kept)
 
 
 def _is_shared(graph: Graph, stale: Stale) -> bool:

@@ -40,7 +40,8 @@ class BatchRequest:
         fingerprint: the snapshot that it runs.
         stretches: its cells, whole.
         cells: the same, cell by cell.
-        reads: per upstream model, the cells that must be ready at the pin.
+        reads: per upstream model, the cells that must be ready at the pin; one of which no cell is read
+            is named, and pinned, all the same.
         source_pins: per source, the delta_version that was its head a moment ago.
         run_id: the Dagster run or CLI process that carries it.
         root_id: the root run or backfill, the same over re-executions.

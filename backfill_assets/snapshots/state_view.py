@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -183,8 +184,8 @@ class StateView:
 
     environment: Environment
     models: Mapping[str, ModelState] = field(default_factory=dict[str, ModelState])
-    claimed: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
-    owed: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    claimed: CellsByModel = field(default_factory=CellsByModel)
+    owed: CellsByModel = field(default_factory=CellsByModel)
     owing: Mapping[str, tuple[Owing, ...]] = field(default_factory=dict[str, "tuple[Owing, ...]"])
     counter: int = 0
     sources: Mapping[str, SourceState] = field(default_factory=dict[str, SourceState])

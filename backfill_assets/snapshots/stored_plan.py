@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.models.cells_by_model import CellsByModel
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
-
-    from backfill_assets.intervals.interval_set import IntervalSet
 
 
 class PlanStatus(StrEnum):
@@ -55,7 +55,7 @@ class StoredPlan:
     created_by: str
     reason: str
     expires_at: datetime
-    cells: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
+    cells: CellsByModel = field(default_factory=CellsByModel)
 
 
 @dataclass(frozen=True, slots=True)

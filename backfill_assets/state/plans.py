@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.stored_plan import PlanEvent, PlanStatus, StoredPlan
 from backfill_assets.state.tables import BATCHES, PLAN_EVENTS, PLANS
 
@@ -205,5 +206,5 @@ def _latest() -> sa.Select[Any]:
 
 def _plan(row: sa.Row[Any]) -> StoredPlan:
     values: dict[str, Any] = {name: getattr(row, name) for name in StoredPlan.__dataclass_fields__}
-    values["status"] = PlanStatus(row.status)
+    values |= {"status": PlanStatus(row.status), "cells": CellsByModel(row.cells)}
     return StoredPlan(**values)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.content import Content
     from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets.snapshots.environment import Environment, Pointer
@@ -266,9 +267,9 @@ class StateReader(PlanReader):
             lambda found: audits.audit_results(found, model, batch_id, limit)
         )
 
-    def owed(self, environment: str) -> dict[str, IntervalSet]:
+    def owed(self, environment: str) -> CellsByModel:
         """Read the ready cells that were declared wrong and not rebuilt yet, by model."""
-        return dict(self.view(environment).owed)
+        return self.view(environment).owed
 
     def owed_marks(self, environment: str) -> list[list[str | int]]:
         """Name what is owed: the table and the cells of each mark, ready or not; cheaper than `owed`."""

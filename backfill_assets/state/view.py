@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.state_view import ModelState, Owing, ReadyRun, StateView
 from backfill_assets.state import elsewhere, layered_view, observing, owed
 from backfill_assets.state.batches import OF_BATCH
@@ -68,10 +69,10 @@ def view(
     return StateView(
         environment=drawn,
         models={model: ModelState(at, runs.get(model, ())) for model, at in pointed.items()},
-        claimed={model: held[at.version] for model, at in pointed.items() if at.version in held},
-        owed={
-            model: IntervalSet.union_all(one.cells for one in each) for model, each in owing.items()
-        },
+        claimed=CellsByModel(
+            {model: held[at.version] for model, at in pointed.items() if at.version in held}
+        ),
+        owed=CellsByModel.of((model, one.cells) for model, each in owing.items() for one in each),
         owing=owing,
         counter=last_number(connection),
         sources=observing.states(connection),

@@ -11,6 +11,7 @@ from backfill_assets.execution.apply import Applied
 from backfill_assets.execution.events import Failed
 from backfill_assets.execution.late_plan import Refreshed, refresh_late
 from backfill_assets.execution.queueing import queue_plan
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.releasing import ReleaseKind
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.operation import Operation
 
 _APPLIED = "backfill_assets.execution.late_plan.applied"
+LEFT = CellsByModel({"web.visits": days(9)})
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def test_what_fails_for_good_need_not_come_again_and_what_may_pass_does(
     def fails(op: Operation) -> Applied:
         failed = Failed("web.visits", "b1", days(9), "no", kind=kind)
         events = {"web.visits": (failed,)}
-        return Applied(op.plan_id, PlanStatus.APPLYING, events, {"web.visits": days(9)})
+        return Applied(op.plan_id, PlanStatus.APPLYING, events, LEFT)
 
     monkeypatch.setattr(_APPLIED, fails)
 
@@ -104,7 +106,7 @@ def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
 ):
     def holds(op: Operation) -> Applied:
         world.store.control_plan(op.plan_id, control, "ann")
-        return Applied(op.plan_id, PlanStatus.APPLYING, {}, {"web.visits": days(9)})
+        return Applied(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
 
     def begins(op: Operation) -> Applied:
         queue_plan(op)
@@ -126,7 +128,7 @@ def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_
 ):
     def begins(op: Operation) -> Applied:
         queue_plan(op)
-        return Applied(op.plan_id, PlanStatus.APPLYING, {}, {"web.visits": days(9)})
+        return Applied(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
 
     monkeypatch.setattr(_APPLIED, begins)
     plan = refreshed(world).plan_id

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.cutoff import Cutoff
 from backfill_assets.snapshots.environment import PROD, Layer, Pointer, workspace_name
 from backfill_assets.snapshots.publication import Copy, Intent, Move, Publication, PublicationKind
@@ -94,7 +95,7 @@ class Trial:
             plan_id=self.plan_id, environment=self.environment, status=status, content="{}",
             content_hash=f"hash of {self.plan_id}", created_at=self.store._clock(), created_by="ada",
             reason="it was wrong", expires_at=NOON + timedelta(days=7),
-            cells={each.pointer.model: each.pointer.certain for each in self.opened},
+            cells=CellsByModel({one.pointer.model: one.pointer.certain for one in self.opened}),
         )  # fmt: skip
         self.store.save_plan(plan)
         return plan

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus, StoredPlan
 from backfill_assets.state.plans import (
     AmbiguousPlanError,
@@ -26,7 +27,7 @@ def _plan(plan_id: str, day: int = 0, environment: str = "prod") -> StoredPlan:
         plan_id=plan_id, environment=environment, status=PlanStatus.PROPOSED, content='{"a":1}',
         content_hash=f"of {plan_id}", created_at=NOON + timedelta(days=day), created_by="ada",
         reason="late rows", expires_at=NOON + timedelta(days=day + 7),
-        cells={"orders": cells((0, 3), (5, 6))},
+        cells=CellsByModel({"orders": cells((0, 3), (5, 6))}),
     )  # fmt: skip
 
 
