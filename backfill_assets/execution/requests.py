@@ -62,7 +62,7 @@ def batch_request(
 
 
 def input_cells(run: RunContext, model: Model, cells: IntervalSet) -> dict[str, IntervalSet]:
-    """Give the cells of every upstream that a batch reads, if only none; of itself only earlier ones."""
+    """Give the cells that a batch reads by upstream: of itself only earlier ones, of some perhaps none."""
     read = {
         upstream.name: cells_read(
             model.cadence,
