@@ -12,13 +12,27 @@ import signal
 import sys
 import traceback
 from contextlib import redirect_stdout
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from backfill_assets.cli.manifest import CatalogError, Manifest, failure_text
-from backfill_assets.cli.watched import Watching
+from backfill_assets.cli.origin import origin_of
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.graph import build_graph
+from backfill_assets.models.own_modules import is_of_the_project
 from backfill_assets.snapshots.loaded import Loaded, loaded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def main() -> None:
@@ -32,14 +46,34 @@ def main() -> None:
 
 
 def _told(catalog: str) -> tuple[str, int]:
-    watching = Watching()
+    sys.path_hooks.insert(0, _compiling)
+    sys.path_importer_cache.clear()
     try:
-        with watching.on():
-            declared = import_catalog(catalog)
+        declared = import_catalog(catalog)
     except BackfillAssetsError as error:
         return failure_text(error), 1
-    watched = watching.watched()
-    return Manifest(watched, watched.state(), declared).text(), 0
+    return Manifest(origin_of(declared.graph), declared).text(), 0
+
+
+class _Compiling(SourceFileLoader):
+    """Compiles a module whenever it is imported: bytecode can't tell two edits within one second."""
+
+    def path_stats(self, path: str) -> Mapping[str, object]:
+        raise OSError(path)  # importlib then looks at no bytecode, and writes none
+
+
+_of_the_project = FileFinder.path_hook(
+    (ExtensionFileLoader, EXTENSION_SUFFIXES),
+    (_Compiling, SOURCE_SUFFIXES),
+    (SourcelessFileLoader, BYTECODE_SUFFIXES),
+)
+
+
+def _compiling(folder: str) -> FileFinder:
+    """Find the project's modules; an `ImportError` leaves what is installed to Python."""
+    if not is_of_the_project(folder):
+        raise ImportError(folder)
+    return _of_the_project(folder)
 
 
 def import_catalog(catalog: str) -> Loaded:
