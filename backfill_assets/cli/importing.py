@@ -12,17 +12,9 @@ import signal
 import sys
 import traceback
 from contextlib import redirect_stdout
-from importlib.machinery import (
-    BYTECODE_SUFFIXES,
-    EXTENSION_SUFFIXES,
-    SOURCE_SUFFIXES,
-    ExtensionFileLoader,
-    FileFinder,
-    SourceFileLoader,
-    SourcelessFileLoader,
-)
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.manifest import CatalogError, Manifest, failure_text
 from backfill_assets.cli.origin import origin_of
@@ -33,6 +25,7 @@ from backfill_assets.snapshots.loaded import Loaded, loaded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.machinery import ModuleSpec
 
 
 def main() -> None:
@@ -46,8 +39,7 @@ def main() -> None:
 
 
 def _told(catalog: str) -> tuple[str, int]:
-    sys.path_hooks.insert(0, _compiling)
-    sys.path_importer_cache.clear()
+    sys.meta_path.insert(0, _ProjectFinder())
     try:
         declared = import_catalog(catalog)
     except BackfillAssetsError as error:
@@ -62,18 +54,16 @@ class _Compiling(SourceFileLoader):
         raise OSError(path)  # importlib then looks at no bytecode, and writes none
 
 
-_of_the_project = FileFinder.path_hook(
-    (ExtensionFileLoader, EXTENSION_SUFFIXES),
-    (_Compiling, SOURCE_SUFFIXES),
-    (SourcelessFileLoader, BYTECODE_SUFFIXES),
-)
+class _ProjectFinder:
+    """Finds modules as Python does, and lets the project's own ones be compiled anew."""
 
-
-def _compiling(folder: str) -> FileFinder:
-    """Find the project's modules; an `ImportError` leaves what is installed to Python."""
-    if not is_of_the_project(folder):
-        raise ImportError(folder)
-    return _of_the_project(folder)
+    def find_spec(self, name: str, *where: Any) -> ModuleSpec | None:  # noqa: ANN401 - importlib's own
+        others = (one.find_spec(name, *where) for one in sys.meta_path if one is not self)
+        spec = next(filter(None, others), None)
+        loader = spec.loader if spec is not None else None
+        if type(loader) is SourceFileLoader and is_of_the_project(loader.path):
+            spec.loader = _Compiling(loader.name, loader.path)
+        return spec
 
 
 def import_catalog(catalog: str) -> Loaded:

@@ -1,17 +1,17 @@
 """What the declarations were read from, and one hash of what all of that is now.
 
-A package counts as a whole, whatever of it was imported or opened: nothing has to be watched.
+Nothing is watched. A package counts as a whole, and of the rest what the project's code names.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
-import re
 import sys
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.function_query import ModuleQuery
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.graph import Graph
 
-_CODE = (".py", ".sql")
 _BYTECODE = "__pycache__"
-_IN_QUOTES = re.compile(rb"""["']([A-Za-z]\w+)""")
+_LONGEST_NAME = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +39,16 @@ class Origin:
 
     Attributes:
         packages: the folders of the project's packages; every file below them counts.
-        folders: those of modules that lie in no package; the files in them count, and further below
-            those that have one of the endings.
-        endings: of Python, SQL, and the files that a model's function declares.
-        words: what stands in quotes in the project's modules. A variable of the environment counts
-            that is named so, or whose name begins with one that ends in ``_``.
+        folders: those of modules that lie in no package; the files in them count.
+        files: those elsewhere that a string in the project's code names.
+        words: the strings in the project's code that may name a variable of the environment, or be
+            the beginning of a name, up to an underscore.
         installed: the other folders on the search path; installing anything changes one of them.
     """
 
     packages: tuple[str, ...]
     folders: tuple[str, ...]
-    endings: tuple[str, ...]
+    files: tuple[str, ...]
     words: tuple[str, ...]
     installed: tuple[str, ...]
 
@@ -76,7 +74,8 @@ class Origin:
         Otherwise one may have been edited after it was imported and before it was hashed.
         """
         return all(
-            _untouched(folder, since) and all(0 < _changed(path) < since for path in files)
+            (folder is None or _untouched(folder, since))
+            and all(0 < _changed(path) < since for path in files)
             for folder, files in self._places(without)
         )
 
@@ -85,8 +84,8 @@ class Origin:
         begins = tuple(one for one in words if one.endswith("_"))
         return sorted(one for one in os.environ if one in words or one.startswith(begins))
 
-    def _places(self, without: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
-        """Every folder that counts, with those of its files that do."""
+    def _places(self, without: tuple[str, ...]) -> Iterator[tuple[str | None, list[str]]]:
+        """Every folder that counts, with its files; in the end the files that count alone."""
         seen = {*without}
         for top in (*self.packages, *self.folders):
             for folder, inner, names in os.walk(top):
@@ -96,12 +95,9 @@ class Origin:
                 seen.add(folder)
                 # A link to a folder is not followed; a new one may be a new package all the same.
                 links = [one for one in inner if Path(folder, one).is_symlink()]
-                inner[:] = sorted(one for one in inner if _is_read(one))
-                every = top in self.packages or folder == top
-                found = sorted(
-                    one for one in (*names, *links) if every or one.endswith(self.endings)
-                )
-                yield folder, [str(Path(folder, one)) for one in found]
+                inner[:] = sorted(filter(_is_read, inner)) if top in self.packages else []
+                yield folder, [str(Path(folder, one)) for one in sorted((*names, *links))]
+        yield None, [*self.files]
 
 
 def origin_of(graph: Graph) -> Origin:
@@ -110,12 +106,15 @@ def origin_of(graph: Graph) -> Origin:
     # What a function imports only when it runs is in no `sys.modules` yet.
     later = {module.name for query in queries for module in query.modules}
     specs = [spec for name in {*sys.modules, *later} if (spec := _spec(name)) is not None]
-    declared = {PurePath(one.path).suffix for query in queries for one in query.files}
+    folders = _folders(one for one in specs if _is_alone(one))
+    strings = {one for spec in specs for one in _strings(spec)}
+    named = {*strings, *(file.path for query in queries for file in query.files)}
+    beside = (str(Path.cwd()), *folders)
     return Origin(
         packages=_folders(one for one in specs if not _is_alone(one)),
-        folders=_folders(one for one in specs if _is_alone(one)),
-        endings=tuple(sorted({*_CODE, *declared})),
-        words=tuple(sorted({word for one in specs for word in _words(one)})),
+        folders=folders,
+        files=tuple(sorted({path for one in named for path in _files(one, beside)})),
+        words=tuple(sorted(one for one in strings if one.isidentifier() and one != "_")),
         installed=tuple(
             one for one in sys.path if Path(one).is_dir() and not is_of_the_project(one)
         ),
@@ -141,13 +140,25 @@ def _folders(specs: Iterable[ModuleSpec]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _words(spec: ModuleSpec) -> Iterator[str]:
-    """The words in quotes of a module that a catalog may be made of; the product has settings."""
+def _strings(spec: ModuleSpec) -> Iterator[str]:
+    """The strings of a module that a catalog may be made of; what the product reads are settings."""
     if spec.name.partition(".")[0] == PRODUCT and not f"{spec.name}.".startswith(f"{MODELS}."):
         return
     for place in places_of_the_project(spec):
-        if place.endswith(_CODE):
-            yield from (one.decode() for one in _IN_QUOTES.findall(Path(place).read_bytes()))
+        if place.endswith(".py"):
+            for node in ast.walk(ast.parse(Path(place).read_bytes())):
+                match node:
+                    case ast.Constant(value=str(found)) if len(found) <= _LONGEST_NAME:
+                        yield found
+                    case _:
+                        continue
+
+
+def _files(name: str, beside: Iterable[str]) -> Iterator[str]:
+    for folder in beside:
+        path = os.path.join(folder, name)  # noqa: PTH118 - a string that need not be a path
+        if os.path.isfile(path):  # noqa: PTH113 - the same
+            yield path
 
 
 def _is_read(folder: str) -> bool:

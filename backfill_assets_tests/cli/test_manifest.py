@@ -28,7 +28,7 @@ from backfill_assets.models.source import Source
 from shop.visits import VISITS
 from backfill_assets_tests.builders import a_source
 
-with open("imports.log", "a") as log:
+with Path("imports").with_suffix(".log").open("a") as log:  # what it names in full counts
     log.write("once\\n")
 print("a word of its own")
 MODELS = [VISITS]
@@ -235,7 +235,7 @@ from pathlib import Path
 from backfill_assets.models.sql_file import sql_file
 from backfill_assets_tests.builders import a_model, a_source
 
-with open("imports.log", "a") as log:
+with Path("imports").with_suffix(".log").open("a") as log:  # what it names in full counts
     log.write("once\\n")
 HERE = Path(__file__).parent
 MODELS = [a_model(query=sql_file("sql/visits.sql"), description=(HERE / "words.txt").read_text())]
@@ -247,7 +247,7 @@ SOURCES = [a_source()]
     ("edited", "imports"),
     [("words.txt", 2), ("sql/visits.sql", 2), ("late.py", 2), ("data/part.txt", 1)],
 )
-def test_of_a_catalog_in_no_package_what_lies_beside_it_counts_and_code_below(
+def test_of_a_catalog_in_no_package_what_lies_beside_it_counts_and_what_it_names(
     tmp_path: Path, edited: str, imports: int, monkeypatch: pytest.MonkeyPatch
 ):
     project, log = tmp_path / "project", tmp_path / "elsewhere"
@@ -278,6 +278,21 @@ def test_the_data_folder_counts_nowhere(shop: Shop):
     load(inside)
 
     assert shop.imports == 1
+
+
+def test_a_file_elsewhere_counts_that_the_catalog_names(shop: Shop):
+    (shop.folder / "config").mkdir()
+    elsewhere = shop.folder / "config" / "owner.txt"
+    elsewhere.write_text("team:web")
+    reads = CATALOG.replace('os.environ.get("SHOP_OWNER", "team:web")', "OWNER").replace(
+        "MODELS =", "OWNER = Path('config/owner.txt').read_text()\nMODELS ="
+    )
+    (shop.package / "catalog.py").write_text(reads)
+    shop.load()
+
+    elsewhere.write_text("team:shop")
+
+    assert shop.load().graph.sources["web.events"].owner == "team:shop"
 
 
 def test_installing_a_package_counts(tmp_path: Path):
