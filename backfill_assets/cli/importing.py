@@ -60,8 +60,8 @@ class _ProjectFinder:
     def find_spec(self, name: str, *where: Any) -> ModuleSpec | None:  # noqa: ANN401 - importlib's own
         others = (one.find_spec(name, *where) for one in sys.meta_path if one is not self)
         spec = next(filter(None, others), None)
-        loader = spec.loader if spec is not None else None
-        if type(loader) is SourceFileLoader and is_of_the_project(loader.path):
+        loader = getattr(spec, "loader", None)
+        if spec and type(loader) is SourceFileLoader and is_of_the_project(loader.path):
             spec.loader = _Compiling(loader.name, loader.path)
         return spec
 

@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING
 from backfill_assets.models.function_query import ModuleQuery
 from backfill_assets.models.own_modules import (
     INSTALLED,
-    MODELS,
-    PRODUCT,
     is_of_the_project,
+    is_own,
     places_of_the_project,
     spec_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from backfill_assets.models.graph import Graph
 
@@ -61,11 +60,9 @@ class Origin:
         digest = hashlib.sha256(f"{sys.version}\0{sys.prefix}\0".encode())
         for name in self._variables():
             digest.update(f"{name!r}={os.environ[name]!r}\0".encode())
-        for folder in self.installed:
-            digest.update(f"{folder!r} {_changed(folder)} {_listed(folder)}\0".encode())
-        for _, files in self._places(without):
-            for path in files:
-                digest.update(os.fsencode(path) + b"\0" + _content(path) + b"\0")
+        counting = (path for _, files in self._places(without) for path in files)
+        for path in (*self.installed, *counting):
+            digest.update(os.fsencode(path) + b"\0" + _content(path) + b"\0")
         return digest.hexdigest()
 
     def settled(self, since: int, without: tuple[str, ...]) -> bool:
@@ -105,15 +102,19 @@ def origin_of(graph: Graph) -> Origin:
     queries = [one.query for one in graph.models.values() if isinstance(one.query, ModuleQuery)]
     # What a function imports only when it runs is in no `sys.modules` yet.
     later = {module.name for query in queries for module in query.modules}
-    specs = [spec for name in {*sys.modules, *later} if (spec := _spec(name)) is not None]
-    folders = _folders(one for one in specs if _is_alone(one))
-    strings = {one for spec in specs for one in _strings(spec)}
+    packages, folders, strings = set[str](), set[str](), set[str]()
+    for spec in filter(None, map(_spec, {*sys.modules, *later})):
+        alone = "." not in spec.name and spec.submodule_search_locations is None
+        for place in map(Path, places_of_the_project(spec)):
+            (folders if alone else packages).add(str(place if place.is_dir() else place.parent))
+            if place.suffix == ".py" and is_own(spec.name, spec.name.partition(".")[0]):
+                strings.update(_strings(place))
     named = {*strings, *(file.path for query in queries for file in query.files)}
-    beside = (str(Path.cwd()), *folders)
+    beside = [os.path.join(top, one) for top in (Path.cwd(), *folders) for one in named]  # noqa: PTH118
     return Origin(
-        packages=_folders(one for one in specs if not _is_alone(one)),
-        folders=folders,
-        files=tuple(sorted({path for one in named for path in _files(one, beside)})),
+        packages=tuple(sorted(packages)),
+        folders=tuple(sorted(folders)),
+        files=tuple(sorted({*filter(os.path.isfile, beside)})),
         words=tuple(sorted(one for one in strings if one.isidentifier() and one != "_")),
         installed=tuple(
             one for one in sys.path if Path(one).is_dir() and not is_of_the_project(one)
@@ -127,38 +128,14 @@ def _spec(name: str) -> ModuleSpec | None:
     return found if isinstance(found, ModuleSpec) else None  # a library may put anything there
 
 
-def _is_alone(spec: ModuleSpec) -> bool:
-    return "." not in spec.name and spec.submodule_search_locations is None
-
-
-def _folders(specs: Iterable[ModuleSpec]) -> tuple[str, ...]:
-    found = {
-        place if Path(place).is_dir() else str(Path(place).parent)
-        for spec in specs
-        for place in places_of_the_project(spec)
-    }
-    return tuple(sorted(found))
-
-
-def _strings(spec: ModuleSpec) -> Iterator[str]:
-    """The strings of a module that a catalog may be made of; what the product reads are settings."""
-    if spec.name.partition(".")[0] == PRODUCT and not f"{spec.name}.".startswith(f"{MODELS}."):
-        return
-    for place in places_of_the_project(spec):
-        if place.endswith(".py"):
-            for node in ast.walk(ast.parse(Path(place).read_bytes())):
-                match node:
-                    case ast.Constant(value=str(found)) if len(found) <= _LONGEST_NAME:
-                        yield found
-                    case _:
-                        continue
-
-
-def _files(name: str, beside: Iterable[str]) -> Iterator[str]:
-    for folder in beside:
-        path = os.path.join(folder, name)  # noqa: PTH118 - a string that need not be a path
-        if os.path.isfile(path):  # noqa: PTH113 - the same
-            yield path
+def _strings(module: Path) -> Iterator[str]:
+    """The strings of a module that may name something; a longer one is no name of a file."""
+    for node in ast.walk(ast.parse(module.read_bytes())):
+        match node:
+            case ast.Constant(value=str(found)) if len(found) <= _LONGEST_NAME:
+                yield found
+            case _:
+                continue
 
 
 def _is_read(folder: str) -> bool:
@@ -179,16 +156,12 @@ def _changed(path: str) -> int:
     return max(found.st_mtime_ns, found.st_ctime_ns)
 
 
-def _listed(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))  # noqa: PTH208 - names alone
-    except OSError:
-        return []
-
-
 def _content(path: str) -> bytes:
+    """What a file holds; of a folder, its entries, and when they last changed."""
     place = Path(path)
     try:
-        return hashlib.sha256(place.read_bytes()).digest() if place.is_file() else b"no file"
+        if place.is_dir():
+            return f"{_changed(path)} {sorted(os.listdir(path))}".encode()  # noqa: PTH208 - names
+        return hashlib.sha256(place.read_bytes()).digest() if place.is_file() else b""
     except OSError:
-        return b"absent"
+        return b""
