@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PRODUCT = "backfill_assets"
 MODELS = f"{PRODUCT}.pipelines"
 _ENGINE = frozenset({"pyspark", "py4j", "delta"})  # may lie on the search path uninstalled
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
+INSTALLED = frozenset({"site-packages", "dist-packages"})
 _STANDARD = tuple(Path(sysconfig.get_paths()[one]) for one in ("stdlib", "platstdlib"))
 
 
@@ -158,8 +158,14 @@ def is_own(name: str, family: str) -> bool:
         return False
     if top == family:
         return True
-    spec = next(filter(None, map(_spec, reversed(_with_packages(name)))), None)
-    return spec is not None and any(map(_is_of_the_project, _places(spec)))
+    spec = next(filter(None, map(spec_of, reversed(_with_packages(name)))), None)
+    return spec is not None and any(map(is_of_the_project, _places(spec)))
+
+
+def places_of_the_project(spec: ModuleSpec) -> list[str]:
+    """Where a module of the project lies, this product included: its file, or a package's folders."""
+    found = [] if spec.name.partition(".")[0] in _ENGINE else _places(spec)
+    return [one for one in found if is_of_the_project(one)]
 
 
 def _places(spec: ModuleSpec) -> list[str]:
@@ -168,9 +174,10 @@ def _places(spec: ModuleSpec) -> list[str]:
     return list(spec.submodule_search_locations or ())  # a package without `__init__`
 
 
-def _is_of_the_project(place: str) -> bool:
+def is_of_the_project(place: str) -> bool:
+    """Whether a file or folder is none of Python's own, and was not installed."""
     path = Path(place)
-    if _INSTALLED & {*path.parts}:
+    if INSTALLED & {*path.parts}:
         return False
     return not any(path.is_relative_to(standard) for standard in _STANDARD)
 
@@ -190,7 +197,7 @@ def _running(tree: ast.AST) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def _spec(name: str) -> ModuleSpec | None:
+def spec_of(name: str) -> ModuleSpec | None:
     """Find a module, without importing it or its packages."""
     loaded = getattr(sys.modules.get(name), "__spec__", None)
     if loaded is not None:
@@ -198,7 +205,7 @@ def _spec(name: str) -> ModuleSpec | None:
     parent = name.rpartition(".")[0]
     path = None
     if parent:
-        package = _spec(parent)
+        package = spec_of(parent)
         path = None if package is None else package.submodule_search_locations
         if path is None:
             return None
@@ -212,7 +219,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 def _read(name: str, importer: str) -> StoredModule | None:
     """Read a module's file; None for a package without one, and for what is no module."""
-    spec = _spec(name)
+    spec = spec_of(name)
     if spec is None:
         return _main_script(name)
     if not spec.has_location or spec.origin is None:

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from functools import cache
 
 import dagster as dg
-from dagster._core.definitions.target import AutomationTarget
 
 from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.settled import Settled
 from backfill_assets.models.graph import Graph
+from backfill_assets.orchestration.private_names import target
 from backfill_assets.orchestration.released_runs import RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource, now
 from backfill_assets.orchestration.switches import GAP_FILL, nobody_looks
@@ -68,5 +68,5 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
         )
 
     # A sensor takes one name, or several jobs, and Dagster's own job over all assets is but a name.
-    released._targets = [*released.targets, *map(AutomationTarget, besides)]  # noqa: SLF001
+    target(released, besides)
     return released

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.warehouse.connect import cloned, connect
+from backfill_assets.warehouse.private_names import check_names
 from backfill_assets.warehouse.quiet_gateway import quiet_gateway
 
 if TYPE_CHECKING:
@@ -242,6 +243,7 @@ def _embedded(settings: SparkSettings) -> SparkSession:
     if settings.master.startswith("local"):
         # Else functions of Python models run in whatever `python3` the search path has.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # noqa: TID251 - nothing is read from it
+    check_names()
     quiet_gateway()
     builder = SparkSession.builder.master(settings.master).appName("backfill_assets")
     for key, value in embedded_config(settings).items():
