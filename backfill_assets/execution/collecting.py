@@ -161,13 +161,18 @@ def _piled_up(run: RunContext) -> Iterator[Compacted]:
 
 
 def _compacted(run: RunContext) -> Iterator[Compacted]:
-    """Join files before the lock is taken; where one of them has gone by then, the next time."""
+    """Join files before the lock is taken; where one of them has gone by then, the next time.
+
+    What lay there for longer than the grace another collection may be about to delete.
+    """
     for version in _tables_read(run):
-        path = run.store.version_path(version)
+        path, since = run.store.version_path(version), run.clock()
         with suppress(CommitConflictError), joined_files(path) as joined:
             if not joined.instead_of:
                 continue
             with _turn(run, version) as lock:
+                if run.clock() - since >= GRACE:
+                    continue
                 done = joined.commit(app_id=version, token=lock.token)
                 refuse_strangers(run, version, done.delta_version)
                 run.store.compacted(lock, done.delta_version, run.clock())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import contextmanager
 from datetime import date, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from backfill_assets.execution import collecting
 from backfill_assets.execution.collecting import GRACE, collect
 from backfill_assets.execution.commit_turn import commit_turn, record
 from backfill_assets.execution.table_turn import reconcile, take
@@ -21,21 +23,23 @@ from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse import collection
 from backfill_assets.warehouse.cell_files import CellFile, new_folder
-from backfill_assets.warehouse.commit import prepare_table
+from backfill_assets.warehouse.commit import prepare_table, unwritten_cells
 from backfill_assets.warehouse.delta_log import ABSENT, head
-from backfill_assets.warehouse.housekeeping import restore
+from backfill_assets.warehouse.housekeeping import create_table, restore
 from backfill_assets.warehouse.spark_errors import CommitConflictError
 from backfill_assets.warehouse.ticket import CREATED, CommitLostError, Ticket, named
 from backfill_assets_tests.builders import a_model
 from backfill_assets_tests.state.building import LEASE, Asked, Clock, add_model, commit_of
 from backfill_assets_tests.warehouse.shop import entry
+from backfill_assets_tests.warehouse.test_blocks import HOURLY, hourly, lying, texts, write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from backfill_assets.snapshots.batch import OpenBatch
     from backfill_assets.state.locks import CommitLock
+    from backfill_assets.warehouse.compaction import Joined
 
 TABLE = "orders__v1"
 SCHEMA = pa.schema([("a", pa.int64()), ("_cell", pa.date32())])
@@ -161,6 +165,39 @@ def test_a_collection_keeps_its_lock_while_it_deletes(
     monkeypatch.setattr(collection, "delete_files", after_a_beat)
     collect(place.run(), timedelta(days=30))
     assert not (below / "part-0.parquet").exists()
+
+
+def test_files_that_were_joined_longer_ago_than_the_grace_stand_for_no_others(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    first = take(place.run(), TABLE, "first")
+    create_table(lambda: pytest.fail("no"), hourly(), place.path, app_id=TABLE, token=first.token)
+    reconcile(place.run(), first)
+    place.store.release_commit_lock(first)
+    for number in (1, 2):
+        opened = place.batch(f"run-{number}", start=number, end=number + 1)
+        with (
+            commit_turn(place.run(), opened) as lock,
+            unwritten_cells(place.path, HOURLY) as written,
+        ):
+            write(written, {number: ["a"]})
+            said = commit_of(opened, lock)
+            ticket = Ticket(place.path, TABLE, lock.token, said.to_json())
+            record(place.run(), lock, said, written.commit(texts(number), written.files, ticket))
+    real, before = collecting.joined_files, lying(place.path)
+
+    @contextmanager
+    def slowly(path: str) -> Iterator[Joined]:
+        with real(path) as joined:
+            place.clock.now += GRACE
+            yield joined
+
+    with monkeypatch.context() as patch:
+        patch.setattr(collecting, "joined_files", slowly)
+        assert collect(place.run(), timedelta(days=30)).compacted == ()
+    assert lying(place.path) == before
+    (joined,) = collect(place.run(), timedelta(days=30)).compacted
+    assert (joined.files, joined.blocks) == (2, 1)
 
 
 def test_rows_that_were_taken_back_stay_away_when_the_next_holder_dies_while_it_accounts_for_them(

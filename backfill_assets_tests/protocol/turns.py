@@ -202,7 +202,8 @@ def _has_looked(actor: Actor) -> Actor:
     clean = actor.goes(actor.process.at, since=-1, before=-1)
     memory = clean.memory
     if not publishes(clean):
-        after = {"fill": "fill.claims", "collect": "collect.list", "settle": "settle.let_go"}
+        collects = "join.files" if memory.sources else "collect.list"
+        after = {"fill": "fill.claims", "collect": collects, "settle": "settle.let_go"}
         return clean.goes(after[clean.operation.kind])
     last = len(clean.world.tables) - 1
     if memory.made == _GIVEN_UP[: last + 1]:

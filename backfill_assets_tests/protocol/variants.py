@@ -24,9 +24,12 @@ from backfill_assets_tests.protocol.scenarios import (
     GAP,
     INTRUDE,
     OTHER_GAP,
+    OTHER_REFRESH,
+    PILED,
     PROMOTE,
     REFRESH,
     ROLLBACK,
+    SHARED,
     Scenario,
 )
 
@@ -72,6 +75,9 @@ _BACK = Scenario(
     lapses=1,
     days=1,
     expiries=1,
+)
+_JOINED = Scenario(
+    "two collections that join files", ((COLLECT,), (COLLECT,)), lapses=1, days=1, block=PILED
 )
 
 BROKEN = (
@@ -188,6 +194,36 @@ BROKEN = (
         ("promise_checked",),
         _BACK,
         FILES,
+    ),
+    Variant(
+        "a file goes with all that it holds of other cells",
+        ("rests_kept",),
+        Scenario("a fill of a shared file", ((REFRESH,),), block=SHARED),
+        READER,
+    ),
+    Variant(
+        "what is left of a file is what was there before the lock was taken",
+        ("rests_under_lock",),
+        Scenario("fills of a shared file", ((REFRESH,), (OTHER_REFRESH,)), block=SHARED),
+        READER,
+    ),
+    Variant(
+        "a joined file stands for others though one of them has gone",
+        ("piles_checked",),
+        Scenario("a fill and a collection", ((REFRESH,), (COLLECT,)), block=PILED),
+        READER,
+    ),
+    Variant(
+        "files are joined into one that is older than the collector's grace",
+        ("old_files_refused",),
+        _JOINED,
+        FILES,
+    ),
+    Variant(
+        "no pin follows when files are joined, and what one needs is deleted",
+        ("pins_followed", "pins_kept"),
+        replace(_JOINED, lapses=0),
+        READER,
     ),
     Variant(
         "commits that were taken back are accounted for one by one",
