@@ -15,14 +15,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.execution import collecting
-from backfill_assets.execution.collecting import GRACE, collect
+from backfill_assets.execution.collecting import GRACE, collect, settle_read
 from backfill_assets.execution.commit_turn import commit_turn, record
 from backfill_assets.execution.table_turn import reconcile, take
-from backfill_assets.state.locks import LostLeaseError
 from backfill_assets.state.opening import CellsReadyError
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse import collection
-from backfill_assets.warehouse.cell_files import CellFile, new_folder
+from backfill_assets.warehouse.cell_files import CellFile, files_at, new_folder
 from backfill_assets.warehouse.commit import prepare_table, unwritten_cells
 from backfill_assets.warehouse.delta_log import ABSENT, head
 from backfill_assets.warehouse.housekeeping import create_table, restore
@@ -79,6 +78,30 @@ class Place:
         reconcile(self.run(), silent)
         self.pass_lease()
         return silent, take(self.run(), TABLE, "other")
+
+    def hours(self, *numbers: int) -> None:
+        """Make a table whose cells are hours, each filled by a batch of its own."""
+        first = take(self.run(), TABLE, "first")
+        create_table(
+            lambda: pytest.fail("no session is needed"),
+            hourly(),
+            self.path,
+            app_id=TABLE,
+            token=first.token,
+        )
+        reconcile(self.run(), first)
+        self.store.release_commit_lock(first)
+        for number in numbers:
+            opened = self.batch(f"run-{number}", start=number, end=number + 1)
+            with (
+                commit_turn(self.run(), opened) as lock,
+                unwritten_cells(self.path, HOURLY) as written,
+            ):
+                write(written, {number: ["a"]})
+                said = commit_of(opened, lock)
+                ticket = Ticket(self.path, TABLE, lock.token, said.to_json())
+                done = written.commit(texts(number), written.files, ticket)
+                record(self.run(), lock, said, done)
 
     def batch(self, run: str, **asked: Any) -> OpenBatch:  # noqa: ANN401
         return self.store.open_batch(Asked(run=run, reason="gap", **asked).request)
@@ -170,20 +193,7 @@ def test_a_collection_keeps_its_lock_while_it_deletes(
 def test_files_that_were_joined_longer_ago_than_the_grace_stand_for_no_others(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
-    first = take(place.run(), TABLE, "first")
-    create_table(lambda: pytest.fail("no"), hourly(), place.path, app_id=TABLE, token=first.token)
-    reconcile(place.run(), first)
-    place.store.release_commit_lock(first)
-    for number in (1, 2):
-        opened = place.batch(f"run-{number}", start=number, end=number + 1)
-        with (
-            commit_turn(place.run(), opened) as lock,
-            unwritten_cells(place.path, HOURLY) as written,
-        ):
-            write(written, {number: ["a"]})
-            said = commit_of(opened, lock)
-            ticket = Ticket(place.path, TABLE, lock.token, said.to_json())
-            record(place.run(), lock, said, written.commit(texts(number), written.files, ticket))
+    place.hours(1, 2)
     real, before = collecting.joined_files, lying(place.path)
 
     @contextmanager
@@ -200,6 +210,25 @@ def test_files_that_were_joined_longer_ago_than_the_grace_stand_for_no_others(
     assert (joined.files, joined.blocks) == (2, 1)
 
 
+def test_files_that_a_dead_collection_had_joined_are_accounted_for_by_the_next_and_read_at_the_pin(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    place.hours(1, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(place.store, "follow_head", dies)
+        with pytest.raises(KeyboardInterrupt):
+            collect(place.run(), timedelta(days=30))
+    place.pass_lease()
+    settle_read(place.run("next"))
+    (pointer,) = place.store.own_pointers("prod").values()
+    assert pointer.delta_version == place.store.known_head(TABLE) == head(place.path)
+    assert len(files_at(place.path, pointer.delta_version)) == 1
+
+
+def dies(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_rows_that_were_taken_back_stay_away_when_the_next_holder_dies_while_it_accounts_for_them(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
@@ -208,19 +237,11 @@ def test_rows_that_were_taken_back_stay_away_when_the_next_holder_dies_while_it_
     write_deltalake(place.path, strange, mode="append")
     dying = take(place.run(), TABLE, "dying")
     restore(place.path, place.store.known_head(TABLE), app_id=TABLE, token=dying.token)
-    real, told = place.store.advance_head, list[int]()
-
-    def once(lock: CommitLock, delta_version: int) -> None:
-        if told:
-            raise LostLeaseError(lock, None)  # as good as a death
-        told.append(delta_version)
-        real(lock, delta_version)
-
     place.pass_lease()
     second = take(place.run(), TABLE, "second")
     with monkeypatch.context() as patch:
-        patch.setattr(place.store, "advance_head", once)
-        with pytest.raises(LostLeaseError):
+        patch.setattr(place.store, "follow_head", dies)  # at the fence, once the restore is known
+        with pytest.raises(KeyboardInterrupt):
             reconcile(place.run(), second)
     place.pass_lease()
     third = take(place.run(), TABLE, "third")

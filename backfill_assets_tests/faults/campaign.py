@@ -45,7 +45,7 @@ _SLEEPS = {
         "delete_files:1:before",
         "join_files:1:after",
         "exchange_files:1:before",
-        "compacted:1:before",
+        "follow_head:1:before",
     ),
 }
 _JVM_DIES = {

@@ -162,7 +162,8 @@ def short_life(bench: Bench) -> Outcome:
             AtStep("delete_table:1:before"),
             AtStep("delete_files:1:before"),
             AtStep("exchange_files:1:before"),
-            AtStep("compacted:1:within"),
+            AtStep("exchange_files:1:after"),
+            AtStep("follow_head:1:within"),
         ),
     )
     return faulty_life(bench, hits, "short")

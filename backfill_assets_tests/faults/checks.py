@@ -158,7 +158,7 @@ def collected(ledger: Ledger, spark: SparkSession) -> Iterator[str]:
             yield f"the table {folder.name} is there, but nobody knows it"
             continue
         yield from _orphans(ledger, folder)
-        yield from _piled_up(folder)
+        yield from _piled_up(ledger, folder)
 
 
 def _orphans(ledger: Ledger, folder: Path) -> Iterator[str]:
@@ -187,13 +187,16 @@ def _orphans(ledger: Ledger, folder: Path) -> Iterator[str]:
         yield f"{folder.name}: {len(strays)} half-written files after gc, {strays[0]}"
 
 
-def _piled_up(folder: Path) -> Iterator[str]:
-    """Cells finer than a day share files: each is of one day, and after `gc` each day has one."""
-    if not _has_log(folder):
-        return
-    table = DeltaTable(str(folder))
-    if table.metadata().partition_columns:
-        return
+def _piled_up(ledger: Ledger, folder: Path) -> Iterator[str]:
+    """Cells finer than a day share files: each is of one day, and each day that is read has one."""
+    asked = f"SELECT delta_version FROM pointers WHERE environment = 'prod' AND version = '{folder.name}'"  # noqa: S608 - a test's
+    for row in ask(ledger.settings.state, asked):
+        table = DeltaTable(str(folder), version=row["delta_version"])
+        if not table.metadata().partition_columns:
+            yield from _piled_up_at(table, folder)
+
+
+def _piled_up_at(table: DeltaTable, folder: Path) -> Iterator[str]:
     reaches = [_days_of(uri) for uri in table.file_uris()]
     if any(len(days) > 1 for days in reaches):
         yield f"{folder.name}: a file holds rows of several days, {max(reaches, key=len)}"

@@ -66,7 +66,7 @@ def rests(actor: Actor, sources: Iterable[File], cells: Collection[int]) -> dict
     found: dict[int, File | None] = {}
     for one in sources:
         others = {rows.cell for rows in one.rows} - set(cells)
-        left = one.parted(others, actor.id) if actor.rules.rests_kept else None
+        left = one.parted(others, actor.folder) if actor.rules.rests_kept else None
         found.update(dict.fromkeys(others, left))
     return found
 
@@ -98,6 +98,14 @@ def released(actor: Actor) -> Actor:
 def is_ours(entry: Entry) -> bool:
     """Whether an entry is one of ours that holds no batch (`housekeeping.is_ours`)."""
     return entry.kind in (CREATED, FENCED, RESTORED, COMPACTED)
+
+
+def accounted(actor: Actor, version: int) -> Actor:
+    """Know of a commit of ours that holds no batch; where it changes no row, pins at the head follow."""
+    table = actor.table
+    follows = table.log[version].kind in (FENCED, COMPACTED) and table.pin == table.known
+    pin = version if follows and actor.rules.pins_followed else table.pin
+    return actor.writes(known=version, pin=pin)
 
 
 def follows_strangers(actor: Actor, version: int) -> bool:

@@ -135,7 +135,7 @@ _CELLS = 2
 def check_files(actor: Actor) -> Iterator[Outcome]:
     """`log_entry.refuse_gone`, once the files are offered: they are there as they were written."""
     mine, table = _files(actor, good=actor.memory.good), actor.table
-    written = {one for one in table.files if one.folder == actor.id}
+    written = {one for one in table.files if one.folder == actor.folder}
     offered = actor.goes("fill.open", offered=True, until=-1)
     if actor.rules.files_checked and not mine <= table.files:
         yield "finds that its files are gone", fails(offered)
@@ -186,7 +186,7 @@ def commit(actor: Actor) -> Iterator[Outcome]:
 def _unused(actor: Actor) -> frozenset[File]:
     named = {*actor.table.log[-1].holds}
     return frozenset(
-        one for one in actor.table.files if one.folder == actor.id and one not in named
+        one for one in actor.table.files if one.folder == actor.folder and one not in named
     )
 
 
@@ -247,7 +247,7 @@ def clean(actor: Actor) -> Iterator[Outcome]:
     if actor.memory.offered:
         yield "leaves its files to the collector", actor.goes("fill.fail")
     else:
-        left = frozenset(one for one in actor.table.files if one.folder != actor.id)
+        left = frozenset(one for one in actor.table.files if one.folder != actor.folder)
         yield "takes its files away", actor.writes(files=left).goes("fill.fail")
 
 
@@ -259,7 +259,7 @@ def fail(actor: Actor) -> Iterator[Outcome]:
 
 
 def _files(actor: Actor, *, good: bool) -> frozenset[File]:
-    return frozenset(File(actor.id, cell, good, actor.id) for cell in actor.operation.cells)
+    return frozenset(File(actor.id, cell, good, actor.folder) for cell in actor.operation.cells)
 
 
 STEPS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets_tests.protocol.entries import (
+    accounted,
     entered,
     fails,
     follows_strangers,
@@ -42,7 +43,7 @@ def write(actor: Actor) -> Iterator[Outcome]:
 
 
 def _joined(actor: Actor) -> File:
-    return file_of((rows for one in actor.memory.sources for rows in one.rows), actor.id)
+    return file_of((rows for one in actor.memory.sources for rows in one.rows), actor.folder)
 
 
 def check_files(actor: Actor) -> Iterator[Outcome]:
@@ -85,16 +86,14 @@ def commit(actor: Actor) -> Iterator[Outcome]:
 
 
 def record(actor: Actor) -> Iterator[Outcome]:
-    """`state/recording.compacted`: one transaction, in which pins at the head follow."""
-    table, version = actor.table, actor.memory.before + 1
+    """`state/recording.follow_head`: one transaction, in which pins at the head follow."""
+    version = actor.memory.before + 1
     if follows_strangers(actor, version):
         yield "finds a stranger's commit before its own", fails(actor)
     elif not has_lock(actor):
         yield "can't account for its commit: the lock is lost", fails(actor)
     else:
-        follows = actor.rules.pins_followed and table.pin == table.known
-        pin = version if follows else table.pin
-        done = actor.writes(known=version, pin=pin).goes("join.let_go", before=-1)
+        done = accounted(actor, version).goes("join.let_go", before=-1)
         yield f"accounts for its commit {version}", done
 
 

@@ -206,9 +206,9 @@ def _wanted(actor: Actor) -> dict[int, File | None]:
     """Say which cells get which files."""
     intent = actor.world.state.intent
     if intent is None or intent.kind == "promote":
-        return {PLANNED: File(PLAN, PLANNED, good=True, folder=actor.id)}
+        return {PLANNED: File(PLAN, PLANNED, good=True, folder=actor.folder)}
     old = _old(actor)
-    return {cell: one and one.parted(old, actor.id) for cell, one in old.items()}
+    return {cell: one and one.parted(old, actor.folder) for cell, one in old.items()}
 
 
 def _old(actor: Actor) -> dict[int, File | None]:
@@ -223,7 +223,7 @@ def _old(actor: Actor) -> dict[int, File | None]:
 
 def _copies(actor: Actor) -> set[File]:
     """Name the files that are written for what the cells get."""
-    return {one for one in _wanted(actor).values() if one and one.folder == actor.id}
+    return {one for one in _wanted(actor).values() if one and one.folder == actor.folder}
 
 
 def open_entry(actor: Actor) -> Iterator[Outcome]:

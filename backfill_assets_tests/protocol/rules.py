@@ -41,7 +41,7 @@ class Rules:
         rests_kept: what a file that goes holds of other cells is written again (`commit.WrittenCells._rest`).
         rests_under_lock: which files go is read from the log's end, under the lock (`log_entry.set_cells`).
         piles_checked: files are joined only where all of them are still named (`log_entry.exchange_files`).
-        pins_followed: pins at the head follow when files are joined (`state/recording.compacted`).
+        pins_followed: pins at the head follow a commit that changes no row (`state/recording.follow_head`).
     """
 
     compare_and_set: bool = True

@@ -13,6 +13,7 @@ from backfill_assets_tests.protocol.invariants import (
     MIXTURE,
     NEWER,
     ONCE,
+    PINS,
     READER,
     REST,
     ZOMBIE,
@@ -147,7 +148,7 @@ BROKEN = (
         "whoever once began a publication moves pointers",
         ("intent_checked",),
         replace(_TWICE, programs=((PROMOTE,), (PROMOTE, ROLLBACK)), crashes=0, lapses=1),
-        READER,
+        PINS,
     ),
     Variant("files are deleted without the lock", ("collector_locked",), _COLLECTED, FILES),
     Variant(

@@ -325,6 +325,11 @@ class Actor(NamedTuple):
         return self.number * 20 + process.life * 4 + len(process.program)
 
     @property
+    def folder(self) -> int:
+        """By whom its files are: those of a publication that a fill finishes are none of the fill's."""
+        return -self.id if self.memory.finishing else self.id
+
+    @property
     def table(self) -> Table:
         return self.world.tables[self.memory.table]
 
