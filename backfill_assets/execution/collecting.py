@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.table_turn import reconcile, refuse_strangers, take
 from backfill_assets.state.collecting import VersionNeededError
+from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.warehouse.collection import (
     GRACE,
     Vacuumed,
@@ -51,6 +52,21 @@ class Collected:
     tables: tuple[Collectable, ...]
     vacuumed: tuple[Vacuumed, ...]
     compacted: tuple[Compacted, ...]
+
+
+def settle_read(run: RunContext) -> None:
+    """Account for what others left in the tables that environments read, a collection's commit among it.
+
+    What a publication is at stays to it.
+
+    Raises:
+        TableLockedError: a live holder has a table and did not give it back in time.
+        CorruptTableError: a table's log is damaged, or lacks commits that the state knows.
+    """
+    for version in _tables_read(run):
+        if head(run.store.version_path(version)) != run.store.known_head(version):
+            with suppress(PromotionPendingError), _turn(run, version):
+                pass
 
 
 def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Collected:
@@ -161,16 +177,21 @@ def _piled_up(run: RunContext) -> Iterator[Compacted]:
 
 
 def _compacted(run: RunContext) -> Iterator[Compacted]:
-    """Join files before the lock is taken; where one of them has gone by then, the next time."""
+    """Join files before the lock is taken; where one of them has gone by then, the next time.
+
+    What lay there for longer than the grace another collection may be about to delete.
+    """
     for version in _tables_read(run):
-        path = run.store.version_path(version)
+        path, since = run.store.version_path(version), run.clock()
         with suppress(CommitConflictError), joined_files(path) as joined:
             if not joined.instead_of:
                 continue
             with _turn(run, version) as lock:
+                if run.clock() - since >= GRACE:
+                    continue
                 done = joined.commit(app_id=version, token=lock.token)
                 refuse_strangers(run, version, done.delta_version)
-                run.store.compacted(lock, done.delta_version, run.clock())
+                run.store.follow_head(lock, done.delta_version, run.clock())
             yield Compacted(path, len(joined.instead_of), len(joined.written.files))
 
 

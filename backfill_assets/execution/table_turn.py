@@ -17,7 +17,13 @@ from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state.locks import TableLockedError
 from backfill_assets.state.plans import UnknownPlanError
-from backfill_assets.warehouse.housekeeping import fence, is_ours, restore, restored_to
+from backfill_assets.warehouse.housekeeping import (
+    fence,
+    is_ours,
+    keeps_rows,
+    restore,
+    restored_to,
+)
 from backfill_assets.warehouse.tables import (
     CorruptTableError,
     head,
@@ -128,7 +134,9 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
     for logged in unknown:
         if logged.delta_version in gone:
             continue
-        if _is_kept(logged, known):
+        if keeps_rows(logged.metadata):
+            run.store.follow_head(lock, logged.delta_version, run.clock())
+        elif _is_kept(logged, known):
             run.store.advance_head(lock, logged.delta_version)
         elif not _is_adopted(run, lock, logged):
             take_back(run, lock)

@@ -65,7 +65,7 @@ def record(
     apply_commit(connection, commit, ending, next_number(connection))
 
 
-def compacted(
+def follow_head(
     connection: sa.Connection, lock: CommitLock, delta_version: int, now: datetime
 ) -> None:
     """Account for a commit that changes no row; who read the table at its head reads it there again.

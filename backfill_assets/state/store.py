@@ -251,12 +251,16 @@ class Store(QueueStore):
         self._database.write(lambda found: locks.release_commit_lock(found, lock))
 
     def advance_head(self, lock: CommitLock, delta_version: int) -> None:
-        """Account for a fence or a restore; `LostLeaseError` when the lock was taken over."""
+        """Account for a commit without a batch; `LostLeaseError` when the lock was taken over."""
         self._database.write(lambda found: locks.advance_head(found, lock, delta_version))
 
-    def compacted(self, lock: CommitLock, delta_version: int, now: datetime) -> None:
-        """Account for a commit that changes no row; `LostLeaseError` when the lock was taken over."""
-        self._database.write(lambda found: recording.compacted(found, lock, delta_version, now))
+    def follow_head(self, lock: CommitLock, delta_version: int, now: datetime) -> None:
+        """Account for a commit that changes no row; who read the head reads it there again.
+
+        Raises:
+            LostLeaseError: the lock was taken over.
+        """
+        self._database.write(lambda found: recording.follow_head(found, lock, delta_version, now))
 
     def record(
         self,

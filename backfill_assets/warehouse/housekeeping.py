@@ -69,7 +69,12 @@ def is_ours(metadata: str | None) -> bool:
     """Tell whether a commit is one of ours that holds no batch."""
     if not metadata:
         return False
-    return metadata in {FENCED, COMPACTED} or metadata.startswith((CREATED, RESTORED, EVOLVED))
+    return keeps_rows(metadata) or metadata.startswith((CREATED, RESTORED, EVOLVED))
+
+
+def keeps_rows(metadata: str | None) -> bool:
+    """Tell whether a commit is one of ours after which every cell holds what it held before."""
+    return metadata in {FENCED, COMPACTED}
 
 
 def created_by(metadata: str | None) -> str | None:

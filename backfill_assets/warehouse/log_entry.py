@@ -73,13 +73,14 @@ def set_cells(
     def change(table: DeltaTable) -> Change:
         held = {one.name: one for one in files_of(table, cells)} if cells else {}
         gone: list[NamedFile] = []
-        added = [one for one in files if one.name not in held]
+        rests: list[CellFile] = []
         for name in held.keys() - {one.name for one in files}:
             left = rest(held[name])
             if left is not None:
                 gone.append(held[name])
-                added += left
-        return gone, added
+                rests += left
+        refuse_gone(ticket.path, rests)
+        return gone, [*(one for one in files if one.name not in held), *rests]
 
     return _entered(ticket, change, new_rows=True)
 

@@ -212,4 +212,4 @@ def _hit(trace: Path) -> str | None:
 
 
 def _files(ledger: Ledger) -> set[Path]:
-    return set((ledger.data / "tables").glob("*/*/**/_cell=*/*.parquet"))
+    return set((ledger.data / "tables").glob("*/*/b-*/**/*.parquet"))

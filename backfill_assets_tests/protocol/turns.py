@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets_tests.protocol.entries import (
+    accounted,
     entered,
     fails,
     has_lock,
@@ -134,9 +135,9 @@ def settle(actor: Actor) -> Iterator[Outcome]:
 
 
 def _advanced(actor: Actor, number: int) -> Iterator[Outcome]:
-    """`locks.advance_head`: one transaction."""
+    """`locks.advance_head`, `state/recording.follow_head`: one transaction."""
     if has_lock(actor):
-        yield f"accounts for commit {number}", _settled(actor.writes(known=number))
+        yield f"accounts for commit {number}", _settled(accounted(actor, number))
     else:
         yield f"can't account for commit {number}: the lock is lost", fails(actor)
 
@@ -202,7 +203,8 @@ def _has_looked(actor: Actor) -> Actor:
     clean = actor.goes(actor.process.at, since=-1, before=-1)
     memory = clean.memory
     if not publishes(clean):
-        after = {"fill": "fill.claims", "collect": "collect.list", "settle": "settle.let_go"}
+        collects = "join.files" if memory.sources else "collect.list"
+        after = {"fill": "fill.claims", "collect": collects, "settle": "settle.let_go"}
         return clean.goes(after[clean.operation.kind])
     last = len(clean.world.tables) - 1
     if memory.made == _GIVEN_UP[: last + 1]:
