@@ -1,4 +1,4 @@
-"""Cron: when a model is due, by walking the real ticks; never by the wall clock."""
+"""Find when a model is due by walking the ticks of its cron expression, never by the wall clock."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class IntervalSet:
 
     @classmethod
     def empty(cls) -> IntervalSet:
-        """The set of nothing."""
+        """The set without intervals."""
         return cls()
 
     @classmethod
@@ -130,7 +130,7 @@ class IntervalSet:
         return at % 2 == 1 and end <= self.boundaries[at]
 
     def within(self, start: int, end: int) -> IntervalSet:
-        """What lies in `[start, end)`, in epoch seconds; logarithmic plus the answer's size."""
+        """The part in `[start, end)`, in epoch seconds; logarithmic plus the answer's size."""
         if end <= start:
             return IntervalSet()
         return IntervalSet(_common(_window(self.boundaries, start, end), (start, end)))
@@ -142,7 +142,7 @@ class IntervalSet:
         return Interval(instant_of(self.boundaries[0]), instant_of(self.boundaries[-1]))
 
     def span(self) -> Interval:
-        """The smallest interval that holds a set which is known to hold something.
+        """The smallest interval that holds a set which is not empty.
 
         Raises:
             EmptySetError: it holds nothing.
@@ -153,7 +153,7 @@ class IntervalSet:
         return hull
 
     def between(self) -> IntervalSet:
-        """What lies between its intervals."""
+        """The gaps between its intervals."""
         return _canonical(self.boundaries[1:-1])
 
     def seconds(self) -> int:
@@ -225,7 +225,7 @@ def _canonical(flat: tuple[int, ...]) -> IntervalSet:
 
 
 def _clipped(flat: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
-    """What lies in `[start, end)`: no more than its two ends are looked at."""
+    """The part in `[start, end)`; only its two ends are looked up."""
     inside = _window(flat, start, end)
     if not inside:
         return inside
@@ -235,7 +235,7 @@ def _clipped(flat: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
 
 
 def _gaps(away: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
-    """What of `[start, end)` is left by pairs that touch it."""
+    """The parts of `[start, end)` that pairs which touch it leave free."""
     first = () if away[0] <= start else (start,)
     last = () if away[-1] >= end else (end,)
     return (*first, *away[1 if away[0] <= start else 0 : len(away) - (away[-1] >= end)], *last)

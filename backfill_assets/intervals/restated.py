@@ -1,4 +1,4 @@
-"""Restated: how far declaring a range of a model wrong reaches within that model."""
+"""Compute how far the restatement of a range reaches within the same model."""
 
 from __future__ import annotations
 

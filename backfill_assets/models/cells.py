@@ -1,6 +1,6 @@
-"""Which cells of an upstream a cell reads, and which cells read a changed one.
+"""Compute which cells of an upstream a cell reads, and which cells read a changed one.
 
-The exact answer, on the model's own zone and grid; Dagster's partition mappings are compiled from
+The answer is exact, on the model's own zone and grid. Dagster's partition mappings are compiled from
 the same declarations and contain it.
 """
 
@@ -62,7 +62,7 @@ def cells_reading(
 
 
 def reach_back(own: Cadence, upstream: Upstream, theirs: Cadence) -> Callable[[int], int]:
-    """Give where the upstream cells begin that a cell reads, by where it begins (epoch seconds).
+    """Map the start of a cell to the start of the upstream cells that it reads (epoch seconds).
 
     Neither of the two cadences is that of a model that is rebuilt as a whole.
     """

@@ -1,4 +1,4 @@
-"""Cutoffs: the day before which a model's cells keep the definition that they were built by."""
+"""Cutoffs: the day before which a model's cells keep the definition that they were built with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The declarations as they were loaded: the graph, and what follows from it alone."""
+"""The loaded declarations: the graph, and the values that follow from the graph alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a look at a source has found: which of its cells got, lost or changed rows since the last."""
+"""The result of a look at a source: which cells got, lost or changed rows since the last look."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Observation:
 
     Attributes:
         found: the source as it is now.
-        before: what was known when the look began; None for a first look. Whoever writes first
-            wins: a look that began elsewhere counts nothing.
+        before: what was known when the look began; None for a first look. The first
+            look to be written wins: one that began from another state is discarded.
         changes: what changed, in order; each is a change of its own.
         same: cells that were read and hold what they held; remembered, so that they need not be
             read again.

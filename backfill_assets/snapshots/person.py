@@ -1,4 +1,4 @@
-"""Who asks: the name that the system knows, apart from whatever was typed."""
+"""The person who asks: the user name of the operating system, apart from the name that was typed."""
 
 from __future__ import annotations
 

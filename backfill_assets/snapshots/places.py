@@ -1,8 +1,7 @@
-"""Places: where tables lie, told in a way that stays true when the data folder is copied or moved.
+"""Places: locations of tables that stay valid when the data folder is copied or moved.
 
-A place is what the state and the tables' logs keep: relative to the data root for whatever lies
-beneath it, an absolute path or a URI for whatever lies elsewhere. Only the store turns the one into
-the other.
+The state and the tables' logs store places: a path relative to the data root for a table below it,
+else an absolute path or a URI. Only the store converts between places and paths.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Publications: pointers of an environment that move together, in one transaction.
 
-Promotion, rollback and undo are this one mechanism. An intent is written first, so that whoever
-finds a dead one can finish it; then the tables' locks are taken, data is copied where it must be,
-and all becomes visible at once.
+Promotion, rollback and undo use this one mechanism. An intent is written first, so that another
+process can finish the publication of a dead one. Then the tables' locks are taken, data is copied
+where necessary, and all pointers move at once.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Intent:
         environment: whose pointers will move.
         kind: which of the three.
         holder: the run that is at it; its heartbeat keeps the intent.
-        versions: every table concerned: nobody else commits there while the intent is open.
-        steps: notes for whoever must finish it, as plain values.
+        versions: every table concerned: no other run commits there while the intent is open.
+        steps: notes for the process that must finish it, as plain values.
         number: of the counter, drawn when it was begun: its id; 0 before.
         status: open until it is published or withdrawn.
         published: the number of its publication; None before.

@@ -1,4 +1,4 @@
-"""Plans in the queue, and what a person said of a plan's going on."""
+"""A plan in the queue, and the control that a person has set on it."""
 
 from __future__ import annotations
 

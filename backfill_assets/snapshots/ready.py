@@ -1,4 +1,4 @@
-"""Ready records: which cells of a version hold audited data, and what they hold."""
+"""Ready records: which cells of a version hold audited data, and their content."""
 
 from __future__ import annotations
 

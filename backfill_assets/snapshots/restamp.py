@@ -1,4 +1,4 @@
-"""When a cell's content last changed, told against what people read in it now."""
+"""Compute the stamp of a workspace's cell, compared with the content that the environment publishes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def against(
 
     What is equal has changed when the published one did, or earlier: when it came to be in the
     workspace, whose other cells have read it there. What is different has changed with its own
-    stamp, but not before the workspace was opened: whoever reads what is published has not read it.
+    stamp, but not before the workspace was opened: readers of the published cell have not read it.
 
     Args:
         published: what people read there; None for nothing.

@@ -1,4 +1,4 @@
-"""Slots: how many batches may be in flight at once, and which ones are."""
+"""Slots: how many batches may be in flight at once, and which batches hold one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture of the state for planning: what is ready where, since when, and what has changed."""
+"""A read-only view of the state for planning: ready cells per version, their stamps, and changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans as the state keeps them: the text that was shown, and where its life stands."""
+"""Plans as the state keeps them: the text that was shown, the status, and the events."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class PlanEvent:
         at: when.
         event: what, in a word or two: ``proposed``, ``applied``, ``promoted``, ...
         who: the person or run.
-        why: in words; empty where nobody gave a reason.
+        why: in words; empty where no reason was given.
         detail: more, as plain values.
     """
 

@@ -1,4 +1,4 @@
-"""What a whole operation took, step by step: what estimates of plans to come learn from."""
+"""The measured duration of a whole operation, step by step; later estimates use it."""
 
 from __future__ import annotations
 
