@@ -1,4 +1,4 @@
-"""Explain one cell: why it is, or is not, in the next work; the branch of the rule that fired."""
+"""Explain why one cell is, or is not, in the next work, by the branch of the rule that applies."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def why(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What stays the same on the way upstream."""
+    """The values that stay the same on the way upstream."""
 
     graph: Graph
     view: StateView

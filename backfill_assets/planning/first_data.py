@@ -1,7 +1,7 @@
-"""Where the data of what a model reads begins, as far as its sources were looked at.
+"""Find where the data that a model reads begins, as far as its sources were looked at.
 
-A requested range that starts before it starts there, on record. What is required stays as it is: the
-cells before are left out of this plan, and of nothing else. A model's own start is its author's word
+A requested range that starts earlier is cut to that start, and the plan notes it. Required cells do not
+change: the cells before are left out of this plan only. A model's own start is its author's declaration
 and is not moved (docs/adr/0008): a plan names the cells before the first data, and plans them.
 """
 
@@ -30,7 +30,7 @@ class FirstData:
 
     Attributes:
         at: the instant (UTC); None where it is not known.
-        words: what begins there, or why it is not known; empty where nothing is to be said.
+        words: what begins there, or why it is not known; empty without a note.
     """
 
     at: datetime | None

@@ -1,4 +1,4 @@
-"""The person who asks: the user name of the operating system, apart from the name that was typed."""
+"""The person who asks: the name that the system knows, kept apart from a typed name."""
 
 from __future__ import annotations
 
