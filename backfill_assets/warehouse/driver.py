@@ -1,7 +1,7 @@
-"""The driver inside this process's session: whether it lives, how it is forgotten, and stopped.
+"""Check, forget and stop the Spark driver inside of this process's session.
 
-A driver that was killed leaves PySpark with a gateway to nowhere, and PySpark would hand out the dead
-session for ever. Forgetting it is what PySpark itself does when it stops one, but without Java.
+After a driver was killed, PySpark keeps a gateway to it and would return the dead session for ever.
+Forgetting it does what PySpark does when it stops a session, but without Java.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def is_dead(session: SparkSession) -> bool:
     """Whether the driver of an embedded session is gone, or its context was shut down."""
     context: Any = session.sparkContext
     try:
-        return bool(context._jsc.sc().isStopped())  # noqa: SLF001 - PySpark tells it nowhere else
-    except Exception:  # noqa: BLE001 - what doesn't answer is dead, however it says so
+        return bool(context._jsc.sc().isStopped())  # noqa: SLF001 - PySpark has no public way to ask
+    except Exception:  # noqa: BLE001 - a driver that doesn't answer is dead, whatever the error
         return True
 
 
 def forget(session: SparkSession) -> None:
-    """Let the next session of this process start anew: with another driver, where this one is gone."""
+    """Let the next session of this process start anew, with a new driver if this one is dead."""
     from pyspark import SparkContext  # noqa: PLC0415 - half a second that planning must not pay
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
@@ -75,7 +75,7 @@ def keeping_signals() -> Iterator[None]:
 
 
 def _kill(process: Any) -> None:  # noqa: ANN401 - a Popen, or nothing
-    """End a driver whose context is gone, and take leave of one that has ended."""
+    """Kill a driver whose context is gone, and reap one that has ended."""
     if process is None:
         return
     with contextlib.suppress(Exception):

@@ -1,4 +1,4 @@
-"""Object stores: what a table's log needs of the one that it lies in."""
+"""Refuse an object store that may overwrite a file which must be created only once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def refuse_careless_store(path: str) -> None:
         DeltaTable.create(probe, Schema([Field("n", PrimitiveType("long"))]))
         careless = any(_overwrites(probe) for _ in range(_ROUNDS))
     finally:
-        with suppress(OSError):  # the cause is told, if there is one; it may have no folder yet
+        with suppress(OSError):  # the cause is reported instead; there may be no folder yet
             store.delete_dir(folder)
     if careless:
         raise CarelessStoreError(path)
