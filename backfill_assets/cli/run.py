@@ -1,4 +1,4 @@
-"""`backfill run`: fill what is missing."""
+"""`backfill run`: fill the missing cells."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def run(
 def _filled(
     opened: RunContext, targets: Mapping[str, IntervalSet], todo: Mapping[str, int]
 ) -> dict[str, tuple[Event, ...]]:
-    """Fill what is missing, show how, and keep what it took."""
+    """Fill the missing cells, show the progress, and record the time."""
     _announce(opened, todo)
     since, at_once = opened.at_work.seconds(), read_settings().max_batches
     with shown(opened.graph, todo) as listener:
@@ -227,7 +227,7 @@ _COUNTS = ("cells", "batches", "rows", "failed", "missing")
 
 
 def _built(told: Mapping[str, tuple[Event, ...]]) -> dict[str, dict[str, IntervalSet]]:
-    """Every cell that was built by model, those that rows moved out of included."""
+    """Every cell that was built, by model, including cells that rows moved out of."""
     return {
         "built": {
             name: IntervalSet.of(

@@ -1,4 +1,4 @@
-"""The cells that a verb has built or published, as its result names them."""
+"""The cells that a verb has built or published, for its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIMIT = 5
 
 
 def cells_told(at: Operating, plan: Plan, number: int | None) -> dict[str, dict[str, IntervalSet]]:
-    """Give the cells that a plan has built, that a publication published, and that differ since.
+    """Give the cells that a plan has built, those that a publication published, and the changed ones.
 
     Args:
         at: what the verb works with.
@@ -37,12 +37,12 @@ def cells_told(at: Operating, plan: Plan, number: int | None) -> dict[str, dict[
 def cells_json(
     naming: Naming, told: Mapping[str, Mapping[str, IntervalSet]]
 ) -> dict[str, dict[str, list[str]]]:
-    """Give them as JSON has them: by model every range, first and last partition key included."""
+    """Give them as JSON values: by model every range, first and last partition key included."""
     return {word: naming.listed(cells) for word, cells in told.items()}
 
 
 def say_cells(naming: Naming, told: Mapping[str, Mapping[str, IntervalSet]]) -> None:
-    """Say them, a line for each model, with the count last: what is published, and what is only built."""
+    """Write them, a line for each model, with the counts of published and of only built cells last."""
     published = {name: cells for name, cells in told.get("published", {}).items() if cells}
     for name, cells in published.items():
         differ = naming.count(name, told["changed"][name])
