@@ -198,7 +198,7 @@ def boundary_from(grid: Grid, epoch: int) -> int:
 
 
 def is_on_grid(grid: Grid, boundaries: Iterable[int]) -> bool:
-    """Whether all of these are boundaries of cells of one length; of other grids it is not told."""
+    """Whether all of these are boundaries of cells of one length; False for other grids, unchecked."""
     if not isinstance(grid, FixedGrid):
         return False
     if grid.phase:

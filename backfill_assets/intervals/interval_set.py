@@ -94,7 +94,7 @@ class IntervalSet:
 
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[int, int]]) -> IntervalSet:
-        """The same from pairs of epoch seconds; an empty or reversed pair adds nothing."""
+        """The same from pairs of epoch seconds; an empty or reversed pair is skipped."""
         real = [(start, end) for start, end in pairs if start < end]
         return cls.of_bounds([start for start, _ in real], [end for _, end in real])
 
@@ -102,7 +102,7 @@ class IntervalSet:
     def of_bounds(cls, starts: Iterable[int], ends: Iterable[int]) -> IntervalSet:
         """The same from where intervals that are not empty start, and where they end.
 
-        Where the next start lies past as many ends as there were starts, nothing is open: a gap.
+        Where the next start lies past as many ends as there were starts, no interval is open: a gap.
         """
         first, last = sorted(starts), sorted(ends)  # sorting sorted runs is one merge: linear
         gaps = [*map(gt, first[1:], last)]

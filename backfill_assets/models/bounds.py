@@ -123,7 +123,7 @@ def _declared(model: Model, cuts: Iterable[str | None]) -> tuple[str, ...]:
 
 
 def _check_column(model: Model, comparison: Comparison, cuts: Mapping[str, str | None]) -> bool:
-    """Refuse another column than the declared one; tell whether it is one that history is cut by.
+    """Refuse another column than the declared one; return whether history is cut by the column.
 
     A column of an upstream that isn't cut (a `Full` one) may be compared with the interval
     freely: a price is valid from one day to another.

@@ -97,7 +97,7 @@ def _forward(
 
 def _life(cadence: Cadence, until: datetime | None) -> IntervalSet:
     end = min(end for end in (cadence.end, until, WHOLE_CELL.end) if end is not None)
-    start = cadence.start or cadence.ceil(WHOLE_CELL.start)  # a source may not say when it began
+    start = cadence.start or cadence.ceil(WHOLE_CELL.start)  # a source may declare no start
     if start >= end:
         return IntervalSet.empty()
     return cadence.snap_in(IntervalSet.of([Interval(start, end)]))

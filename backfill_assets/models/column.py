@@ -79,7 +79,7 @@ def _tolerance(column: Column) -> float:
     Raises:
         InvalidToleranceError: the column can't have it.
     """
-    given: object = column.tolerance  # whatever an author wrote
+    given: object = column.tolerance  # the value may have any type that an author wrote
     if column.dtype.strip().lower() not in FLOATS:
         raise InvalidToleranceError(
             column=column.name,

@@ -159,7 +159,7 @@ def stored_graph(
 ) -> Graph:
     """Order models that were checked when they were declared.
 
-    A release that checks more must still run what an environment has stored.
+    A release with more checks must still run the snapshots that an environment has stored.
 
     Raises:
         DuplicateNameError: two nodes have one name.

@@ -69,7 +69,7 @@ def _imported(node: ast.Import | ast.ImportFrom, stored: Set[str]) -> frozenset[
 
 
 def _modules_of(node: ast.Import | ast.ImportFrom) -> list[str]:
-    """Name every module that an import may run; nothing is known of a relative one."""
+    """Name every module that an import may run; those of a relative import are unknown."""
     names = [alias.name for alias in node.names]
     if isinstance(node, ast.Import):
         return names

@@ -92,7 +92,7 @@ class Use:
 def check_python(model: Model) -> None:
     """Refuse what a Python model reads besides its inputs, unless it is declared.
 
-    A model that is declared volatile may use all of it; declared files may be read.
+    A model that is declared volatile may use such reads; declared files may be read.
 
     Raises:
         VolatileQueryError: it uses a clock, random numbers, or a volatile function of SQL.

@@ -109,7 +109,7 @@ def _matters(graph: Graph, model: Model, old: SourceReading, now: SourceReading)
 def _reads(graph: Graph, model: Model, reading: SourceReading) -> Iterator[frozenset[str]]:
     """Give the columns that a model reads of a source with these columns; empty where all count.
 
-    A natural join reads by the names that its sides share, whatever the query names.
+    A natural join reads the columns that its sides share, even if the query does not name them.
     """
     query = model.logic
     if not isinstance(query, SqlQuery) or re.search(r"\bnatural\b", query.sql, re.IGNORECASE):

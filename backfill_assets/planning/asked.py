@@ -45,7 +45,7 @@ def check_request(request: PlanRequest, now: datetime) -> None:
 
 
 def is_condition(text: str) -> bool:
-    """Say whether a text is one condition, so that it stays inside the brackets it is put into."""
+    """Whether a text is one condition, so that it stays inside of brackets around it."""
     try:
         (found,) = sqlglot.parse(text, read="spark")
         return (

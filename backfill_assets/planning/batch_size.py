@@ -110,7 +110,7 @@ def _is_cut(graph: Graph, upstream: Upstream) -> bool:
 
 
 def _bytes_per_second(graph: Graph, view: StateView, upstream: Upstream) -> float:
-    """Tell how many bytes an input holds per second of its cells; 0 where that is not known."""
+    """Compute how many bytes an input holds per second of its cells; 0 where it is not known."""
     node = graph.node(upstream.name)
     is_source = isinstance(node, Source)
     known: ModelState | None = (view.sources if is_source else view.models).get(upstream.name)

@@ -178,7 +178,7 @@ class _Planner:
         )
 
     def _tolerances(self, name: str) -> tuple[str, ...]:
-        """Say which differences of planned cells are published without a reader being built again."""
+        """List the tolerances within which differences are published without rebuilding readers."""
         columns = [
             f"{one.tolerance:g} on {one.name}"
             for one in self.intended.graph.models[name].schema
@@ -203,7 +203,7 @@ class _Planner:
         self, name: str, change: ModelChange, build: Build, found: ModelCells
     ) -> Strategy | None:
         if self.request.empty or (build is Build.IN_PLACE and not found.cells):
-            return None  # nothing is computed, so nothing that is published changes
+            return None  # no cell is computed, so no published cell changes
         return propose(
             build=build,
             change=change.change,

@@ -143,7 +143,7 @@ class _Sweeps:
         if name not in self.intended.chosen:
             return
         found.notes += window.notes
-        if self.request.late:  # that and nothing else
+        if self.request.late:  # these cells and no others
             self._late_again(name, found, model)
             return
         if change.new_version:
@@ -239,7 +239,7 @@ class _Sweeps:
         return needs_work(self.intended.graph, self.view, model, now=self.now, reads=reads)
 
     def _new_version(self, name: str, found: ModelCells) -> None:
-        """Widen the range to what a protected environment publishes: its readers keep it all."""
+        """Widen the range to all cells that a protected environment publishes, so that readers lose none."""
         life = found.life | self.windows[name].beyond
         published = self.state.view.ready(name) & life
         more = published - found.required

@@ -195,7 +195,7 @@ class _Deciding:
         return None
 
     def _moved_upstreams(self, name: str) -> dict[str, frozenset[str] | None]:
-        """Upstreams whose published data change in what the model reads, with those columns."""
+        """Upstreams whose published data change in columns that the model reads, with those columns."""
         moved: dict[str, frozenset[str] | None] = dict.fromkeys(
             self.intended.resourced.get(name, ())
         )

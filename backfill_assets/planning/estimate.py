@@ -283,7 +283,7 @@ def _rests_on(
 
 
 def _timed(known: Known) -> str:
-    """Say on what start and promotion rest."""
+    """Name the basis of the estimates of start and promotion."""
     number = len(known.operations)
     learned = _counted(number, "operation", "operations")
     return f"start and promotion: {f'{learned} before' if number else 'constants, no history'}"

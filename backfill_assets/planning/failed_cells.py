@@ -76,7 +76,7 @@ def failed_cells(
     now: datetime,
     reads: Mapping[str, frozenset[str]] | None = None,
 ) -> FailedCells:
-    """Tell which cells of a model failed and are not asked for now.
+    """Find the cells of a model that failed and are not asked for now.
 
     Args:
         graph: every model and source.

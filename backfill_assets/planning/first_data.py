@@ -38,7 +38,7 @@ class FirstData:
 
 
 def first_data(graph: Graph, *views: StateView) -> dict[str, FirstData]:
-    """Tell for every model where the data that it can read begins.
+    """Find for every model where the data that it can read begins.
 
     It is known only of a model each of whose upstreams is a source that is cut into cells and was
     looked at, or such a model. A cell that lost its rows counts: it held some once.
@@ -135,7 +135,7 @@ def _of_source(graph: Graph, view: StateView, name: str) -> FirstData:
 def _held(
     graph: Graph, views: tuple[StateView, ...], name: str, found: Mapping[str, FirstData]
 ) -> FirstData:
-    """Tell where an upstream model begins: where its data does, or its ready cells do before that."""
+    """Find where an upstream model begins: with its data, or with earlier ready cells."""
     first, ready = found[name], IntervalSet.union_all(view.ready(name) for view in views)
     if graph.models[name].cadence.unit is Unit.WHOLE:
         return _uncut(name)

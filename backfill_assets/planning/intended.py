@@ -37,7 +37,7 @@ class RemovedButReadError(BackfillAssetsError):
 
 
 class UpstreamNotRunError(BackfillAssetsError):
-    """A selected model reads a new one that the plan is told to leave out."""
+    """A selected model reads a new one that the request leaves out."""
 
     def __init__(self, model: str, upstream: str, environment: str) -> None:
         self.model, self.upstream = model, upstream

@@ -108,7 +108,7 @@ def _query(model: Model) -> list[str]:
     if not isinstance(query, SqlQuery):
         return query.shown().splitlines()
     tree = query.analysis()
-    if tree is None:  # its layout may hide what can't be read
+    if tree is None:  # its layout may hide parts that can't be parsed
         return query.sql.strip().splitlines()
     return tree.sql(
         dialect=AsWritten, pretty=True, comments=False, max_text_width=_WIDTH

@@ -28,8 +28,8 @@ def older_than_published(
 
     Of a model that reads itself, the cells built after them are included.
 
-    The published cell pinned its inputs later, and something that the workspace's cell reads has
-    changed since that one pinned its own. What a reader declares about reopening plays no part here,
+    The published cell pinned its inputs later, and an input of the workspace's cell has changed
+    since the latter pinned its own. What a reader declares about reopening plays no part here,
     and a source that is not observed counts as changed. So do other inputs of a model: one that
     reads no upstream, or is volatile, may compute another answer each time.
 

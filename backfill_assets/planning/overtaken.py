@@ -64,7 +64,7 @@ class Reader:
         return cls(graph, model, runs, starts, state.ready, opened)
 
     def built_at(self, run: ReadyRun, *, own: bool) -> int:
-        """When a run's inputs were pinned, as far as a change of an upstream can tell.
+        """When a run's inputs were pinned, for the comparison with a change of an upstream.
 
         A cell that the environment built after the workspace was opened has not read the workspace's own
         cells, whatever the counter is.
@@ -88,7 +88,7 @@ class Reader:
         """Whether a run was built before the cells that it reads of another run changed.
 
         The environment may build a cell while a workspace is open, from cells that the workspace
-        has built as well: where these hold what is published, it has read them.
+        has built as well: where these equal the published cells, it has read them.
         """
         if not run.own and newer.unread is not None:
             return run.built_at < newer.unread.latest(columns)

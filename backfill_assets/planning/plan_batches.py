@@ -115,7 +115,7 @@ def planned_batches(
     cells: Mapping[str, tuple[IntervalSet, IntervalSet]],
     sizes: Mapping[str, int | None],
 ) -> dict[str, PlannedBatches]:
-    """Cut every model's cells into batches and tell which of them each waits for.
+    """Cut every model's cells into batches, each with the batches that it waits for.
 
     Args:
         graph: what the environment is to run.

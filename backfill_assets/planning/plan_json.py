@@ -230,7 +230,7 @@ def _same(kind: Any, plain: Any) -> Any:  # noqa: ANN401
 
 @cache
 def hints_of(kind: type) -> dict[str, Any]:
-    """Tell the type of every attribute of a value of a plan."""
+    """Give the type of every attribute of a value of a plan."""
     names = {
         **vars(request_words),
         **vars(plan_words),

@@ -147,7 +147,7 @@ def offers(
     within: IntervalSet | None = None,
     plan_id: str | None = None,
 ) -> Iterator[Offer]:
-    """Offer what can be built of a model now.
+    """Offer the cells of a model that can be built now.
 
     Args:
         environment: whose cells.
@@ -242,7 +242,7 @@ def _chosen(candidates: Sequence[Offer], most: int, besides: Sequence[Offer]) ->
 def _fairly(
     candidates: Sequence[Offer], most: int, besides: Sequence[Offer], under_way: Sequence[Release]
 ) -> list[Offer]:
-    """Take in turns from each backfill and plan, one per model; who has least goes first."""
+    """Take in turns from each backfill and plan, one per model; the one with the fewest goes first."""
     has = Counter((one.environment, one.plan_id) for one in under_way if one.kind not in FIRST)
     found: list[Offer] = []
     names = {one.name for one in besides}

@@ -114,7 +114,7 @@ def _ranged(request: PlanRequest, cadence: Cadence, life: IntervalSet, now: date
 
 
 def _asked(request: PlanRequest, cadence: Cadence, now: datetime) -> tuple[Interval, str | None]:
-    """Read the range, and say what was rounded or clipped."""
+    """Read the range, with notes on rounding and clipping."""
     check_start(request.start, cadence, now)
     start = request.start if request.start is not None else cadence.start
     if start is None:  # a source may declare no start

@@ -166,7 +166,7 @@ def differences(old: Cells, new: Cells, looked: Looked) -> tuple[CellDifference,
 
 
 def in_doubt(old: Cells, new: Cells, expected: Expected) -> IntervalSet:
-    """Give the cells of both of which checksums can't tell whether something unexplained differs.
+    """Give the cells of both sides whose checksums can't show whether an unexplained part differs.
 
     A checksum that an earlier release made of rounded values equals no new one. And where rows may be
     gone, those that stay must be compared by themselves.

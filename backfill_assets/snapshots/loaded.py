@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The loaded declarations, with what is worth working out once only.
+    """The loaded declarations, with values that are computed only once.
 
     Attributes:
         graph: the models and sources.

@@ -21,7 +21,7 @@ class NoDataRootError(BackfillAssetsError):
 
 
 def place_of(path: str, data_root: str | None) -> str:
-    """Give what is kept of a path: a relative one for whatever lies beneath the data root."""
+    """Give the place of a path: relative for a path below the data root."""
     if data_root is None:
         return path
     rest = path.removeprefix(f"{data_root}/")
@@ -44,7 +44,7 @@ def located(place: str, data_root: str | None) -> str:
 def is_same_place(place: str, logged: str) -> bool:
     """Whether a pin may be of the table at a place.
 
-    Logs of releases before this one name absolute paths, below whatever the data root was then.
+    Logs of earlier releases name absolute paths, below the data root of that time.
     """
     return logged == place or (not _is_absolute(place) and logged.endswith(f"/{place}"))
 

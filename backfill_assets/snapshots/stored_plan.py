@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PlanStatus(StrEnum):
-    """Where a plan's life stands; that one is expired is told from its date."""
+    """The status of a plan; whether it is expired follows from its date."""
 
     PROPOSED = "proposed"
     APPLYING = "applying"

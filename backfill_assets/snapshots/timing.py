@@ -14,7 +14,7 @@ RUN, APPLY, PROMOTE = "run", "apply", "promote"
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What an operation took.
+    """The duration of an operation.
 
     Attributes:
         verb: ``run``, ``apply`` or ``promote``.

@@ -432,7 +432,7 @@ def remove_folder(path: str, folder: str) -> None:
             store.delete_dir_contents(f"{root}/{folder}", missing_dir_ok=True)
             return
         shutil.rmtree(local / folder, ignore_errors=True)
-        local.rmdir()  # unless a table, or another batch's files, lie there
+        local.rmdir()  # unless it holds a table or another batch's files
 
 
 def missing(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:

@@ -110,9 +110,9 @@ def sum_of_doubles(counted: Iterable[tuple[float, int]]) -> Decimal | None:
 
 
 def same_value(one: str, other: str, dtype: DataType) -> str:
-    """Write Spark SQL that tells whether two expressions hold the same value, NULLs included.
+    """Write Spark SQL that compares two expressions, NULLs included.
 
-    Maps and variants, which Spark can't compare, go by their canonical form.
+    Maps and variants, which Spark can't compare, are compared by their canonical form.
     """
     if _is_incomparable(dtype.jsonValue()):
         return f"{canonical(one, dtype)} <=> {canonical(other, dtype)}"

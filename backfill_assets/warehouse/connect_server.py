@@ -38,7 +38,7 @@ class ServerDiedError(BackfillAssetsError):
 
 
 class PortTakenError(BackfillAssetsError):
-    """Something else answers where the server would."""
+    """Another program listens on the server's port."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -119,7 +119,7 @@ class ConnectServer:
         return started.pid
 
     def stop(self) -> bool:
-        """Stop it; say whether there was one.
+        """Stop it; return whether there was one.
 
         Batches that compute on it fail, and the next run repeats them.
         """

@@ -66,7 +66,7 @@ class UnstorableNameError(BackfillAssetsError):
 
 
 def is_ours(metadata: str | None) -> bool:
-    """Tell whether a commit is one of ours that holds no batch."""
+    """Whether a commit is one of ours that holds no batch."""
     if not metadata:
         return False
     return metadata in {FENCED, COMPACTED} or metadata.startswith((CREATED, RESTORED, EVOLVED))
@@ -258,7 +258,7 @@ def _evolved(changes: ColumnChanges) -> str:
 
 
 def cells_touched(cadence: Cadence, path: str, delta_version: int) -> IntervalSet:
-    """Give the cells whose rows may have come or gone since a version.
+    """Give the cells whose rows may have been added or removed since a version.
 
     These are the cells of files that were added or removed, restricted to the cells in the commits'
     own metadata. Commits of other writers, and restores, have no such metadata: their files decide.

@@ -32,7 +32,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the environment publishes of a model that a workspace builds.
+    """The published table of a model that a workspace builds.
 
     Attributes:
         table: where it is read, layers included.
@@ -69,7 +69,7 @@ class Kept:
 
     @property
     def words(self) -> str:
-        """Say how many there are and where."""
+        """Write their number by cell."""
         cells = [f"{cell} ({count:,})" for cell, count in self.counts.items()]
         more = f" and {len(cells) - _SHOWN:,} more cells" if len(cells) > _SHOWN else ""
         done = "carried over" if self.carried else "dropped"

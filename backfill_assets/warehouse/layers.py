@@ -154,7 +154,7 @@ def files_read(model: Model, table: Table, cells: IntervalSet) -> tuple[FilesRea
 
 
 def cells_by_table(table: Table, cells: IntervalSet) -> Iterator[tuple[Table, IntervalSet]]:
-    """Say which of some cells each of the tables answers for; those that answer for none are left out."""
+    """Give the cells that are read from each of the tables; a table without any is left out."""
     above = IntervalSet.empty()
     for one in _flat(table):
         inside = (cells if one.cells is None else one.cells & cells) - above

@@ -87,7 +87,7 @@ def set_cells(
 def exchange_files(
     gone: Sequence[NamedFile], added: Sequence[CellFile], ticket: Ticket
 ) -> Committed:
-    """Let files stand for others that hold the same rows, in one entry of a table's log.
+    """Replace files by others that hold the same rows, in one entry of a table's log.
 
     Raises:
         FilesGoneError: one of the files is not there.
@@ -108,7 +108,7 @@ def exchange_files(
 def _entered(
     ticket: Ticket, change: Callable[[DeltaTable], Change], *, new_rows: bool
 ) -> Committed:
-    """Write the entry that takes away the files of a change, and brings those that stand for them."""
+    """Write the entry that removes the files of a change, and adds those that replace them."""
 
     def write(table: DeltaTable, said: CommitProperties) -> None:
         columns = table.metadata().partition_columns

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CarelessStoreError(BackfillAssetsError):
-    """An object store overwrites a file that was to be created only if it is not there."""
+    """An object store overwrites a file that must be created only if it does not exist."""
 
     def __init__(self, path: str) -> None:
         self.path = path

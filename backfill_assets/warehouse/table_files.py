@@ -22,7 +22,7 @@ _SUFFIX, _LOG = ".parquet", "_delta_log"
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """Which files one commit brought, and which it took away.
+    """Which files one commit added, and which it removed.
 
     Attributes:
         delta_version: of the commit.
@@ -53,7 +53,7 @@ class StoredFile:
 
 
 def file_changes(path: str) -> Iterator[FileChanges]:
-    """Read from the log which files came and went, commit by commit.
+    """Read from the log which files were added and removed, commit by commit.
 
     Raises:
         CorruptTableError: a commit is missing or can't be read.
@@ -134,7 +134,7 @@ def _remove_empty(lowest: Path, table: Path) -> None:
     for folder in (lowest, *lowest.parents):
         try:
             folder.rmdir()
-        except OSError:  # something lies there still
+        except OSError:  # the folder is not empty
             return
         if folder == table:
             return

@@ -53,7 +53,7 @@ _ALIASES = {**_SIMPLE, "bool": "boolean", "real": "float", "numeric": "decimal"}
 
 
 class MissingTableError(BackfillAssetsError):
-    """There is no table where one is declared to lie."""
+    """There is no table at a declared path."""
 
     def __init__(self, *, name: str, path: str) -> None:
         self.name, self.path = name, path
