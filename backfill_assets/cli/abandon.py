@@ -1,4 +1,4 @@
-"""`backfill abandon`: a plan that is not promoted is given up."""
+"""`backfill abandon`: give up a plan that is not promoted."""
 
 from __future__ import annotations
 

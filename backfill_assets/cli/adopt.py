@@ -1,4 +1,4 @@
-"""`backfill adopt`: a table that somebody else wrote becomes a model's history."""
+"""`backfill adopt`: copy a table that another system wrote into a model's history."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a table holds, as a model's cells."""
+    """The content of a table, as a model's cells."""
 
     model: Model
     table: Table

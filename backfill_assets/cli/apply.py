@@ -1,4 +1,4 @@
-"""`backfill apply`: build what a plan says, where nobody reads."""
+"""`backfill apply`: build a plan's cells in its workspace."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """How an apply ended."""
+    """The result of an apply."""
 
     plan: Plan
     applied: Applied
@@ -147,7 +147,7 @@ def _seconds(told: tuple[Event, ...]) -> dict[str, float]:
 
 
 def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:
-    """Make a plan, show it, and ask once; None when there is nothing to do."""
+    """Make a plan, show it, and ask once; None for an empty plan."""
     request = PlanRequest(environment=env, asked_by=str(at.who), reason=reason)
     found = make_plan(at.maker, request).plan
     if found.is_empty:

@@ -1,4 +1,4 @@
-"""Ask a person once, naming the effect; a script says yes beforehand."""
+"""Ask a person to confirm an effect once; a script confirms it beforehand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Don't ask; what would be asked
 
 
 class NobodyToAskError(BackfillAssetsError):
-    """A question would have to be asked, and there is no terminal to ask it on."""
+    """A confirmation is required, and there is no terminal to ask for it."""
 
     def __init__(self, effect: str) -> None:
         self.effect = effect
@@ -25,22 +25,22 @@ class NobodyToAskError(BackfillAssetsError):
 
 
 class DeclinedError(BackfillAssetsError):
-    """The person said no."""
+    """The person declined."""
 
     def __init__(self) -> None:
         super().__init__("not confirmed: nothing was written")
 
 
 def confirm(effect: str, *, yes: bool) -> None:
-    """Go on only if a person, or a script beforehand, says yes.
+    """Continue only if a person, or a script beforehand, confirms.
 
     Args:
         effect: what will happen, as ``promote plan p1: 3 models of prod change``.
-        yes: said beforehand.
+        yes: whether it was confirmed beforehand.
 
     Raises:
-        NobodyToAskError: nobody said yes, and nobody is there.
-        DeclinedError: the person said no.
+        NobodyToAskError: it was not confirmed, and there is no terminal.
+        DeclinedError: the person declined.
     """
     if yes:
         say(f"going on with --yes: {effect}", to=err)

@@ -1,4 +1,4 @@
-"""`backfill batches`: what every batch did, and everything about one of them."""
+"""`backfill batches`: list all batches, or show everything about one of them."""
 
 from __future__ import annotations
 

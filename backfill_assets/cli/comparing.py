@@ -1,4 +1,4 @@
-"""What `backfill diff` compares: a plan with what its environment reads, or two environments."""
+"""Find what `backfill diff` compares: a plan and what its environment reads, or two environments."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NotBuiltError(BackfillAssetsError):
 
 
 class ComparedError(BackfillAssetsError):
-    """What is to be compared was not named so that it can be told."""
+    """The names of the two sides are not clear."""
 
     def __init__(self, found: str) -> None:
         super().__init__(f"{found}; expected PLAN [MODEL], or two environments and perhaps a MODEL")
@@ -53,9 +53,9 @@ class Pair:
 
     Attributes:
         model: its name.
-        old: where it is read now; None where nobody reads it.
+        old: where it is read now; None where it is not read.
         new: where it would be read; None where it is removed.
-        cells: what a plan was about; None for every cell.
+        cells: the plan's cells; None for every cell.
     """
 
     model: str
@@ -65,13 +65,13 @@ class Pair:
 
 
 def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
-    """Read what was named, and find both sides of every model that may differ.
+    """Read the names, and find both sides of every model that may differ.
 
     Returns:
-        What the old side and the new side are called, and the models.
+        The names of the old and the new side, and the models.
 
     Raises:
-        ComparedError: the names don't say what is meant.
+        ComparedError: the names are not clear.
         UnknownPlanError: the first name is neither an environment nor a plan.
         UnknownModelError: the model is not on either side.
         NotBuiltError: the plan has built nothing.

@@ -1,4 +1,4 @@
-"""What `pause`, `resume` and `stop` share: say it to the state, to the plan's history and to people."""
+"""The shared part of `pause`, `resume` and `stop`: set the control, record the event, report it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Controlled:
-    """What became of a plan, and which of its batches are at work."""
+    """The new control of a plan, and its batches in flight."""
 
     plan: QueuedPlan
     at_work: tuple[InFlightBatch, ...]
@@ -54,11 +54,11 @@ class Controlled:
 
 
 def controlled(plan: str, control: Control, event: str, why: str) -> Controlled:
-    """Hold a plan, or let it go on.
+    """Hold a plan, or let it continue.
 
     Args:
         plan: its id, or the beginning of it.
-        control: what is asked.
+        control: the requested control.
         event: the word for it in the plan's history.
         why: in words.
 

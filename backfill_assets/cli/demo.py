@@ -1,4 +1,4 @@
-"""`make demo`: land the sample data, fill the whole history of every model, say what to do next."""
+"""`make demo`: land the sample data, fill the whole history of every model, name the next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`backfill envs`: the environments, what is their own in them, and dropping one."""
+"""`backfill envs`: list the environments and their own models, or drop one."""
 
 from __future__ import annotations
 

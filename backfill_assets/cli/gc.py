@@ -1,4 +1,4 @@
-"""`backfill gc`: delete what no pointer and no promise needs."""
+"""`backfill gc`: delete the data that no pointer and no promise needs."""
 
 from __future__ import annotations
 

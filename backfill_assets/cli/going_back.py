@@ -1,4 +1,4 @@
-"""What the verbs that take a plan back have in common: who may, what is asked, what is told."""
+"""The shared part of the verbs that take a plan back: permission, question and report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def taken_back(
     why: str,
     yes: bool,
 ) -> dict[str, Any]:
-    """Take a plan back once somebody has said yes, tell Dagster, and give it as JSON has it."""
+    """Take a plan back once it is confirmed, report to Dagster, and give the result as JSON values."""
     at.may_change(plan.environment)
     if plan.protected:
         confirm(effect, yes=yes)
@@ -55,7 +55,7 @@ def taken_back(
 
 
 def report_back(told: dict[str, Any], word: str) -> None:
-    """Say what a way back has published."""
+    """Write what taking a plan back has published."""
     for name, ranges in told["published"].items():
         say(f"published {name}: {', '.join(ranges)}", indent=2)
     for name, cells in told["carried"].items():

@@ -1,4 +1,4 @@
-"""`backfill history`: every plan, batch and pointer move that touched a model."""
+"""`backfill history`: list every plan, batch and pointer move that concerned a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Late data in words: what was built again by itself, and what waits."""
+"""Write late data as text: the cells that were built again automatically, and those that wait."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def healed(run: RunContext) -> Refreshed:
-    """Bring late data in, and show how."""
+    """Build the cells of late data again, and show the progress."""
     with shown(run.graph, {}) as listener:  # how much follows is found out on the way
         return refresh_late(
             run,
@@ -39,7 +39,7 @@ def healed(run: RunContext) -> Refreshed:
 
 
 def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
-    """Bring in what came meanwhile; what has failed is left for the next run."""
+    """Build late data that came meanwhile; failed cells are left for the next run."""
     work = late_work_of(run)
     if before.failed or not (work.automatic or work.in_place):
         return replace(before, waiting=work.waiting, because=work.because)
@@ -57,7 +57,7 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
 
 
 def late_lines(graph: Graph, done: Refreshed) -> list[str]:
-    """Say what became of late data."""
+    """Write the result for late data."""
     found = [
         f"late     {name}: {ranges} built again"
         + (f" by plan {done.plan_id}" if done.plan_id else "")
@@ -84,7 +84,7 @@ def waiting_lines(graph: Graph, waiting: CellsByModel, because: Mapping[str, str
 
 
 def say_late(graph: Graph, done: Refreshed | None) -> None:
-    """Tell what became of late data."""
+    """Print the result for late data."""
     for line in late_lines(graph, done) if done else ():
         say(line, indent=2)
     if done and done.waiting:
@@ -92,7 +92,7 @@ def say_late(graph: Graph, done: Refreshed | None) -> None:
 
 
 def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
-    """Give it as JSON has it; None where nobody brought it in."""
+    """Give it as JSON values; None where no late data was built."""
     return done and {
         "plan_id": done.plan_id,
         "promoted": done.promoted,

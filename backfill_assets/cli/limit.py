@@ -1,4 +1,4 @@
-"""`backfill limit`: how many batches may be at work at once, changed while they are."""
+"""`backfill limit`: show or change how many batches may be in flight, at any time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class UnclearLimitError(BackfillAssetsError):
-    """What is asked of a limit is too little, or two things at once."""
+    """The request for a limit is incomplete, or contradicts itself."""
 
     def __init__(self, of: str | None, batches: int | None, *, default: bool) -> None:
         said = [of, None if batches is None else str(batches), "--default" if default else None]
@@ -39,7 +39,7 @@ class UnclearLimitError(BackfillAssetsError):
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
-# Else a number below zero would be taken for an option, and nobody told why it can't be.
+# Otherwise a number below zero would be parsed as an option, with a misleading error.
 @app.command(context_settings={"ignore_unknown_options": True})
 def limit(
     of: Annotated[
@@ -84,7 +84,7 @@ def limit(
 
 
 def _scope(store: Store, graph: Graph, name: str) -> str:
-    """Tell a plan from a model: names of models have two parts.
+    """Distinguish a plan from a model: names of models have two parts.
 
     Raises:
         UnknownModelError: there is no such model.
@@ -100,7 +100,7 @@ def _scope(store: Store, graph: Graph, name: str) -> str:
 
 
 def _rows(store: Store, graph: Graph, settings: Settings) -> Iterator[dict[str, Any]]:
-    """Give every limit that is set, and those of what is at work."""
+    """Give every limit that is set, and those of the batches in flight."""
     known, at_work = store.limits(), store.in_flight()
     scopes = {ALL: settings.max_batches}
     for one in at_work:

@@ -1,4 +1,4 @@
-"""`backfill plan`: what would change, cell by cell, before anything is written."""
+"""`backfill plan`: show what would change, cell by cell, before anything is written."""
 
 from __future__ import annotations
 

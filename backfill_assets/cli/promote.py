@@ -1,4 +1,4 @@
-"""`backfill promote`: what a plan has built becomes what its environment reads, at once."""
+"""`backfill promote`: publish what a plan has built in its environment, at once."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def promote(
 
 
 def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
-    """Say when and by whom a plan was promoted: there is nothing left to do."""
+    """Say when and by whom a plan was promoted before."""
     plan_id = plan.plan_id
     events = [one for one in at.store.plan_events(plan_id) if one.event == _PROMOTED]
     done = events[-1] if events else None

@@ -1,4 +1,4 @@
-"""Give a plan to the run queue, and say who will take it from there."""
+"""Give a plan to the run queue, and name the sensor that will release it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OffPeakWithoutQueueError(BackfillAssetsError):
-    """A window was given for a plan that this very command builds."""
+    """An off-peak window was given for a plan that this command builds itself."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -27,7 +27,7 @@ class OffPeakWithoutQueueError(BackfillAssetsError):
 
 
 def into_queue(at: Operating, plan: Plan, off_peak: str | None, why: str, *, as_json: bool) -> None:
-    """Queue a plan, and tell what releases it.
+    """Queue a plan, and name the sensor that releases it.
 
     Raises:
         BackfillAssetsError: it can't be applied; each cause has its own class.
@@ -47,7 +47,7 @@ def into_queue(at: Operating, plan: Plan, off_peak: str | None, why: str, *, as_
 
 
 def _lacking() -> list[str]:
-    """Say what keeps the queue from being worked on, as far as that can be seen from here."""
+    """Say what keeps the queue from running, as far as this process can see."""
     if "DAGSTER_HOME" not in os.environ:
         return [
             "DAGSTER_HOME is not set: whether a sensor works on the queue can't be seen from here"

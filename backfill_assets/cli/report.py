@@ -1,4 +1,4 @@
-"""`backfill report`: tell Dagster's event log what is ready, so that its UI agrees."""
+"""`backfill report`: write the ready cells into Dagster's event log, so that its UI agrees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NoDagsterHomeError(BackfillAssetsError):
-    """Nobody said where Dagster keeps its event log."""
+    """DAGSTER_HOME, the place of Dagster's event log, is not set."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""`backfill rollback`: an environment reads again what it read before a plan."""
+"""`backfill rollback`: let an environment read again what it read before a plan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NothingAfterError(BackfillAssetsError):
-    """No plan was promoted after the one that is to be gone back to."""
+    """No plan was promoted after the named one."""
 
     def __init__(self, plan_id: str, environment: str) -> None:
         self.plan_id, self.environment = plan_id, environment
@@ -33,7 +33,7 @@ class NothingAfterError(BackfillAssetsError):
 
 
 class WhichPlanError(BackfillAssetsError):
-    """It was not said what to roll back, or it was said twice."""
+    """The plan to roll back was not named, or was named twice."""
 
     def __init__(self) -> None:
         super().__init__("name the plan to roll back, or --to PLAN to go back to; one of the two")

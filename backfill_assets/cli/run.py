@@ -1,4 +1,4 @@
-"""`backfill run`: fill what is missing."""
+"""`backfill run`: fill the missing cells."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def run(
 def _filled(
     opened: RunContext, targets: Mapping[str, IntervalSet], todo: Mapping[str, int]
 ) -> dict[str, tuple[Event, ...]]:
-    """Fill what is missing, show how, and keep what it took."""
+    """Fill the missing cells, show the progress, and record the time."""
     _announce(opened, todo)
     since, at_once = opened.at_work.seconds(), read_settings().max_batches
     with shown(opened.graph, todo) as listener:

@@ -1,4 +1,4 @@
-"""`backfill show`: any plan, where it stands, and everything that happened to it."""
+"""`backfill show`: show any plan, its status, and every event of it."""
 
 from __future__ import annotations
 

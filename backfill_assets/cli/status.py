@@ -1,4 +1,4 @@
-"""`backfill status`: per model what is required, ready, missing and stale."""
+"""`backfill status`: show per model which cells are required, ready, missing and stale."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
 
 
 def _remedy(stale: int, refresh: int) -> str:
-    """Say what makes stale cells right again: the next run, inside the late window; else a plan."""
+    """Name the remedy for stale cells: the next run, inside the late window; else a plan."""
     if not refresh:
         return "needs a plan"
     return "the next run refreshes " + ("them" if refresh == stale else f"{refresh:,}; else a plan")

@@ -41,7 +41,7 @@ class PlanFileError(BackfillAssetsError):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A plan, and what the state keeps of it."""
+    """A plan, and its record in the state."""
 
     stored: StoredPlan
     plan: Plan
@@ -70,7 +70,7 @@ def kept_plan(store: Store, name: str) -> Kept:
 
 
 def named_plan(store: Store, name: str) -> Plan:
-    """Find a plan of which only the id and the environment matter; its content need not be readable.
+    """Find the id and the environment of a plan; its content need not be readable.
 
     So a plan that an earlier release made can still be given up.
 
@@ -107,7 +107,7 @@ def _text(path: str) -> str:
 
 
 def write_plan(plan: Plan, path: str) -> None:
-    """Write a plan as a file that `backfill apply` takes, for its owner alone.
+    """Write a plan as a file that `backfill apply` takes, readable by its owner only.
 
     Raises:
         PlanFileError: it can't be written.

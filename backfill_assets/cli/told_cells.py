@@ -1,4 +1,4 @@
-"""The cells that a verb has built or published, as its result names them."""
+"""The cells that a verb has built or published, for its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans that are applied and wait: which, since when, and until when late data waits for them."""
+"""Show plans that are applied and wait: since when, and until when they hold late data back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def waiting_plans(run: RunContext) -> list[dict[str, Any]]:
 
 
 def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
-    """Say of each plan until when it holds late data back, and what ends the wait."""
+    """Write for each plan until when it holds late data back, and what ends the wait."""
     for row in rows:
         which = f"{row['plan']} ({row['status']}, asked for by {row['asked_by']})"
         how = " or ".join(row["next"])

@@ -1,4 +1,4 @@
-"""`backfill why`: why a cell is, or is not, in the next work."""
+"""`backfill why`: explain why a cell is, or is not, in the next work."""
 
 from __future__ import annotations
 

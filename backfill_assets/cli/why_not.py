@@ -1,4 +1,4 @@
-"""`backfill why-not`: why a cell is not in a plan."""
+"""`backfill why-not`: explain why a cell is not in a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a published cell comes from: which batch and code, which plan, who let it in."""
+"""Find the origin of a published cell: its batch and code, its plan, and who promoted it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Origin:
         plan_id: the plan that it served; None for a gap fill.
         fingerprint: the snapshot that it ran; empty when the batch is not known.
         reason: why it ran; empty likewise.
-        text: all of it in words.
+        text: the origin in words.
     """
 
     cells: str
@@ -47,7 +47,7 @@ class Origin:
 def origins(
     store: StateReader, naming: Naming, view: StateView, model: str, cells: IntervalSet
 ) -> tuple[Origin, ...]:
-    """Say of the ready ones of these cells where they come from, batch by batch.
+    """Find the origins of the ready ones of these cells, batch by batch.
 
     Args:
         store: the state.
@@ -82,7 +82,7 @@ def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> 
 
 
 def _reason(store: PlanReader, row: BatchRow) -> str:
-    """Say why a batch ran: of a plan's, what the plan says; its workspace sees nothing but gaps."""
+    """Say why a batch ran; of a plan's batch, from the plan, since its workspace sees only gaps."""
     if row.plan_id is None:
         return row.reason
     try:
@@ -120,7 +120,7 @@ def _let_in(store: PlanReader, row: BatchRow) -> str:
 
 
 def _definition(store: StateReader, row: BatchRow, pointer: Pointer) -> str:
-    """Say so where the cell holds an older definition than the one that runs, and since which plan."""
+    """Note that the cell holds an older definition than the one that runs, and since which plan."""
     if row.fingerprint == pointer.fingerprint:
         return ""
     moved = [one for one in store.moves_in(pointer.environment) if one.model == row.model]

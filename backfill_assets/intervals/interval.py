@@ -13,7 +13,7 @@ _ALMOST_A_SECOND = timedelta(microseconds=999_999)
 
 
 class NaiveInstantError(BackfillAssetsError):
-    """An instant came without a time zone, so nobody can say when it is."""
+    """An instant has no time zone, so its place in time is unknown."""
 
     def __init__(self, instant: datetime) -> None:
         super().__init__(

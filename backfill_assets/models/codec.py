@@ -1,6 +1,6 @@
 """Write values (dataclasses, enums, instants, tuples, mappings) as JSON text and read them back.
 
-Only classes that a registry names can be read back, so stored text can never name code of its own.
+Only classes that a registry names can be read back, so stored text can't name other code.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def loads(text: str, types: Iterable[type]) -> Any:  # noqa: ANN401 - the caller
 
 
 def restored(text: str, types: Iterable[type]) -> Any:  # noqa: ANN401 - the caller knows the type
-    """Read a value written by `dumps` of this very release, without checking it once more.
+    """Read a value that `dumps` of the same release wrote, without checking it again.
 
-    What a class checks or settles when a value is made was done before the value was written.
+    The checks that a class makes on creation were made before the value was written.
 
     Args:
         text: the JSON.

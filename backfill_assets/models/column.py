@@ -1,4 +1,4 @@
-"""A column of a model or source: name, Spark type, nullability, and the rules its values obey."""
+"""The declaration of a column: name, Spark type, nullability, and the rules that its values obey."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _tolerance(column: Column) -> float:
     Raises:
         InvalidToleranceError: the column can't have it.
     """
-    given: object = column.tolerance  # whatever an author wrote
+    given: object = column.tolerance  # the value may have any type that an author wrote
     if column.dtype.strip().lower() not in FLOATS:
         raise InvalidToleranceError(
             column=column.name,
@@ -99,7 +99,7 @@ def _tolerance(column: Column) -> float:
 
 
 class SchemaModel(Protocol):
-    """What we use of a pandera ``DataFrameModel``: no import of pandera is needed to read one."""
+    """The part of a pandera ``DataFrameModel`` that is read here, so that pandera need not be imported."""
 
     @classmethod
     def to_schema(cls) -> Any:  # noqa: ANN401 - pandera's schema object is untyped
@@ -155,7 +155,7 @@ def _predicate(column: str, check: Any) -> tuple[str, str]:  # noqa: ANN401
 
 
 def quoted(column: str) -> str:
-    """Write a column's name as a Spark SQL identifier, whatever is in it."""
+    """Quote a column's name as a Spark SQL identifier; it may hold any character."""
     return "`" + column.replace("`", "``") + "`"
 
 

@@ -1,4 +1,4 @@
-"""How a model's rows are kept: rewritten cell by cell, merged by key, or whole."""
+"""The kinds of models: rewritten cell by cell, merged by key, or rebuilt as a whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from backfill_assets.errors import BackfillAssetsError
 
 
 class UnknownDeletesError(BackfillAssetsError):
-    """A model says what a key that is gone means, in a word that has no meaning."""
+    """A model's delete policy is not a known word."""
 
     def __init__(self, declared: str) -> None:
         self.declared = declared
@@ -72,7 +72,7 @@ class SoftDelete:
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """The source says so itself: a computed row whose `column` is TRUE deletes its key."""
+    """The source marks deletions: a computed row whose `column` is TRUE deletes its key."""
 
     column: str
 

@@ -1,4 +1,4 @@
-"""The rules that a model's declaration obeys, and the errors that tell which one it breaks."""
+"""The rules that a model's declaration obeys, and one error class per broken rule."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class InvalidModelError(BackfillAssetsError):
 
 
 def require_declarations(model: Model) -> None:
-    """Refuse a model that lacks what every model must say.
+    """Refuse a model that lacks a required declaration.
 
     Raises:
         IncompleteModelError: as it says.
@@ -85,7 +85,7 @@ def require_consistency(model: Model) -> None:
     Raises:
         UnknownColumnError: one names a column that the model does not have.
         IncompleteModelError: its cadence has no start.
-        InvalidModelError: two say the same thing twice or differently, or one is out of range.
+        InvalidModelError: two repeat or contradict each other, or one is out of range.
     """
     _require_distinct(model)
     known = [column.name for column in model.schema]
@@ -98,7 +98,7 @@ def require_consistency(model: Model) -> None:
 
 
 def automation_of(model: str, written: Automation | str) -> Automation:
-    """Read what an author wrote of a model's automation.
+    """Read a model's automation as its author wrote it.
 
     Raises:
         InvalidModelError: it is none of the words.
@@ -152,7 +152,7 @@ def _require_grid(model: Model) -> None:
 
 
 def _out_of_range(model: Model) -> Iterator[tuple[str, str]]:
-    """Pairs of what was found and what was expected."""
+    """Pairs of the value found and the value expected."""
     if not OWNER.fullmatch(model.owner):
         yield f"owner '{model.owner}'", "'team:name' or an e-mail address"
     for what, number, least in (

@@ -1,9 +1,9 @@
-"""The project's own modules: those that a model's function is made of, read byte for byte.
+"""Find the project's own modules that a model's function imports, and read them byte for byte.
 
-A module is the project's own unless it was installed: its file lies in Python's standard library, or
-in a folder of installed packages (``site-packages``, ``dist-packages``). Two rules besides:
-what shares the function's top-level package is its own wherever it lies, and of this product and
-of Spark nothing is, except the product's ``pipelines``, which hold models.
+A module is the project's own unless it was installed: unless its file is in Python's standard library
+or in a folder of installed packages (``site-packages``, ``dist-packages``). There are two exceptions.
+A module in the function's top-level package is always the project's own. Modules of this product and
+of Spark never are, except the product's ``pipelines``, which hold models.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class StoredModule:
 
     @property
     def package(self) -> str:
-        """What its relative imports start from."""
+        """The package that its relative imports start from."""
         return self.name if self.is_package else self.name.rpartition(".")[0]
 
 
@@ -90,12 +90,12 @@ def own_modules(module: str) -> tuple[StoredModule, ...]:
 
 
 def imported_names(module: StoredModule) -> set[str]:
-    """Name all that a module may import when it runs, packages and possible submodules included."""
+    """Name every module that a module may import when it runs, with packages and possible submodules."""
     return imports_of(ast.parse(module.source), module.package)
 
 
 def imports_of(tree: ast.AST, package: str) -> set[str]:
-    """Name all that code may import when it runs.
+    """Name every module that code may import when it runs.
 
     Args:
         tree: the code.
@@ -188,7 +188,7 @@ def _with_packages(name: str) -> list[str]:
 
 
 def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """Walk code, past what only type checkers read."""
+    """Walk code, without the parts that only type checkers read."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -245,7 +245,7 @@ def _main_script(name: str) -> StoredModule | None:
 
 
 def _text(content: bytes) -> str:
-    """Decode a module as Python does, and leave its newlines alone."""
+    """Decode a module as Python does, without changing its newlines."""
     encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
     return content.decode(encoding)
 

@@ -1,4 +1,4 @@
-"""What may have to follow: ready cells that read planned ones, if those really change."""
+"""Find the ready cells that read planned cells, and must follow if those really change."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Downstream:
 
     Attributes:
         intended: what the environment is to run.
-        state: what is there.
-        changes: what becomes of each model.
+        state: the ready cells.
+        changes: the change of each model.
         wrong: what was declared wrong.
         view: what the workspace finds before anything is built.
         found: the cells of each model; those that may have to follow are added.
         now: the instant that history ends at.
-        unsettled: per model, planned cells that may change in more than its own edit says.
+        unsettled: per model, planned cells that may change by more than its own edit.
     """
 
     intended: Intended
@@ -83,10 +83,10 @@ class Downstream:
         return self.unsettled[upstream]
 
     def _unsettled(self, name: str, model: Model, found: ModelCells) -> IntervalSet:
-        """Give the planned cells that may change in more than what the model's own change says.
+        """Give the planned cells that may change by more than the model's own change.
 
-        A new table differs from the published one also where that has a gap, is stale or wrong,
-        and where what it reads moves.
+        A new table also differs from the published one where the latter has a gap, is stale or wrong,
+        and where its upstreams move.
         """
         if not self.changes.models[name].new_version or not found.cells:
             return found.cells

@@ -1,4 +1,4 @@
-"""Who else is at work where a plan wants to be."""
+"""Find the open plans and live batches that overlap with a plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def in_flight(models: Iterable[ModelPlan], state: PlanState) -> tuple[InFlight, ...]:
-    """Name plans and batches that overlap with what a plan wants.
+    """Name plans and batches that overlap with a plan.
 
     Two plans are in each other's way on one environment where their cells of a model overlap, or
     where one of them moves the model to another table; on different environments only where both

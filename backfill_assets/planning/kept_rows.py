@@ -1,8 +1,8 @@
-"""What a new table does with rows that only history has: those whose source is gone.
+"""Decide whether a new table takes over kept rows: published rows that their source no longer has.
 
-A model that keeps such rows (`deletes="none"`, soft deletes, tombstones) would lose them with a table
-that starts from nothing. One that is merely wider takes them over. What a breaking change would have
-made of them can't be known, so a person says.
+A model that keeps such rows (`deletes="none"`, soft deletes, tombstones) would lose them with an empty
+new table. A table that is only wider takes them over. After a breaking change their values can't be
+known, so a person decides.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class KeptRowsUndecidedError(BackfillAssetsError):
-    """A breaking change of a model that keeps rows does not say what becomes of them."""
+    """A model that keeps rows has a breaking change, and the request does not say what they become."""
 
     def __init__(self, model: str, cells: int) -> None:
         self.model, self.cells = model, cells
@@ -50,14 +50,14 @@ def kept_rows(
     """Decide what becomes of kept rows in a model's new table; None where there can't be any.
 
     Args:
-        asked: what the person said; None for nothing.
-        change: what becomes of the model.
+        asked: the person's choice; None for none.
+        change: the change of the model.
         models: the declaration that the environment runs (None for none), and the new one.
         published: the cells that the environment publishes.
 
     Raises:
-        KeptRowsUndecidedError: the change is breaking, and nobody said.
-        KeptRowsUnfitError: they are to be carried, and the new table's rows are told apart otherwise.
+        KeptRowsUndecidedError: the change is breaking, and the request has no choice.
+        KeptRowsUnfitError: they are to be carried, and the new table identifies rows differently.
     """
     old, new = models
     if not change.new_version or old is None or not new.keeps_rows or not published:
@@ -85,7 +85,7 @@ def lacking_values(old: Model, new: Model) -> str | None:
 
 
 def _unfit(old: Model, new: Model) -> str | None:
-    """Say why published rows have no place in the new table; None where they have."""
+    """Say why published rows don't fit the new table; None where they do."""
     if set(old.key) != set(new.key):
         return f"the unique key becomes {', '.join(new.key)}"
     if old.time_column != new.time_column:

@@ -1,12 +1,12 @@
-"""Late work: which stale cells are built again by themselves, and which need a plan of a person.
+"""Late work: which stale cells are built again automatically, and which need a plan of a person.
 
-A stale cell may be built again without anybody being asked when it, and every ready cell that its
-change may reach, lies in the late window of its model. Where one lies outside of a window the change
-would rewrite published history further back than its model declares: then it is left, and counted.
+A stale cell is built again automatically if it, and every ready cell that its change may reach, lies in
+the late window of its model. If one lies outside of its window, the change would rewrite published
+history further back than its model declares: then the cell is left stale, and counted.
 
-A change is published at once or not at all: where one of the cells that it has overtaken, of
-whatever model, is left, all of them are. Changes that have overtaken the same cell are connected, for
-building that cell brings all of them.
+A change is published at once or not at all: if one of the cells that it has overtaken is left, in any
+model, all of them are. Changes that have overtaken the same cell are connected, because building that
+cell brings in all of them.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class LateWork:
 
     Attributes:
         automatic: they are built again by an automatic plan.
-        in_place: they are built again in the model's own table by its next run: nobody else moves.
+        in_place: they are built again in the model's own table by its next run: no other model moves.
         waiting: they need a plan: something that they reach lies outside of its model's late window.
-        held: they wait for an open plan, or for whatever else is at work where they, or others of
-            the same change, reach.
+        held: they wait for an open plan or a live batch at cells that they, or other cells of the
+            same change, reach.
         because: what changed, in words, by model.
     """
 
@@ -74,9 +74,9 @@ def late_work(
         view: its state.
         now: the instant that history ends at (UTC).
         reads: per model, what it reads by column (lineage).
-        held: per model, cells that others are at work on: a change that reaches one is left for now.
-        failed: per model, cells that can't be built: whatever reaches them is left for now, but for
-            the rest of its change, since a failure blocks nothing but what reads it.
+        held: per model, cells that another plan or batch builds: a change that reaches one waits.
+        failed: per model, cells that can't be built: a cell that reaches them waits; the other cells
+            of its change do not, since a failure blocks only its readers.
     """
     works = {
         name: needs_work(graph, view, graph.models[name], now=now, reads=reads.get(name))
@@ -153,7 +153,7 @@ class _Windows:
         cells -= self.closed[model.name]
         for reader in self.graph.readers(model.name):
             cells -= self._closed_by(model, self.graph.models[reader])
-        if model.in_order:  # whatever changes here goes on to the last cell
+        if model.in_order:  # a change here reaches every cell up to the last
             closed = state.ready - cells
             last = closed.boundaries[-1] if closed else 0
             cells = cells.within(last, cells.boundaries[-1]) if cells else cells

@@ -1,4 +1,4 @@
-"""What is left to do in a plan: what the rule still finds in its workspace, within its cells."""
+"""Find the cells of a plan that the rule still asks for in its workspace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def left_to_do(
 ) -> CellsByModel:
     """Give the plan's cells that still need work, by model; nothing once it can be promoted.
 
-    A cell that the plan has built stays built when its source gets late rows: what was audited is
+    A cell that the plan has built stays built when its source gets late rows: the audited cell is
     promoted, and these rows are the next late data.
 
     Args:
@@ -35,7 +35,7 @@ def left_to_do(
         graph: the models that its workspace runs.
         workspace: the state as the workspace sees it.
         now: the instant that history ends at.
-        reads: per model, what it reads by column; what is absent is traced.
+        reads: per model, what it reads by column; an absent model is traced.
     """
     found = CellsByModel()
     for one in plan.models:

@@ -1,4 +1,4 @@
-"""What is wrong when a model or source was declared wrong: in itself, and in all that reads it."""
+"""Find the cells that a restatement makes wrong: in the named model or source, and in its readers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def wrong_cells(
     life: CellsByModel,
     now: datetime,
 ) -> Wrong:
-    """Give what the request declares wrong, through lookback and across grains.
+    """Give the cells that the request declares wrong, through lookback and across grains.
 
     Args:
         request: what was asked.
@@ -100,8 +100,8 @@ def wrong_cells(
 def restated_cells(plan: Plan, graph: Graph, view: StateView) -> CellsByModel:
     """Give the cells that a plan's restatements reach in a new table, by model; others are not in it.
 
-    There every cell is built anew, so it reads what is restated whatever its reader declares about
-    being reopened.
+    There every cell is built anew, so it reads the restated cells whatever its reader declares about
+    reopening.
 
     Args:
         plan: the plan.
@@ -213,7 +213,7 @@ def _keep_asked(wrong: Wrong, model: Model, cells: IntervalSet) -> None:
 
 
 def onward(cells: IntervalSet, life: IntervalSet) -> IntervalSet:
-    """Give every cell from the first on: what reads its own earlier cells is wrong from there."""
+    """Give every cell from the first on: a model that reads its own earlier cells is wrong from there."""
     if not cells:
         return cells
     return life.within(cells.boundaries[0], life.boundaries[-1]) if life else cells

@@ -1,4 +1,4 @@
-"""Cells that belong together: what one change of an upstream has overtaken is built again at once."""
+"""Group the cells that one change of an upstream has overtaken: they are built again at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The declarations as they were loaded: the graph, and what follows from it alone."""
+"""The loaded declarations: the graph, and the values that follow from the graph alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The loaded declarations, with what is worth working out once only.
+    """The loaded declarations, with values that are computed only once.
 
     Attributes:
         graph: the models and sources.

@@ -1,4 +1,4 @@
-"""Plans as the state keeps them: the text that was shown, and where its life stands."""
+"""Plans as the state keeps them: the text that was shown, the status, and the events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PlanStatus(StrEnum):
-    """Where a plan's life stands; that one is expired is told from its date."""
+    """The status of a plan; whether it is expired follows from its date."""
 
     PROPOSED = "proposed"
     APPLYING = "applying"
@@ -68,7 +68,7 @@ class PlanEvent:
         at: when.
         event: what, in a word or two: ``proposed``, ``applied``, ``promoted``, ...
         who: the person or run.
-        why: in words; empty where nobody gave a reason.
+        why: in words; empty where no reason was given.
         detail: more, as plain values.
     """
 

@@ -1,7 +1,7 @@
-"""The driver inside this process's session: whether it lives, how it is forgotten, and stopped.
+"""Check, forget and stop the Spark driver inside of this process's session.
 
-A driver that was killed leaves PySpark with a gateway to nowhere, and PySpark would hand out the dead
-session for ever. Forgetting it is what PySpark itself does when it stops one, but without Java.
+After a driver was killed, PySpark keeps a gateway to it and would return the dead session for ever.
+Forgetting it does what PySpark does when it stops a session, but without Java.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def keeping_signals() -> Iterator[None]:
 
 
 def _kill(process: Any) -> None:  # noqa: ANN401 - a Popen, or nothing
-    """End a driver whose context is gone, and take leave of one that has ended."""
+    """Kill a driver whose context is gone, and reap one that has ended."""
     if process is None:
         return
     with contextlib.suppress(Exception):

@@ -1,4 +1,4 @@
-"""Stored columns: what a model's table holds, and how a table that is there differs from it."""
+"""The columns that a model's table stores, and how an existing table differs from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AUDIT_TYPES = dict(
 
 
 class DestructiveChangeError(BackfillAssetsError):
-    """A model can't go on in its own table, for what that holds would be lost."""
+    """A model can't keep its table, because data in it would be lost."""
 
     def __init__(self, *, model: str, path: str, removed: list[str], retyped: list[str]) -> None:
         self.model, self.path = model, path
