@@ -54,7 +54,9 @@ def carried_over(op: Operation) -> dict[str, IntervalSet]:
     carried: dict[str, IntervalSet] = {}
     events: dict[str, tuple[Event, ...]] = {}
     while cells:
-        told = fill_cells(run, cells, op.listener, batches_at_once=op.batches_at_once)
+        told = fill_cells(
+            run, cells, op.project.listener, batches_at_once=op.project.batches_at_once
+        )
         events = {name: (*events.get(name, ()), *told.get(name, ())) for name in events | told}
         carried = {
             name: carried.get(name, _NONE) | cells.get(name, _NONE) for name in carried | cells
