@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
@@ -149,7 +150,7 @@ def _seconds(told: tuple[Event, ...]) -> dict[str, float]:
 def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:
     """Make a plan, show it, and ask once; None for an empty plan."""
     request = PlanRequest(environment=env, asked_by=str(at.who), reason=reason)
-    found = make_plan(at.maker, request).plan
+    found = make_plan(at.project, request, told=say_note).plan
     if found.is_empty:
         return None
     show_plan(found, at.naming, after=("Nothing has been written yet.",), aside=True)
@@ -177,8 +178,8 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
         to=err,
     )
     left = {one.model: one.planned - one.done for one in _progress(at, plan)}
-    with shown(at.loaded.graph, left) as listener:
-        applied = apply_plan(at.store, at.loaded.graph, plan, **at.means(listener, why))
+    with shown(at.graph, left) as listener:
+        applied = apply_plan(at.working(listener), plan, why)
     actual = at.taken(plan)
     if applied.status is not PlanStatus.APPLYING:
         estimate = asdict(plan.estimate) if plan.estimate else None

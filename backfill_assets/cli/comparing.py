@@ -91,7 +91,7 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
         model = names[1] if len(names) == _PLAN_AND_MODEL else None
     if model is None:
         return before, after, found
-    known = [*at.loaded.graph.models, *(one.model for one in found)]
+    known = [*at.graph.models, *(one.model for one in found)]
     if model not in known:
         raise UnknownModelError(model, known)
     return before, after, [one for one in found if one.model == model]

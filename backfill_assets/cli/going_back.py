@@ -34,9 +34,8 @@ def taken_back(
         confirm(effect, yes=yes)
     say(f"taking back {plan.plan_id}, run {at.run_id}", to=err)
     promise = timedelta(days=at.settings.promise_days)
-    with shown(at.loaded.graph, {}) as listener:
-        means = at.means(listener, why)
-        back = operation(at.store, at.loaded.graph, plan, promise=promise, **means)
+    with shown(at.graph, {}) as listener:
+        back = operation(at.working(listener), plan, promise, why)
     tell_quietly(at, plan.environment)
     told = cells_json(at.naming, cells_told(at, plan, back.number))
     carried = {

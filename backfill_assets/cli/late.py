@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import counted, say
 from backfill_assets.cli.plan_view import naming_of
-from backfill_assets.cli.progress import AT_WORK, shown
+from backfill_assets.cli.progress import shown
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.late_plan import Refreshed, refresh_late
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,17 +24,7 @@ if TYPE_CHECKING:
 def healed(run: RunContext) -> Refreshed:
     """Build the cells of late data again, and show the progress."""
     with shown(run.graph, {}) as listener:  # how much follows is found out on the way
-        return refresh_late(
-            run,
-            spark=run.spark,
-            data_root=run.data_root,
-            clock=run.clock,
-            run_id=run.run_id,
-            who="",
-            listener=listener,
-            batches_at_once=read_settings().max_batches,
-            at_work=AT_WORK,
-        )
+        return refresh_late(replace(run, project=replace(run.project, listener=listener)))
 
 
 def healed_again(run: RunContext, before: Refreshed) -> Refreshed:

@@ -54,9 +54,9 @@ def promote(
         changed = len(found.models) + len(found.removed)
         _confirm(found, changed, yes=yes)
         say(f"promoting {found.plan_id}, run {at.run_id}", to=err)
-        with shown(at.loaded.graph, {}) as listener:
-            means = at.means(listener, reason or found.request.reason)
-            promoted = promote_plan(at.store, at.loaded.graph, found, **means)
+        with shown(at.graph, {}) as listener:
+            why = reason or found.request.reason
+            promoted = promote_plan(at.working(listener), found, why)
         appended = _named(at, promoted)
         told = cells_told(at, found, promoted.number)
         actual = at.taken(found)

@@ -33,7 +33,7 @@ def into_queue(at: Operating, plan: Plan, off_peak: str | None, why: str, *, as_
         BackfillAssetsError: it can't be applied; each cause has its own class.
     """
     at.prepare(plan)
-    op = Operation(store=at.store, loaded=at.loaded.graph, plan=plan, **at.means(why=why))
+    op = Operation(project=at.working(), plan=plan, why=why)
     queued = queue_plan(op, off_peak)
     lacking = _lacking()
     if as_json:

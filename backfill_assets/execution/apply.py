@@ -9,14 +9,14 @@ protected one waits for `promote`: the place where approvals will stand.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.kept_audits import audit_kept, refuse_failing
 from backfill_assets.execution.leftover import BUILT_APART, left_in
-from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.promotion import promote
 from backfill_assets.execution.refusals import refuse
 from backfill_assets.execution.stopwatch import Stopwatch
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.execution.events import Event
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.promotion import Promoted
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.audit_result import AuditResult
-    from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
     from backfill_assets.state.store import Store
 
@@ -75,7 +75,7 @@ class Applied:
         )
 
 
-def apply_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) -> Applied:
+def apply_plan(project: Project, plan: Plan, why: str = "") -> Applied:
     """Build what a plan says, and on an unprotected environment publish it.
 
     Raises:
@@ -88,7 +88,7 @@ def apply_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) 
         PlanConflictError: another plan is at work on the same cells.
         PublishedAuditsError: an unprotected environment keeps cells that fail the plan's new audits.
     """
-    return applied(Operation(store=store, loaded=loaded, plan=plan, **means))
+    return applied(Operation(project=project, plan=plan, why=why))
 
 
 def applied(op: Operation) -> Applied:
@@ -200,7 +200,8 @@ def _fills(plan: Plan) -> str:
 def _run(
     op: Operation, run: RunContext, cells: Mapping[str, IntervalSet]
 ) -> dict[str, tuple[Event, ...]]:
-    return fill_cells(run, cells, op.listener, batches_at_once=op.batches_at_once)
+    at_once = op.project.batches_at_once
+    return fill_cells(run, cells, op.project.listener, batches_at_once=at_once)
 
 
 def _filled(

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from backfill_assets.execution.apply import applied
 from backfill_assets.execution.heartbeat import beating
-from backfill_assets.execution.making import make_plan, maker_of
-from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.making import make_plan
+from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.promotion import promote
 from backfill_assets.execution.refusals import PlanConflictError
 from backfill_assets.execution.table_turn import LONGEST_WAIT
@@ -69,7 +69,7 @@ def published_before(run: RunContext, name: str) -> IntervalSet:
 
 
 def rebuild_by_hand(
-    run: RunContext, name: str, targets: Mapping[str, IntervalSet], **means: Unpack[Means]
+    run: RunContext, name: str, targets: Mapping[str, IntervalSet], why: str = ""
 ) -> Rebuilt:
     """Build a model's published cells again in the launch's plan.
 
@@ -78,16 +78,16 @@ def rebuild_by_hand(
         name: the model that the answer is about.
         targets: by model, the published cells of everything that the launch is about; a model of which
             none is published is selected all the same, with what reads it.
-        means: who does it, and with what.
+        why: the reason, in words.
 
     Raises:
         PlanConflictError: an open plan of somebody else is at work on these cells.
     """
     with _turn(run):
-        plan = _of_launch(run.store, run.root_id) or _made(run, targets, means)
+        plan = _of_launch(run.store, run.root_id) or _made(run, targets, why)
         found = plan.model(name)
         cells = IntervalSet.empty() if found is None else found.certain
-        op = Operation(store=run.store, loaded=run.graph, plan=plan, **means)
+        op = Operation(project=run.own, plan=plan, why=why)
         match op.store.plan(plan.plan_id).status:
             case PlanStatus.BUILT | PlanStatus.PROMOTED as status:
                 promoted = status is PlanStatus.PROMOTED
@@ -124,17 +124,17 @@ def _applied(op: Operation) -> CellsByModel:
         raise
 
 
-def _made(run: RunContext, targets: Mapping[str, IntervalSet], means: Means) -> Plan:
+def _made(run: RunContext, targets: Mapping[str, IntervalSet], why: str) -> Plan:
     request = PlanRequest(
         environment=run.environment.name,
-        asked_by=means["who"],
-        reason=means.get("why", ""),
+        asked_by=run.project.who,
+        reason=why,
         launch=run.root_id,
         restate=tuple(one for name in targets for one in _restated(run, name, targets[name])),
         select=tuple(f"{name}+" for name in targets),
         skip_upstream=True,
     )
-    return make_plan(maker_of(run), request).plan
+    return make_plan(run.own, request).plan
 
 
 def _of_launch(store: Store, launch: str) -> Plan | None:

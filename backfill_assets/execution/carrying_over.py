@@ -55,7 +55,9 @@ def carried_over(op: Operation) -> CellsByModel:
     carried = CellsByModel()
     events: dict[str, tuple[Event, ...]] = {}
     while cells:
-        told = fill_cells(run, cells, op.listener, batches_at_once=op.batches_at_once)
+        told = fill_cells(
+            run, cells, op.project.listener, batches_at_once=op.project.batches_at_once
+        )
         events = {name: (*events.get(name, ()), *told.get(name, ())) for name in events | told}
         carried |= cells
         cells = left_in(run, op.plan) - unbuilt - carried

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.back_steps import is_dropped, steps_back
 from backfill_assets.execution.carrying_over import CarryOverError
 from backfill_assets.execution.commit_turn import settle_tables
 from backfill_assets.execution.leftover import as_text
-from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.publishing import Prepared, finish_publication, publish
 from backfill_assets.execution.undone_versions import (
     carried_back,
@@ -40,10 +40,9 @@ from backfill_assets.warehouse.spark_errors import PinGoneError
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from backfill_assets.models.graph import Graph
+    from backfill_assets.execution.project import Project
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.publication import PointerMove
-    from backfill_assets.state.store import Store
 
 
 class PublishedPlanError(BackfillAssetsError):
@@ -76,14 +75,14 @@ class WentBack:
     carried: CellsByModel = field(default_factory=CellsByModel)
 
 
-def abandon_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) -> None:
+def abandon_plan(project: Project, plan: Plan, why: str = "") -> None:
     """Give up a plan that is not published; what it built is left for collection.
 
     Raises:
         PublishedPlanError: it is promoted.
         CellsClaimedError: a live batch is building in its workspace.
     """
-    op = Operation(store=store, loaded=loaded, plan=plan, **means)
+    op, store = Operation(project=project, plan=plan, why=why), project.store
     finish_publication(op.environment(), plan.plan_id)
     status = store.plan(plan.plan_id).status
     if status not in (PlanStatus.PROPOSED, *OPEN, PlanStatus.ABANDONED):
@@ -97,7 +96,7 @@ def abandon_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]
 
 
 def rollback_plan(
-    store: Store, loaded: Graph, plan: Plan, promise: timedelta = PROMISE, **means: Unpack[Means]
+    project: Project, plan: Plan, promise: timedelta = PROMISE, why: str = ""
 ) -> WentBack:
     """Bring every model of a plan back to where it was before its promotion.
 
@@ -108,7 +107,7 @@ def rollback_plan(
         LaterPlanError: a later plan has moved the same models.
         RollbackExpiredError: what was published before is not kept any more.
     """
-    op = Operation(store=store, loaded=loaded, plan=plan, **means)
+    op = Operation(project=project, plan=plan, why=why)
     moves = moves_to_take_back(op, promise)
     refuse_later(op, moves, cells_only=False)
     number = _publish(op, moves, PublicationKind.ROLLBACK, promise)
@@ -117,7 +116,7 @@ def rollback_plan(
 
 
 def undo_plan(
-    store: Store, loaded: Graph, plan: Plan, promise: timedelta = PROMISE, **means: Unpack[Means]
+    project: Project, plan: Plan, promise: timedelta = PROMISE, why: str = ""
 ) -> WentBack:
     """Bring only the cells of a plan back; days that were written since are kept.
 
@@ -127,7 +126,7 @@ def undo_plan(
         RollbackExpiredError: what was published before is not kept any more.
         CarryOverError: days written since can't be computed with the old logic.
     """
-    op = Operation(store=store, loaded=loaded, plan=plan, **means)
+    op = Operation(project=project, plan=plan, why=why)
     moves = moves_to_take_back(op, promise)
     refuse_later(op, moves, cells_only=True)
     open_old_versions(op, moves)

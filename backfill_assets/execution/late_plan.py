@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.apply import applied, built_in, spared_in
@@ -22,9 +22,9 @@ from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.late_cells import late_work_of, lease_name
-from backfill_assets.execution.making import maker_of
+from backfill_assets.execution.making import keep, plan_of
 from backfill_assets.execution.observing import observe
-from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.promotion import promote
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from backfill_assets.execution.observing import Looked
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.planning.late_work import LateWork
     from backfill_assets.planning.plan import Plan
@@ -86,22 +87,19 @@ class Refreshed:
         return self.promoted and not any(one.kind in _MAY_PASS for one in self.failed)
 
 
-def refresh_late(
-    run: RunContext, besides: Collection[str] = (), **means: Unpack[Means]
-) -> Refreshed:
+def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") -> Refreshed:
     """Build late data again and publish it, in one environment.
 
     Args:
         run: the environment. It runs its own snapshots, whatever code is loaded.
         besides: models that are left alone, and with them all that reaches them.
-        means: who does it, and with what.
+        why: the reason, in words.
     """
-    given = cast("Means", {key: value for key, value in means.items() if key != "code"})
-    given["who"] = ASKED_BY
+    project = replace(run.own, who=ASKED_BY, code=None)
     left = CellsByModel(dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL])))
     try:
         with _turn(run):
-            return _Refresh(run, given, left=left).done()
+            return _Refresh(run, project, why, left=left).done()
     except PlanLeasedError as error:
         looks = observe(run, run.graph.order)
         notes = (str(error), *(one.note for one in looks if one.note))
@@ -124,7 +122,8 @@ class _Refresh:
     """One refresh, while it lasts."""
 
     run: RunContext
-    means: Means
+    project: Project
+    why: str
     so_far: Refreshed = field(default_factory=Refreshed)
     left: CellsByModel = field(default_factory=CellsByModel)
     gave_up: bool = False
@@ -173,17 +172,17 @@ class _Refresh:
             skip_upstream=True,
             late=tuple(work.automatic.items()),
         )
-        maker = maker_of(run)  # the sources were looked at before the work was split
-        plan = maker.plan(request)
-        maker.keep(plan)
+        plan = plan_of(
+            self.project, request
+        )  # the sources were looked at before the work was split
+        keep(self.project, plan)
         return plan
 
     def _in_place(self, work: LateWork) -> None:
         """Refresh models that nobody reads in their own tables."""
         if not work.in_place:
             return
-        listener = self.means.get("listener", lambda _: None)
-        at_once = self.means.get("batches_at_once", 1)
+        listener, at_once = self.project.listener, self.project.batches_at_once
         told = fill_cells(self.run, work.in_place, listener, batches_at_once=at_once)
         failed = tuple(one for events in told.values() for one in events if isinstance(one, Failed))
         self._failed(failed)
@@ -192,7 +191,7 @@ class _Refresh:
 
     def _carry(self, plan: Plan) -> bool:
         """Build a plan and publish it; whether it is worth while to go on."""
-        op = Operation(store=self.run.store, loaded=self.run.graph, plan=plan, **self.means)
+        op = Operation(project=self.project, plan=plan, why=self.why)
         self.so_far = replace(self.so_far, plan_id=plan.plan_id)
         if self._is_held(plan):
             return False
@@ -236,7 +235,7 @@ class _Refresh:
         return True
 
     def _give_up(self, plan: Plan) -> None:
-        abandon_plan(self.run.store, self.run.graph, plan, **self.means)
+        abandon_plan(self.project, plan, self.why)
 
     def _built(self, late: CellsByModel, built: CellsByModel) -> None:
         cells, all_ = self.so_far.cells | late, self.so_far.built | built

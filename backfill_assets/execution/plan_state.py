@@ -17,38 +17,30 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from backfill_assets.snapshots.loaded import Loaded
+    from backfill_assets.execution.project import Project
     from backfill_assets.snapshots.snapshot import Snapshot
     from backfill_assets.snapshots.state_view import ModelState
     from backfill_assets.state.store import Store
 
 
-def plan_state(
-    store: Store,
-    loaded: Loaded,
-    environment: str,
-    *,
-    data_root: str,
-    now: datetime,
-    plan_days: int = 7,
-) -> PlanState:
+def plan_state(project: Project, environment: str, now: datetime) -> PlanState:
     """Tell what an environment runs, and what is there already.
 
     Args:
-        store: the state.
-        loaded: the declarations that a plan is made for.
+        project: with the declarations that a plan is made for.
         environment: its name.
-        data_root: folder or URI under which tables lie.
         now: the instant that history ends at (UTC).
-        plan_days: after how many days a plan expires.
 
     Raises:
         UnknownEnvironmentError: there is no environment of that name.
     """
+    store, loaded = project.store, project.loaded
     graph, snapshots = loaded.graph, loaded.snapshots
-    found = environment_graph(store, graph, store.environment(environment), snapshots)
+    found = environment_graph(store, loaded, store.environment(environment))
     pointers = store.pointers(environment)
-    sources = {name: head(source_path(data_root, one.path)) for name, one in graph.sources.items()}
+    sources = {
+        name: head(source_path(project.data_root, one.path)) for name, one in graph.sources.items()
+    }
     return PlanState(
         view=store.view(environment),
         running={name: found.running[name] for name in pointers},
@@ -56,7 +48,7 @@ def plan_state(
         open_plans=standing_plans(store, now),
         furthest_read=furthest_read(graph, now),
         source_heads=sources,
-        plan_days=plan_days,
+        plan_days=project.terms.plan_days,
     )
 
 

@@ -10,14 +10,14 @@ in front of all this.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.carrying_over import carried_over, lacking
 from backfill_assets.execution.commit_turn import settle_tables
 from backfill_assets.execution.kept_audits import check_kept, unaudited
 from backfill_assets.execution.leftover import PlanUnfinishedError, as_text, left_in
-from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.promotion_steps import concerned, steps_of
 from backfill_assets.execution.publishing import Prepared, finish_publication, publish
 from backfill_assets.execution.refusals import PlanEndedError, refuse_outwaited, refuse_stale
@@ -29,9 +29,8 @@ from backfill_assets.snapshots.timing import PROMOTE
 from backfill_assets.state.publishing import PinMovedError
 
 if TYPE_CHECKING:
-    from backfill_assets.models.graph import Graph
+    from backfill_assets.execution.project import Project
     from backfill_assets.planning.plan import Plan
-    from backfill_assets.state.store import Store
 
 _TRIES = 5
 
@@ -58,7 +57,7 @@ class _NewCellsError(Exception):
     """The environment has published more cells while the locks were taken."""
 
 
-def promote_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) -> Promoted:
+def promote_plan(project: Project, plan: Plan, why: str = "") -> Promoted:
     """Publish what a plan has built.
 
     Raises:
@@ -70,7 +69,7 @@ def promote_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]
         PublishedAuditsError: an audit that the plan brings fails on cells that it keeps.
         SliceLeakError: rows outside the plan's slice would change.
     """
-    return promote(Operation(store=store, loaded=loaded, plan=plan, **means))
+    return promote(Operation(project=project, plan=plan, why=why))
 
 
 def promote(op: Operation) -> Promoted:

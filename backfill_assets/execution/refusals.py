@@ -158,10 +158,9 @@ def refuse_stale(op: Operation) -> None:
 
 
 def _refuse_other_code(op: Operation) -> None:
-    loaded = {name: one.fingerprint.id for name, one in op.snapshots.items()}
-    FrozenCode.of(op.plan, lambda: loaded).check()
-    if op.code is not None:
-        FrozenCode.of(op.plan, op.code).check()
+    FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints).check()
+    if op.project.code is not None:
+        FrozenCode.of(op.plan, op.project.code).check()
 
 
 def _refuse_conflicts(op: Operation) -> None:

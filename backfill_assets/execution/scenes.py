@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from backfill_assets.planning.stale import Stale
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.failed_batch import FailedBatch
-    from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.snapshots.observation import ObservedSource
     from backfill_assets.snapshots.state_view import StateView
 
@@ -68,26 +67,28 @@ class Scene:
     """One environment, looked at for its own work or for a plan's.
 
     Attributes:
-        run: the environment; only read.
+        run: the environment, and the plan that it is looked at for; only read.
         pointers: where it reads each model, as the state has it.
-        loaded: the declarations of this process.
         names: the models concerned, upstream first.
-        now: the instant that history ends at for what is looked at.
-        clock: the instant of the look.
-        plan_id: the plan; None for an environment's own work.
         within: the plan's cells, by model; None outside of a plan.
         others: cells that belong to open plans, by model.
     """
 
     run: RunContext
     pointers: Mapping[str, Pointer]
-    loaded: Loaded
     names: Sequence[str]
-    now: datetime
-    clock: datetime
-    plan_id: str | None = None
     within: CellsByModel | None = None
     others: CellsByModel = field(default_factory=CellsByModel)
+
+    @property
+    def now(self) -> datetime:
+        """The instant that history ends at for what is looked at."""
+        return self.run.until
+
+    @property
+    def plan_id(self) -> str | None:
+        """The plan; None for an environment's own work."""
+        return self.run.plan_id
 
     @property
     def title(self) -> str:
@@ -140,7 +141,7 @@ class Scene:
     def _looked(self, view: StateView, model: Model, failed: Iterable[FailedBatch]) -> Looked:
         columns = self._columns(model.name)
         work = needs_work(self.graph, view, model, now=self.now, reads=columns)
-        broken = failed_cells(self.graph, view, model, failed, now=self.clock, reads=columns)
+        broken = failed_cells(self.graph, view, model, failed, now=self.run.clock(), reads=columns)
         claimed = view.claimed[model.name]
         elsewhere = self.others[model.name]
         todo = work.gaps | work.refresh
@@ -176,9 +177,10 @@ class Scene:
 
     def _columns(self, name: str) -> Mapping[str, frozenset[str]] | None:
         """What a model reads by column; traced only where it is not as it was loaded."""
-        theirs, ours = self.graph.models, self.loaded.graph.models
+        loaded = self.run.project.loaded
+        theirs, ours = self.graph.models, loaded.graph.models
         if all(theirs.get(one) == ours.get(one) for one in self._and_upstreams(theirs[name])):
-            return self.loaded.reads.get(name)
+            return loaded.reads.get(name)
         return self.run.reads.get(name)
 
 

@@ -54,7 +54,7 @@ def carried_back(op: Operation, moves: list[PointerMove]) -> CellsByModel:
     if not cells:
         return cells
     run = op.run_in(workspace_name(undo_id(op.plan_id)))
-    events = fill_cells(run, cells, op.listener, batches_at_once=op.batches_at_once)
+    events = fill_cells(run, cells, op.project.listener, batches_at_once=op.project.batches_at_once)
     if left := lacking_back(op, moves):
         raise CarryOverError(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return cells

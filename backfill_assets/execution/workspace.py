@@ -66,8 +66,9 @@ def _intended(op: Operation, environment: RunContext, loaded: list[str]) -> dict
     models = {
         name: one for name, one in environment.graph.models.items() if name not in op.plan.removed
     }
-    models |= {name: op.loaded.models[name] for name in loaded if name in op.loaded.models}
-    return snapshots_of(stored_graph(models.values(), op.loaded.sources.values()))
+    graph = op.project.loaded.graph
+    models |= {name: graph.models[name] for name in loaded if name in graph.models}
+    return snapshots_of(stored_graph(models.values(), graph.sources.values()))
 
 
 def restated(one: ModelPlan) -> IntervalSet:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
+from backfill_assets.cli.project import opened_project
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.planning.plan_json import content_hash, read_plan
@@ -73,8 +75,9 @@ def both(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Both:
     """Some of the shop is filled, no clock moves, and one person uses both."""
-    for module in ("cli.operating", "orchestration.plan_work"):
-        monkeypatch.setattr(f"backfill_assets.{module}.now", lambda: AT)
+    still = partial(opened_project, clock=lambda: AT)
+    monkeypatch.setattr("backfill_assets.cli.operating.opened_project", still)
+    monkeypatch.setattr("backfill_assets.orchestration.resources.now", lambda: AT)
     ada = known("ada", "")
     monkeypatch.setattr("backfill_assets.orchestration.jobs.who_launched", lambda *_: ada)
     shop.fill("toy.sales", FIRST, "2024-02-01")

@@ -9,20 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.cli import watching
-from backfill_assets.cli.manifest import load
 from backfill_assets.cli.project import looked_at, opened_run
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.requests import batch_request
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.run_context import RunContext
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
 
@@ -95,7 +91,7 @@ def test_watching_ends_when_the_plan_is_stopped_and_tells_each_change_once(
                 run.store.control_plan(plan, control, "ada")
 
         found = kept_plan(run.store, plan).plan
-        end = watching.watch(lambda: _looker(run), found, sleep=meanwhile)
+        end = watching.watch(run.project, found, sleep=meanwhile)
 
     assert end.queued is not None
     assert end.queued.control is Control.STOPPED
@@ -121,10 +117,6 @@ def _fail_what_can_begin(plan: str, kind: FailureKind) -> None:
                 run.store.fail_batch(
                     asked.batch_id, error="no", audits=(), failure=kind, finished_at=run.clock()
                 )
-
-
-def _looker(run: RunContext) -> Looker:
-    return Looker(run.store, load(read_settings()), run.data_root, run.clock())
 
 
 @pytest.mark.parametrize(

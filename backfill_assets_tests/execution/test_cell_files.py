@@ -118,7 +118,7 @@ def test_restated_cells_are_promoted_rolled_back_and_undone_without_spark(
         assert Plans(world).apply(graph, plan).left == {}
         Plans(spared).promote(graph, plan)
         assert world.rows(VISITS) == kept(*bad)
-        back(world.store, graph, plan, **Plans(spared).means())
+        back(Plans(spared).project(graph), plan)
         assert world.rows(VISITS) == kept(*good)
         assert files(world) == before
 
@@ -189,7 +189,7 @@ def test_hours_are_restated_promoted_taken_back_and_joined_without_touching_thei
     assert Plans(world).apply(graph, plan).left == {}
     Plans(spared).promote(graph, plan)
     assert world.rows(HOURS, "at", "id", "cost") == sorted(bad)
-    rollback_plan(world.store, graph, plan, **Plans(spared).means())
+    rollback_plan(Plans(spared).project(graph), plan)
     assert world.rows(HOURS, "at", "id", "cost") == sorted(good)
     piled, at = len(_files_of(world)), world.head(HOURS)
     assert piled > 2

@@ -152,7 +152,7 @@ def works(world: World, waiting: Any, settings: Settings) -> None:  # noqa: ANN4
     # What was built before the copy is promoted, and taken back.
     plans.promote(MORE, waiting)
     assert [int(two) for _, two in world.rows(VISITS, "ds", "double")] == [14, 16, 160, 18, 20]
-    rollback_plan(world.store, MORE, waiting, **plans.means())
+    rollback_plan(plans.project(MORE), waiting)
     # A plan from making to promotion.
     world.land(a_source(), *ROWS[:-1], row(8, 2, 80.0), row(10, 1, 100.0))
     plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-10", "2024-01-11"),))

@@ -141,15 +141,7 @@ def test_who_only_looks_sees_new_models_and_words_and_writes_nothing(world: Worl
     world.open(a_graph(a_model(cadence=CADENCE)))
     before = world.store.pointers(world.environment)
     graph = a_graph(a_model(cadence=CADENCE, owner="team:new"), a_model("web.other"))
-    seen = look(
-        world.store,
-        graph,
-        environment=world.environment,
-        spark=lambda: world.spark,
-        data_root=str(world.root),
-        clock=world.clock,
-        run_id="reader",
-    )
+    seen = look(world.project(graph), world.environment)
     assert set(seen.graph.models) == set(seen.pointers) == {VISITS, "web.other"}
     assert seen.graph.models[VISITS].owner == "team:new"
     assert world.store.pointers(world.environment) == before

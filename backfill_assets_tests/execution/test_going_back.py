@@ -64,7 +64,7 @@ def test_rolled_back_cells_hold_what_they_held_and_the_next_fill_leaves_them_alo
     world.land(a_source(), *changed(BAD))
     plan = plans.published(OLD, restate=(Restatement(VISITS),))
     assert totals(world) == [7, 99, 9, 10]
-    rollback_plan(world.store, OLD, plan, **plans.means())
+    rollback_plan(plans.project(OLD), plan)
     assert totals(world) == [7, 8, 9, 10]
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
     assert world.store.plan(plan.plan_id).status is PlanStatus.ROLLED_BACK
@@ -72,7 +72,7 @@ def test_rolled_back_cells_hold_what_they_held_and_the_next_fill_leaves_them_alo
     world.fill(OLD)
     assert totals(world) == [7, 8, 9, 10, 11]
     with pytest.raises(NothingToTakeBackError):
-        rollback_plan(world.store, OLD, plan, **plans.means())
+        rollback_plan(plans.project(OLD), plan)
 
 
 @pytest.mark.connect
@@ -83,7 +83,7 @@ def test_undone_cells_come_back_and_days_since_stay(world: World, plans: Plans):
     plan = plans.published(OLD, restate=(Restatement(VISITS),))
     next_day(world, *changed(BAD))
     world.fill(OLD)
-    undo_plan(world.store, OLD, plan, **plans.means())
+    undo_plan(plans.project(OLD), plan)
     assert totals(world) == [7, 8, 9, 10, 11]
     assert told(world.fill(OLD)[COSTS]) == ["skipped"]
     # The source still holds what was taken back: a plan says so, and nothing brings it in by itself.
@@ -103,7 +103,7 @@ def test_a_new_table_is_undone_by_reading_the_old_one_with_the_days_since(
     plan = plans.published(MORE)
     next_day(world, *ROWS)
     world.fill(MORE)
-    back = undo_plan(world.store, MORE, plan, **plans.means())
+    back = undo_plan(plans.project(MORE), plan)
     assert world.pointer(VISITS).version == before.version
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
     assert set(back.carried) == {VISITS}
@@ -119,9 +119,9 @@ def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Pl
     world.land(a_source(), *changed(row(8, 1, 50.0)))
     second = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     with pytest.raises(LaterPlanError, match=second.plan_id):
-        undo_plan(world.store, OLD, first, **plans.means())
-    undo_plan(world.store, OLD, second, **plans.means())
-    rollback_plan(world.store, OLD, first, **plans.means())
+        undo_plan(plans.project(OLD), first)
+    undo_plan(plans.project(OLD), second)
+    rollback_plan(plans.project(OLD), first)
     assert totals(world) == [7, 8, 9, 10]
 
 
@@ -138,7 +138,7 @@ def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overru
     plans.apply(OLD, second)
     before_call(going_back, "publish", lambda: plans.promote(OLD, second), monkeypatch)
     with pytest.raises(LaterPlanError, match=second.plan_id):
-        rollback_plan(world.store, OLD, first, **plans.means())
+        rollback_plan(plans.project(OLD), first)
     assert totals(world) == [7, 50, 9, 10]
 
 
@@ -150,7 +150,7 @@ def test_a_day_that_is_filled_while_the_locks_are_taken_is_kept_by_an_undo_too(
     plan = plans.published(MORE)
     next_day(world, *ROWS)
     before_call(going_back, "publish", lambda: world.fill(MORE), monkeypatch)
-    back = undo_plan(world.store, MORE, plan, **plans.means())
+    back = undo_plan(plans.project(MORE), plan)
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
     assert set(back.carried) == {VISITS}
 
@@ -160,7 +160,7 @@ def test_a_new_model_that_was_taken_back_comes_again_with_a_plan_only(world: Wor
     world.fill(OLD)
     more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
     plan = plans.published(more)
-    rollback_plan(world.store, more, plan, **plans.means())
+    rollback_plan(plans.project(more), plan)
     assert told(world.fill(more, "web.other")["web.other"]) == ["waiting"]
     assert "web.other" not in world.store.pointers(PROD)
     world.clock.now += timedelta(minutes=1)
@@ -175,7 +175,7 @@ def test_where_the_promise_has_passed_the_restating_plan_is_named(world: World, 
     plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     world.clock.now += timedelta(days=31)
     with pytest.raises(RollbackExpiredError, match="--restate") as refused:
-        rollback_plan(world.store, OLD, plan, **plans.means())
+        rollback_plan(plans.project(OLD), plan)
     assert Restatement(VISITS, "2024-01-08", "2024-01-08") in refused.value.request.restate
     assert on(8)
 
@@ -194,7 +194,7 @@ def test_a_way_back_whose_promise_passes_while_it_waits_for_its_turn_is_refused(
 
     monkeypatch.setattr(going_back, "settle_tables", slowly)
     with pytest.raises(RollbackExpiredError, match="more than 30 days ago"):
-        rollback_plan(world.store, OLD, plan, **plans.means())
+        rollback_plan(plans.project(OLD), plan)
     assert totals(world) == before
 
 
@@ -207,7 +207,7 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     promoted = plans.published(MORE)
     given_up = plans.make(MORE, restate=(Restatement(COSTS),))
     plans.apply(MORE, given_up)
-    abandon_plan(world.store, MORE, given_up, **plans.means())
+    abandon_plan(plans.project(MORE), given_up)
     assert what_to_collect(world.open(MORE), promise).tables == ()  # readers have a day of grace
     world.clock.now += timedelta(days=2)
     run = world.open(MORE)
@@ -232,7 +232,7 @@ def test_what_dev_takes_back_it_reads_from_prod_again(world: World, plans: Plans
     world.fill(OLD)
     world.store.save_environment(Environment("dev", protected=False, follows=PROD))
     plan = plans.published(MORE, "dev")
-    undo_plan(world.store, MORE, plan, **plans.means())
+    undo_plan(plans.project(MORE), plan)
     assert world.store.own_pointers("dev") == {}
     assert world.store.pointers("dev") == world.store.pointers(PROD)
     assert not plans.make(MORE, "dev").is_empty

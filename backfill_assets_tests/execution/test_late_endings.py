@@ -39,16 +39,7 @@ def world(tmp_path: Path) -> QueueWorld:
 
 
 def refreshed(world: QueueWorld, *besides: str) -> Refreshed:
-    run = world.run()
-    return refresh_late(
-        run,
-        besides,
-        spark=run.spark,
-        data_root=run.data_root,
-        clock=run.clock,
-        run_id=run.run_id,
-        who="sensor",
-    )
+    return refresh_late(world.run(), besides)
 
 
 def test_late_data_whose_plans_were_all_given_up_is_not_published(

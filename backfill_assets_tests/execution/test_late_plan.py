@@ -61,9 +61,7 @@ def filled(world: World, graph: Graph, *rows: Any) -> None:  # noqa: ANN401
 
 
 def refresh(world: World, graph: Graph) -> Refreshed:
-    run = world.open(graph)
-    means: Any = Plans(world).means()
-    return refresh_late(run, **means)
+    return refresh_late(world.open(graph))
 
 
 def said(graph: Graph, cells: Any) -> dict[str, str]:  # noqa: ANN401
@@ -282,8 +280,7 @@ def test_what_a_person_took_back_does_not_come_again_by_itself(world: World):
     stored = world.store.plan(str(done.plan_id))
     from backfill_assets.planning.plan_json import read_plan  # noqa: PLC0415
 
-    means: Any = plans.means()
-    rollback_plan(world.store, graph, read_plan(stored.content), **means)
+    rollback_plan(plans.project(graph), read_plan(stored.content))
     again = refresh(world, graph)
     assert again.cells == {}
     assert said(graph, again.waiting) == {A: "2024-01-08"}

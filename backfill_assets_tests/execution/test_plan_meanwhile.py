@@ -290,7 +290,7 @@ def test_a_new_model_that_an_abandoned_plan_has_built_is_brought_by_the_next_one
     more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
     plan = plans.make(more)
     plans.apply(more, plan)
-    abandon_plan(world.store, more, plan, **plans.means())
+    abandon_plan(plans.project(more), plan)
     assert told(world.fill(more, "web.other")["web.other"]) == ["waiting"]
     world.clock.now += timedelta(minutes=1)
     plans.published(more)

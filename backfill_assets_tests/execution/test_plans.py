@@ -144,7 +144,7 @@ def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = plans.make(MORE, restate=(Restatement(COSTS),))
     plans.apply(MORE, plan)
-    abandon_plan(world.store, MORE, plan, **plans.means())
+    abandon_plan(plans.project(MORE), plan)
     assert (files(world), world.store.pointers(PROD), world.store.view(PROD).models) == before
     assert world.store.plan(plan.plan_id).status is PlanStatus.ABANDONED
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.execution.effects import Effects
 from backfill_assets.execution.events import Committed, Waiting
 from backfill_assets.execution.going_back import abandon_plan
+from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.queueing import queue_plan
@@ -19,7 +19,7 @@ from backfill_assets.intervals import Daily
 from backfill_assets.intervals.zones import UnknownZoneError
 from backfill_assets.planning.off_peak import InvalidOffPeakError, read_off_peak
 from backfill_assets.planning.request import Restatement
-from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.queued import PlanHeldError
@@ -56,7 +56,7 @@ def made(plans: Plans, **asked: Any) -> Plan:  # noqa: ANN401
 
 
 def operation(plans: Plans, plan: Plan) -> Operation:
-    return Operation(store=plans.world.store, loaded=GRAPH, plan=plan, **plans.means())
+    return Operation(project=plans.project(GRAPH), plan=plan)
 
 
 def queued(plans: Plans, plan: Plan, off_peak: str | None = None) -> QueuedPlan:
@@ -117,7 +117,7 @@ def test_a_plan_that_is_over_is_not_queued(world: World, plans: Plans):
     plans.apply(GRAPH, promoted)
     plans.promote(GRAPH, promoted)
     abandoned = made(plans, reason="once more")
-    abandon_plan(world.store, GRAPH, abandoned, **plans.means())
+    abandon_plan(plans.project(GRAPH), abandoned)
 
     for plan in (promoted, abandoned):
         before = everything(world, plan)
@@ -211,8 +211,8 @@ def test_a_batch_runs_with_the_settings_of_its_model_and_of_its_plan(world: Worl
         found.append((session.conf.get(SHUFFLE), session.conf.get("spark.sql.adaptive.enabled")))
         return compute(session, *given)
 
-    run = world.open(graph)
-    world.go(replace(run, effects=Effects(rows=rows_from)))
+    with world.doing(rows=rows_from):
+        world.fill(graph)
     assert found == [("3", "false")]
     (done,) = world.store.batches()
     assert done.resources == {SHUFFLE: "3", "spark.sql.adaptive.enabled": "false"}
@@ -235,7 +235,7 @@ def test_off_peak_settings_count_in_off_peak_hours(world: World):
     used: list[dict[str, str]] = []
     for hour in (3, 12):
         world.clock.now = datetime(2024, 1, 11, hour, tzinfo=UTC)
-        used.append(replace(world.open(graph), patience=night).resources(VISITS))
+        used.append(open_run(world.project(graph, patience=night), PROD).resources(VISITS))
     assert used == [{SHUFFLE: "5"}, {SHUFFLE: "3"}]
 
 
@@ -248,6 +248,7 @@ def test_a_limit_over_everything_holds_inside_a_run(world: World):
         in_flight.append(len(world.store.in_flight()))
         return compute(*given)
 
-    events = world.go(replace(world.open(GRAPH), effects=Effects(rows=rows_from)))[VISITS]
+    with world.doing(rows=rows_from):
+        events = world.fill(GRAPH)[VISITS]
     assert len(ended(events, Committed)) == 4
     assert in_flight == [1, 1, 1, 1]

@@ -117,7 +117,7 @@ def test_a_plan_has_nothing_to_read_before_it_begins_and_after_it_ends(
         resolve(VISITS, plan=plan.plan_id, **here)
     Plans(world).apply(GRAPH, plan)
     assert resolve(VISITS, plan=plan.plan_id[:5], **here)
-    abandon_plan(world.store, GRAPH, plan, **Plans(world).means())
+    abandon_plan(Plans(world).project(GRAPH), plan)
     with pytest.raises(NoWorkspaceError, match="is abandoned"):
         resolve(VISITS, plan=plan.plan_id, **here)
 

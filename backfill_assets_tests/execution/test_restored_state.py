@@ -125,7 +125,7 @@ def test_a_publication_adopts_what_a_restored_state_has_forgotten_upstream_first
         again.fill(OLD)
         copied(world, "later.db", "backup.db")
     with restored(world) as again:
-        undo_plan(again.store, OLD, plan, **Plans(again).means())
+        undo_plan(Plans(again).project(OLD), plan)
         assert totals(again) == {on(n): n for n in range(7, 11)}
         assert {name: again.head(name) - at for name, at in heads.items()} == {VISITS: 2, COSTS: 2}
 

@@ -54,8 +54,8 @@ def endless(session: Any, *_: object) -> Any:  # noqa: ANN401 - rows that Spark 
 
 def opened(world: World, steps: Mapping[str, Any] | None = None, **how: Any) -> RunContext:  # noqa: ANN401
     world.land(a_source(), row(10))
-    effects = Effects(**{"rows": endless, **(steps or {})})
-    return replace(world.open(GRAPH), effects=effects, **how)
+    with world.doing(**{"rows": endless, **(steps or {})}):
+        return replace(world.open(GRAPH), **how)
 
 
 def nothing_of_it_is_left(world: World, kind: FailureKind) -> BatchRow:

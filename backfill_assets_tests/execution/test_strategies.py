@@ -61,7 +61,7 @@ def test_an_enrichment_promises_equal_columns_also_where_late_rows_explain_what_
     assert "cost differs in 1 cell, 2024-01-08" in plans.apply(MORE, plan).refused
     with pytest.raises(StrategyCheckError, match="cost differs in 1 cell, 2024-01-08"):
         plans.promote(MORE, plan)
-    abandon_plan(world.store, MORE, plan, **plans.means())
+    abandon_plan(plans.project(MORE), plan)
     again = plans.published(MORE)
     assert strategy(again) is Strategy.FULL_REBUILD
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 99, 9, 10]
@@ -97,7 +97,7 @@ def test_a_plan_holds_row_counts_against_what_its_environment_reads(world: World
         applied = plans.apply(graph, plan)
         assert "rows of 2024-01-08 differ by 50.00%" in str(applied.events)
         assert applied.left[VISITS]
-        abandon_plan(world.store, graph, plan, **plans.means())
+        abandon_plan(plans.project(graph), plan)
 
 
 def test_a_repair_that_would_change_rows_outside_its_slice_is_not_published(world: World):
@@ -143,7 +143,7 @@ def test_a_restatement_excuses_no_model_that_it_does_not_reach(
         if restated == other:
             with pytest.raises(StrategyCheckError, match="cost differs in 4 cells"):
                 plans.promote(edited, plan)
-            abandon_plan(world.store, edited, plan, **plans.means())
+            abandon_plan(plans.project(edited), plan)
     plans.promote(edited, plan)
     assert [int(cost) for (cost,) in world.rows(VISITS, "cost")] == [14, 16, 18, 20]
 

@@ -131,8 +131,7 @@ class Automatic:
     counted: set[str] = field(default_factory=set)
 
     def refresh(self) -> Refreshed:
-        means: Any = Plans(self.world).means()
-        return refresh_late(self.world.open(graph()), **means)
+        return refresh_late(self.world.open(graph()))
 
     def built(self) -> dict[str, int]:
         """Count the cells that were built since this was asked last."""

@@ -26,12 +26,14 @@ from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.state.store import Store
+from backfill_assets_tests.making import project_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.source import Source
@@ -87,20 +89,22 @@ class World:
         self, graph: Graph, *, published: Published = Published.KEPT, root_id: str | None = None
     ) -> RunContext:
         """Open a run, as each entrance does."""
+        project = self.project(graph)
+        return open_run(project, self.environment, root_id=root_id, published=published)
+
+    def project(self, graph: Graph, **given: Any) -> Project:  # noqa: ANN401
+        """Make a project, as each entrance does."""
         self.runs += 1
-        run = open_run(
-            self.store,
-            graph,
-            environment=self.environment,
-            spark=lambda: self.spark,
-            data_root=str(self.root),
-            clock=self.clock,
-            run_id=f"run-{self.runs}",
-            root_id=root_id,
-            published=published,
-            patience=self.patience,
+        usual: dict[str, Any] = {
+            "spark": lambda: self.spark,
+            "run_id": f"run-{self.runs}",
+            "batches_at_once": 2,
+            "patience": self.patience,
+            "effects": self.effects,
+        }
+        return project_of(
+            self.store, graph, clock=self.clock, data_root=self.root, **{**usual, **given}
         )
-        return replace(run, effects=self.effects)
 
     @contextmanager
     def doing(self, **steps: Any) -> Iterator[None]:  # noqa: ANN401

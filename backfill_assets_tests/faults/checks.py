@@ -21,6 +21,7 @@ from backfill_assets.warehouse.ticket import FENCED
 from backfill_assets_tests.faults.ledger import LEASE, cells_at
 from backfill_assets_tests.faults.oracle import MODELS
 from backfill_assets_tests.faults.readers import differences
+from backfill_assets_tests.making import project_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,16 +143,15 @@ def collected(ledger: Ledger, spark: SparkSession) -> Iterator[str]:
             lease_seconds=LEASE,
             data_root=str(ledger.data),
         ) as store:
-            run = look(
+            project = project_of(
                 store,
                 ledger.graph(),
-                environment="prod",
-                spark=lambda: spark,
-                data_root=str(ledger.data),
                 clock=lambda: now,  # noqa: B023
+                data_root=ledger.data,
+                spark=lambda: spark,
                 run_id=f"gc-{number}",
             )
-            collect(run, timedelta(0))
+            collect(look(project, "prod"), timedelta(0))
     known = tables(ledger)
     for folder in sorted((ledger.data / "tables").glob("*/*")):
         if folder not in known:
