@@ -59,7 +59,8 @@ def test_the_oracle_adds_up():
     assert sum(row[2] for row in days) == sum(row[3] for row in entries)
     assert sum(row[3] for row in days) == len(entries)
     hours = whole[HOURLY]
-    within = [day for day in whole[DAILY] if day in {hour.date() for hour in hours}]
+    of_hours = {hour.isoformat()[:10] for hour in hours}
+    within = [day for day in whole[DAILY] if day.isoformat() in of_hours]
     assert (len(hours), len(within)) == (72, 3)
     assert sum(row[2] for of in hours.values() for row in of) == sum(
         row[2] for day in within for row in whole[DAILY][day]
