@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.graph import Graph
     from backfill_assets.state.audits import AuditRow
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.store import Store
 
 FAILED = "failed"

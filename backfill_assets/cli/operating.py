@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.loaded import Loaded
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.store import Store
 
 

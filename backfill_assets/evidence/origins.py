@@ -9,14 +9,14 @@ from backfill_assets.evidence.plan_words import instant_text, reason_text
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan_json import PlanFormatError, read_plan
 from backfill_assets.snapshots.batch import EMPTY
-from backfill_assets.state.batches import UnknownBatchError
+from backfill_assets.state.batch_rows import UnknownBatchError
 from backfill_assets.state.plans import UnknownPlanError
 
 if TYPE_CHECKING:
     from backfill_assets.evidence.plan_words import Naming
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.state_view import StateView
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.plan_reader import PlanReader
     from backfill_assets.state.reader import StateReader
 

@@ -28,7 +28,7 @@ from backfill_assets.models.audits_of import audits_of
 from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.opening import CellsReadyError
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 from backfill_assets.warehouse.collection import GRACE
 from backfill_assets.warehouse.spark_errors import explained
 from backfill_assets.warehouse.ticket import Ticket

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.table_turn import reconcile, refuse_strangers, take
-from backfill_assets.state.collecting import VersionNeededError
+from backfill_assets.state.collection import VersionNeededError
 from backfill_assets.warehouse.collection import (
     GRACE,
     Vacuumed,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.snapshots.environment import Environment, Pointer
-    from backfill_assets.state.collecting import Collectable
+    from backfill_assets.state.collection import Collectable
     from backfill_assets.state.locks import CommitLock
 
 

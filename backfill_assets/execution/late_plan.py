@@ -34,7 +34,7 @@ from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.locks import PlanLeasedError
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

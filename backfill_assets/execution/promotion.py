@@ -25,7 +25,7 @@ from backfill_assets.execution.strategy_checks import check_strategies
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.snapshots.timing import PROMOTE
-from backfill_assets.state.publishing import PinMovedError
+from backfill_assets.state.publications import PinMovedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,7 +21,7 @@ from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
 from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication
 from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
-from backfill_assets.state.publishing import PinMovedError, PointerMovedError
+from backfill_assets.state.publications import PinMovedError, PointerMovedError
 from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
 from backfill_assets.warehouse.tables import head
 

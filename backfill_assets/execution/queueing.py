@@ -12,7 +12,7 @@ from backfill_assets.execution.apply import begin, publishes_nothing
 from backfill_assets.execution.workspace import open_workspace
 from backfill_assets.planning.off_peak import read_off_peak
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 
 if TYPE_CHECKING:
     from backfill_assets.execution.operation import Operation

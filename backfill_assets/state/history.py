@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.state import batches, moves, plans
+from backfill_assets.state import batch_rows, moves, plans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ def _plans(connection: sa.Connection, model: str) -> Iterator[HistoryEntry]:
 
 
 def _batches(connection: sa.Connection, model: str) -> Iterator[HistoryEntry]:
-    for each in batches.batches(connection, model, None):
+    for each in batch_rows.batches(connection, model, None):
         yield HistoryEntry(
             at=each.started_at,
             what="batch",

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.state import (
-    collecting,
+    collection,
     comparisons,
     history,
     moves,
@@ -15,8 +15,8 @@ from backfill_assets.state import (
     promotions,
     timings,
 )
-from backfill_assets.state.collecting import Needs
-from backfill_assets.state.opened import OpenedState
+from backfill_assets.state.aggregate import OpenedState
+from backfill_assets.state.collection import Needs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.publication import Intent, PointerMove
     from backfill_assets.snapshots.stored_plan import PlanEvent, PlanStatus, StoredPlan
     from backfill_assets.snapshots.timing import Timing
-    from backfill_assets.state.collecting import Collectable
+    from backfill_assets.state.collection import Collectable
     from backfill_assets.state.history import HistoryEntry
 
 
@@ -119,5 +119,5 @@ class PlanReader(OpenedState):
         """
         now = self._clock()
         needs = Needs(now - promise, now - self._lease, now - grace)
-        found = self._database.read(lambda found: collecting.collectable_versions(found, needs))
+        found = self._database.read(lambda found: collection.collectable_versions(found, needs))
         return [replace(one, path=self.located(one.path)) for one in found]

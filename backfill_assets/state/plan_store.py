@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.state import (
     clock_back,
-    collecting,
+    collection,
     comparisons,
     environments,
     owed,
     plans,
     promotions,
-    publishing,
+    publications,
     timings,
     workspaces,
 )
@@ -251,7 +251,9 @@ class PlanStore(StateReader):
             VersionCollectingError: a table is being deleted.
         """
         now, held = self._clock(), tuple(locks)
-        return self._database.write(lambda found: publishing.publish(found, publication, held, now))
+        return self._database.write(
+            lambda found: publications.publish(found, publication, held, now)
+        )
 
     # Collection
 
@@ -270,8 +272,8 @@ class PlanStore(StateReader):
             VersionNeededError: somebody needs it by now.
         """
         now = self._clock()
-        needs = collecting.Needs(now - promise, now - self._lease, now - grace)
-        self._database.write(lambda found: collecting.mark_collecting(found, version, needs, now))
+        needs = collection.Needs(now - promise, now - self._lease, now - grace)
+        self._database.write(lambda found: collection.mark_collecting(found, version, needs, now))
 
     def forget_version(self, version: str) -> None:
         """Forget a version whose table is deleted: its records, owed marks, lock and itself.
@@ -279,4 +281,4 @@ class PlanStore(StateReader):
         Raises:
             VersionNeededError: it was not marked as collecting.
         """
-        self._database.write(lambda found: collecting.forget_version(found, version))
+        self._database.write(lambda found: collection.forget_version(found, version))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.state import limits, queued
+from backfill_assets.state import limits, queue
 from backfill_assets.state.plan_store import PlanStore
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class QueueStore(PlanStore):
         """
         now = self._clock()
         return self._database.write(
-            lambda found: queued.queue_plan(found, plan_id, who, off_peak, now)
+            lambda found: queue.queue_plan(found, plan_id, who, off_peak, now)
         )
 
     def queued_plans(self) -> tuple[QueuedPlan, ...]:
@@ -60,7 +60,7 @@ class QueueStore(PlanStore):
 
         A plan that was never queued is among them once it was paused or stopped.
         """
-        return self._database.read(queued.queued_plans)
+        return self._database.read(queue.queued_plans)
 
     def control_plan(self, plan_id: str, control: Control, who: str) -> QueuedPlan:
         """Pause or stop a plan, or let it go on; whether it is queued or applied by hand.
@@ -73,9 +73,9 @@ class QueueStore(PlanStore):
         """
         now = self._clock()
         return self._database.write(
-            lambda found: queued.control_plan(found, plan_id, control, who, now)
+            lambda found: queue.control_plan(found, plan_id, control, who, now)
         )
 
     def control_of(self, plan_id: str) -> Control:
         """Read whether a plan's batches may be opened; one that is over is not held any more."""
-        return self._database.read(lambda found: queued.control_of(found, plan_id))
+        return self._database.read(lambda found: queue.control_of(found, plan_id))

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.state import (
     audits,
+    batch_rows,
     batches,
     claims,
     counter,
     environments,
-    failures,
     layers,
     locks,
-    observing,
     overtaking,
     owed,
     pointers,
     ready,
     snapshots,
+    sources,
     versions,
-    view,
+    views,
 )
 from backfill_assets.state.plan_reader import PlanReader
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.ready import InputPin, ReadyRecord
     from backfill_assets.snapshots.state_view import StateView
     from backfill_assets.state.audits import AuditRow
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.environments import Finalized
     from backfill_assets.state.layers import PublishedModel
     from backfill_assets.state.locks import CommitLock
@@ -133,7 +133,7 @@ class StateReader(PlanReader):
         """
         heard_after = self._clock() - self._lease
         return self._database.read(
-            lambda found: view.view(found, environment, heard_after, only=only)
+            lambda found: views.view(found, environment, heard_after, only=only)
         )
 
     def view_with(self, environment: str, instead: Mapping[str, Pointer | None]) -> StateView:
@@ -147,26 +147,26 @@ class StateReader(PlanReader):
         """
         heard_after = self._clock() - self._lease
         return self._database.read(
-            lambda found: view.view(found, environment, heard_after, instead)
+            lambda found: views.view(found, environment, heard_after, instead)
         )
 
     def observed(self) -> dict[str, ObservedSource]:
         """Read every source that was looked at, by name."""
-        return self._database.read(observing.observed)
+        return self._database.read(sources.observed)
 
     def source_cells(self, source: str, within: IntervalSet) -> dict[Interval, SourceCell]:
         """Read what is known of a source's cells."""
-        return self._database.read(lambda found: observing.source_cells(found, source, within))
+        return self._database.read(lambda found: sources.source_cells(found, source, within))
 
     def source_rows(self, source: str, path: str, within: IntervalSet) -> IntervalSet | None:
         """Read which of these cells hold rows where batches read a source; None: never looked at."""
         place = self.place(path)
-        return self._database.read(lambda found: observing.held(found, source, place, within))
+        return self._database.read(lambda found: sources.held(found, source, place, within))
 
     def source_pins(self, source: str, path: str) -> tuple[SourcePin, ...]:
         """Read at which delta_versions the cells that are ready now have read a source."""
         place = self.place(path)
-        return self._database.read(lambda found: observing.pins_of(found, source, place))
+        return self._database.read(lambda found: sources.pins_of(found, source, place))
 
     def tables(self, pointer: Pointer) -> tuple[InputPin, ...]:
         """Name the tables that a resolved pointer reads, the upper first, with their cells.
@@ -235,24 +235,24 @@ class StateReader(PlanReader):
 
     def batches(self, *, model: str | None = None, limit: int | None = None) -> list[BatchRow]:
         """Read batches, the latest first."""
-        return self._database.read(lambda found: batches.batches(found, model, limit))
+        return self._database.read(lambda found: batch_rows.batches(found, model, limit))
 
     def batch(self, batch_id: str) -> BatchRow:
         """Read one batch; `UnknownBatchError` when it was never opened."""
-        return self._database.read(lambda found: batches.batch(found, batch_id))
+        return self._database.read(lambda found: batch_rows.batch(found, batch_id))
 
     def failed_batches(self, versions: Iterable[str]) -> list[FailedBatch]:
         """Read the failed batches of these tables, the earliest first."""
         wanted = [*versions]
-        return self._database.read(lambda found: failures.failed_batches(found, wanted))
+        return self._database.read(lambda found: batches.failed_batches(found, wanted))
 
     def find_batch(self, batch_id: str) -> BatchRow | None:
         """Read one batch; None when it was never opened."""
-        return self._database.read(lambda found: batches.find_batch(found, batch_id))
+        return self._database.read(lambda found: batch_rows.find_batch(found, batch_id))
 
     def attempts(self, version: str, stretches: IntervalSet) -> int:
         """Count how often a batch from the first to the last of these cells was tried."""
-        return self._database.read(lambda found: batches.attempts(found, version, stretches))
+        return self._database.read(lambda found: batch_rows.attempts(found, version, stretches))
 
     def audit_results(
         self,

@@ -13,20 +13,20 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.state import (
     adopting,
-    batches,
+    batch_rows,
     claims,
     clock_back,
     counter,
     locks,
-    observing,
     pointers,
     promotions,
     rebuild,
     recording,
     snapshots,
+    sources,
     turns,
 )
-from backfill_assets.state.batches import Ending
+from backfill_assets.state.batch_rows import Ending
 from backfill_assets.state.claims import Claimant
 from backfill_assets.state.database import Database
 from backfill_assets.state.locks import LockRequest
@@ -154,7 +154,7 @@ class Store(QueueStore):
             Whether it was written; else what the other one found counts.
         """
         now = self._clock()
-        return self._database.write(lambda found: observing.observe(found, observation, now))
+        return self._database.write(lambda found: sources.observe(found, observation, now))
 
     # One batch, from claim to record
 
@@ -188,7 +188,7 @@ class Store(QueueStore):
         now = self._clock()
 
         def work(found: Connection) -> None:
-            row = batches.batch(found, batch_id)
+            row = batch_rows.batch(found, batch_id)
             who = Claimant(batch_id, row.run_id, row.model, row.version, now, self._lease)
             claims.claim_more(found, who, cells)
 

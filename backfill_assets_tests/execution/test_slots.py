@@ -17,7 +17,7 @@ from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.slots import Slots
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.limits import NoSlotError
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 from backfill_assets.state.store import Store
 from backfill_assets_tests.execution import slot_taker
 from backfill_assets_tests.execution.slot_taker import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backfill_assets.execution.events import Delayed
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
 
 ONE = Slots(model=1)
 LONG, SHORT = 300.0, 1.0

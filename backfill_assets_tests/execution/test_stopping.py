@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.events import Event
     from backfill_assets.execution.run_context import RunContext
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets_tests.execution.world import World
 
 pytestmark = pytest.mark.spark

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.snapshots.environment import Environment, Pointer
-from backfill_assets.state.collecting import Collectable, VersionNeededError
+from backfill_assets.state.collection import Collectable, VersionNeededError
 from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
 from backfill_assets_tests.state.building import LEASE, Asked, fill
 from backfill_assets_tests.state.publishing import Trial, cells

@@ -19,7 +19,7 @@ from backfill_assets.snapshots.workspace import OwedCells
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.locks import LostLeaseError
 from backfill_assets.state.promotions import PromotionTakenOverError, UnknownIntentError
-from backfill_assets.state.publishing import PinMovedError, PointerMovedError
+from backfill_assets.state.publications import PinMovedError, PointerMovedError
 from backfill_assets_tests.state.building import (
     LEASE,
     NOON,

@@ -7,7 +7,7 @@ import pytest
 from backfill_assets.snapshots.queued_plan import Control, QueuedPlan
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.plans import PlanStatusError, UnknownPlanError
-from backfill_assets.state.queued import PlanHeldAlreadyError, PlanHeldError, PlanNotHeldError
+from backfill_assets.state.queue import PlanHeldAlreadyError, PlanHeldError, PlanNotHeldError
 from backfill_assets_tests.state.building import NOON, Asked, write
 from backfill_assets_tests.state.queueing import keep_plan
 

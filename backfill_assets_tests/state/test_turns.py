@@ -7,7 +7,7 @@ import pytest
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.slots import Slots
 from backfill_assets.state.limits import KEEPS_ITS_TURN, NoSlotError
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 from backfill_assets_tests.state.building import Asked, add_model, write
 from backfill_assets_tests.state.queueing import keep_plan
 

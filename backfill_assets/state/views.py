@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.state_view import ModelState, Owing, ReadyRun, StateView
-from backfill_assets.state import elsewhere, layered_view, observing, owed
-from backfill_assets.state.batches import OF_BATCH
+from backfill_assets.state import elsewhere, layered_view, owed, sources
+from backfill_assets.state.batch_rows import OF_BATCH
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.claims import live_claims
 from backfill_assets.state.counter import last_number
@@ -74,7 +74,7 @@ def view(
         },
         owing=owing,
         counter=last_number(connection),
-        sources=observing.states(connection),
+        sources=sources.states(connection),
         cutoffs=cutoffs(connection, name),
     )
 
