@@ -118,7 +118,7 @@ def _fill(store: Store, graph: Graph, folder: Path, now: datetime) -> None:
         clock=lambda: now,
         run_id="benchmark",
     )
-    versions = {name: one.version for name, one in store.pointers(PROD).items()}
+    versions = {name: one.version for name, one in store.environments.pointers(PROD).items()}
     engine = sa.create_engine(f"sqlite:///{folder}/state.db")
     with engine.begin() as database:
         database.execute(sa.text("UPDATE pointers SET delta_version = 1"))

@@ -106,12 +106,15 @@ class Operating:
 
     def taken(self, plan: Plan) -> Actual:
         """Sum up what a plan has taken so far."""
-        events, timings = self.store.plan_events(plan.plan_id), self.store.timings(plan.plan_id)
+        events, timings = (
+            self.store.plans.events(plan.plan_id),
+            self.store.plans.timings(plan.plan_id),
+        )
         return actual_of(plan, events, self.batches_of(plan), timings)
 
     def batches_of(self, plan: Plan) -> list[BatchRow]:
         """Read every batch of the models of a plan."""
-        return [row for one in plan.models for row in self.store.batches(model=one.model)]
+        return [row for one in plan.models for row in self.store.batches.latest(model=one.model)]
 
     def means(self, listener: Listener | None = None, why: str = "") -> Means:
         """Give what an operation on a plan takes."""

@@ -61,12 +61,12 @@ _OUTSIDE = "(outside)"
 
 def _once(op: Operation, both: Compared, question: Question, ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - what is asked for
     key = _key(both, question)
-    kept = op.store.comparison(op.plan_id, key)
+    kept = op.store.plans.comparison(op.plan_id, key)
     if kept is not None:
         return loads(kept, _KEPT)
     found = ask()
     if not (isinstance(found, OutsideRows) and found.differing):
-        op.store.keep_comparison(op.plan_id, key, dumps(found))
+        op.store.plans.keep_comparison(op.plan_id, key, dumps(found))
     return found
 
 

@@ -75,7 +75,7 @@ def environment_graph(
         snapshots: of the loaded models, when they are known already.
     """
     snapshots = snapshots_of(loaded) if snapshots is None else snapshots
-    pointers = store.pointers(environment.name)
+    pointers = store.environments.pointers(environment.name)
     running = _running(store, loaded, pointers, snapshots)
     if environment.is_workspace:
         graph = _graph({name: one.model for name, one in running.items()}, loaded)
@@ -124,7 +124,7 @@ def sources_read(store: Store, loaded: Loaded) -> Mapping[str, Source]:
         store: the state.
         loaded: the models and sources that are declared now.
     """
-    prod = store.environment(PROD)
+    prod = store.environments.get(PROD)
     return environment_graph(store, loaded.graph, prod, loaded.snapshots).graph.sources
 
 
@@ -169,7 +169,9 @@ def _running(
     if len(same) == len(pointers):
         return same
     stored = {
-        name: store.snapshot(at.fingerprint) for name, at in pointers.items() if name not in same
+        name: store.snapshots.get(at.fingerprint)
+        for name, at in pointers.items()
+        if name not in same
     }
     read = {name: stored_model(one.definition) for name, one in stored.items()}
     # Fingerprinted again: a newer release may hash the same declaration to another id.

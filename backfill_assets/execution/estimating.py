@@ -58,20 +58,20 @@ class Estimator:
             sizes={name: size for name in read if (size := self._size(plan, name))},
             prices=self.terms.prices,
             batches_at_once=self.terms.batches_at_once,
-            operations=tuple(map(_operation, self.store.timings(limit=_OPERATIONS))),
+            operations=tuple(map(_operation, self.store.plans.timings(limit=_OPERATIONS))),
         )
         return estimate(plan, known)
 
     def _warm(self) -> dict[str, datetime]:
         """Tell when the first batch of each run ended: what began before that was slowed by its start."""
         ends: dict[str, datetime] = {}
-        for row in self.store.batches(limit=_RECENT_OF_ALL):
+        for row in self.store.batches.latest(limit=_RECENT_OF_ALL):
             if row.finished_at is not None:
                 ends[row.run_id] = min(row.finished_at, ends.get(row.run_id, row.finished_at))
         return ends
 
     def _facts(self, model: str, warm: Mapping[str, datetime]) -> tuple[BatchFact, ...]:
-        rows = self.store.batches(model=model, limit=_RECENT)
+        rows = self.store.batches.latest(model=model, limit=_RECENT)
         return tuple(
             self._fact(row, cold=row.run_id in warm and row.started_at < warm[row.run_id])
             for row in rows
@@ -105,7 +105,11 @@ class Estimator:
         return TableSize(found, cells) if found and cells else None
 
     def _built(self, model: str) -> TableSize | None:
-        rows = [row for row in self.store.batches(model=model, limit=_RECENT) if row.bytes_written]
+        rows = [
+            row
+            for row in self.store.batches.latest(model=model, limit=_RECENT)
+            if row.bytes_written
+        ]
         cells = IntervalSet.union_all(row.stretches for row in rows)
         last = {row.stretches: row.bytes_written or 0 for row in reversed(rows)}
         return TableSize(sum(last.values()), cells) if cells else None

@@ -65,7 +65,7 @@ def prod_scene(looker: Looker, plans: Sequence[StoredPlan]) -> Scene:
         run_id="sensor",
         worked_out=looker.loaded,
     )
-    there = looker.store.pointers(PROD)
+    there = looker.store.environments.pointers(PROD)
     names = [
         name
         for name in run.graph.order
@@ -99,7 +99,7 @@ def plan_scenes(looker: Looker, plan: Plan) -> Iterator[Scene]:
             run_id="sensor",
             snapshots=looker.loaded.snapshots,
         )
-        there = looker.store.pointers(environment)
+        there = looker.store.environments.pointers(environment)
         names = [name for name in run.graph.order if name in within and name in there]
         yield Scene(
             replace(run, batch_cells=plan.batch_cells),

@@ -118,7 +118,7 @@ class PlanMaker:
         """Keep a plan as it was shown; the same one again stays as it is, and an empty one is not kept."""
         if plan.is_empty:
             return
-        self.store.save_plan(
+        self.store.plans.save_plan(
             StoredPlan(
                 plan_id=plan.plan_id,
                 environment=plan.environment,
@@ -139,7 +139,7 @@ class PlanMaker:
         Raises:
             EnvironmentNameError: it can't be called so.
         """
-        if any(one.name == name for one in self.store.environments()):
+        if any(one.name == name for one in self.store.environments.by_name()):
             return None
         if not _NAME.fullmatch(name):
             raise EnvironmentNameError(name)
@@ -163,7 +163,7 @@ class PlanMaker:
         refuse_reach(self.store, plan, who, operators)
         new = self.new_environment(plan.environment)
         if new is not None:
-            self.store.save_environment(new)
+            self.store.environments.save_environment(new)
 
     def _state(self, environment: str, instant: datetime) -> PlanState:
         """Draw the picture that planning works on; a new environment reads all that prod reads."""

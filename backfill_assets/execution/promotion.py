@@ -3,7 +3,7 @@
     carry over what was published meanwhile -> nothing left, nothing moved, checks pass
     -> intent -> locks -> look again -> copy what really differs -> one transaction
 
-The transaction is `Store.publish`; before it nobody reads anything of the plan. Approvals will stand
+The transaction is `Publications.publish`; before it nobody reads anything of the plan. Approvals will stand
 in front of all this.
 """
 
@@ -78,7 +78,10 @@ def promote_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]
 def promote(op: Operation) -> Promoted:
     """Publish what a plan has built, for somebody; see `promote_plan`."""
     finish_publication(op.environment(), op.plan_id)  # of somebody who died
-    status, last = op.store.plan(op.plan_id).status, op.store.promotion(op.plan_id)
+    status, last = (
+        op.store.plans.get(op.plan_id).status,
+        op.store.publications.promotion(op.plan_id),
+    )
     if status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
         return Promoted(op.plan_id, last.published or 0, removed=op.plan.removed)
     if status not in OPEN:
@@ -129,7 +132,7 @@ def _intent(op: Operation) -> Intent:
 
 def _prepared(op: Operation) -> Prepared:
     """Under the locks: look again, and decide what moves."""
-    view = op.store.view(op.plan.environment)
+    view = op.store.views.of(op.plan.environment)
     with op.at_work.at(Phase.CHECKING, "what came meanwhile"):
         if lacking(op) or unaudited(op):
             raise _NewCellsError

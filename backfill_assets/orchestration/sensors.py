@@ -58,7 +58,7 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
             batches=settings.cells_per_run,
             share=settings.backfill_share,
         )
-        graph, seen = looker.loaded.graph, looker.store.observed()
+        graph, seen = looker.loaded.graph, looker.store.sources.observed()
         said = (*found.said, *nobody_looks(context.instance, graph, found.settled, seen))
         for line in said:
             context.log.info(line)

@@ -6,18 +6,201 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.failed_batch import FailedBatch
 from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.state import (
+    adopting,
+    audits,
+    batch_rows,
+    claims,
+    clock_back,
+    locks,
+    overtaking,
+    promotions,
+    recording,
+    turns,
+)
+from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.batch_rows import BatchRow, Ending
 from backfill_assets.state.cells import stretches_of
+from backfill_assets.state.claims import Claimant
 from backfill_assets.state.tables import BATCHES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
+    from backfill_assets.state.audits import AuditRow
+    from backfill_assets.state.database import Database
+    from backfill_assets.state.locks import CommitLock
 
 _READ = (
     "model", "version", "fingerprint", "run_id", "starts", "ends", "failure", "built_at",
     "finished_at", "stretches",
 )  # fmt: skip
+
+
+class Batches(Aggregate[D]):
+    """Batches from claim to record, and what is known of them afterwards.
+
+    Each method is one transaction.
+    """
+
+    def get(self, batch_id: str) -> BatchRow:
+        """Read one batch; `UnknownBatchError` when it was never opened."""
+        return self._database.read(lambda found: batch_rows.batch(found, batch_id))
+
+    def find(self, batch_id: str) -> BatchRow | None:
+        """Read one batch; None when it was never opened."""
+        return self._database.read(lambda found: batch_rows.find_batch(found, batch_id))
+
+    def latest(self, *, model: str | None = None, limit: int | None = None) -> list[BatchRow]:
+        """Read batches, the latest first."""
+        return self._database.read(lambda found: batch_rows.batches(found, model, limit))
+
+    def failed_batches(self, versions: Iterable[str]) -> list[FailedBatch]:
+        """Read the failed batches of these tables, the earliest first."""
+        wanted = [*versions]
+        return self._database.read(lambda found: failed_batches(found, wanted))
+
+    def attempts(self, version: str, stretches: IntervalSet) -> int:
+        """Count how often a batch from the first to the last of these cells was tried."""
+        return self._database.read(lambda found: batch_rows.attempts(found, version, stretches))
+
+    def audit_results(
+        self,
+        *,
+        model: str | None = None,
+        batch_id: str | None = None,
+        limit: int | None = None,
+    ) -> list[AuditRow]:
+        """Read audit results, the latest first."""
+        return self._database.read(
+            lambda found: audits.audit_results(found, model, batch_id, limit)
+        )
+
+    def check_claims(self, batch_id: str) -> None:
+        """Make sure, with the commit lock in hand, that a batch still holds its cells.
+
+        Raises:
+            LostClaimError: it was silent for longer than the lease and another took them.
+        """
+        self._database.read(lambda found: claims.check_claims(found, batch_id))
+
+    def check_inputs(self, opened: OpenBatch) -> None:
+        """Make sure, before a batch commits, that no publication has overtaken what it read.
+
+        Raises:
+            InputsMovedError: its model or an upstream points elsewhere by now, or cells that it
+                read or rewrites were published anew since it pinned its inputs.
+            CellsReadyError: it fills a gap, and some of its cells are ready by now.
+        """
+        self._database.read(lambda found: overtaking.check_inputs(found, opened))
+
+    def open_batch(self: Batches[Database], request: BatchRequest) -> OpenBatch:
+        """Verify and pin what a batch reads, and claim its cells.
+
+        Raises:
+            VersionMovedError: its environment points at another version.
+            UpstreamNotReadyError: it reads cells that are not ready at the pin.
+            VersionOwnedElsewhereError: another environment alone writes the version.
+            CellsClaimedError: a live batch holds some of its cells.
+            CellsReadyError: it fills a gap, and some of its cells are ready by now.
+            PlanHeldError: its plan is paused or stopped.
+            NoSlotError: as many batches are in flight as may be.
+        """
+        # The clock is read when its turn has come: a batch doesn't hold what it waits for.
+        opened = self._database.write(
+            lambda found: turns.open_in_turn(found, request, self._clock(), self._lease)
+        )
+        if isinstance(opened, BackfillAssetsError):
+            raise opened
+        return opened
+
+    def claim_more(self: Batches[Database], batch_id: str, cells: IntervalSet) -> None:
+        """Claim cells of other batches too, where a merge moves rows.
+
+        Raises:
+            CellsClaimedError: a live batch holds some of them.
+            LostClaimError: the batch does not hold its own cells any more.
+        """
+        now = self._clock()
+
+        def work(found: sa.Connection) -> None:
+            row = batch_rows.batch(found, batch_id)
+            who = Claimant(batch_id, row.run_id, row.model, row.version, now, self._lease)
+            claims.claim_more(found, who, cells)
+
+        self._database.write(work)
+
+    def heartbeat(self: Batches[Database], run_id: str) -> None:
+        """Tell that a run is alive: its batches' claims, its locks, and its intents to publish."""
+        now = self._clock()
+
+        def work(found: sa.Connection) -> None:
+            clock_back.bring_back(found, now, self._lease)
+            claims.refresh_claims(found, run_id, now)
+            locks.refresh_locks(found, run_id, now)
+            promotions.refresh(found, run_id, now)
+
+        self._database.write(work)
+
+    def record(
+        self: Batches[Database],
+        commit: BatchCommit,
+        lock: CommitLock,
+        delta_version: int,
+        *,
+        bytes_written: int | None,
+        finished_at: datetime,
+    ) -> None:
+        """Make a commit's cells ready and visible; recording it again changes nothing.
+
+        Raises:
+            LostLeaseError: the lock was taken over.
+            HeadOrderError: a later commit of the table is recorded already.
+        """
+        ending = Ending(delta_version, bytes_written, finished_at)
+        self._database.write(lambda found: recording.record(found, commit, lock, ending))
+
+    def adopt(
+        self: Batches[Database],
+        commit: BatchCommit,
+        lock: CommitLock,
+        delta_version: int,
+        *,
+        bytes_written: int | None,
+        finished_at: datetime,
+    ) -> bool:
+        """Record a commit that was found in a table's log, if this state can vouch for it.
+
+        Returns:
+            Whether it counts; else the table is to be taken back to what is known.
+
+        Raises:
+            LostLeaseError: the lock was taken over.
+            HeadOrderError: a later commit of the table is recorded already.
+        """
+        ending = Ending(delta_version, bytes_written, finished_at)
+        return self._database.write(lambda found: adopting.adopt(found, commit, lock, ending))
+
+    def fail_batch(
+        self: Batches[Database],
+        batch_id: str,
+        *,
+        error: str,
+        audits: tuple[AuditResult, ...],
+        finished_at: datetime,
+        failure: FailureKind = FailureKind.CODE,
+    ) -> None:
+        """Keep why a batch failed and what its audits found; give its cells back."""
+        self._database.write(
+            lambda found: recording.fail_batch(found, batch_id, error, failure, audits, finished_at)
+        )
 
 
 def failed_batches(connection: sa.Connection, versions: Iterable[str]) -> list[FailedBatch]:

@@ -20,7 +20,7 @@ from backfill_assets.state import (
 )
 from backfill_assets.state.audits import Audited
 from backfill_assets.state.counter import next_number
-from backfill_assets.state.locks import CommitLock, advance_head, check_lock
+from backfill_assets.state.locks import CommitLock, check_lock
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -63,19 +63,6 @@ def record(
     if ending.delta_version <= head:
         raise HeadOrderError(commit.version, ending.delta_version, head)
     apply_commit(connection, commit, ending, next_number(connection))
-
-
-def compacted(
-    connection: sa.Connection, lock: CommitLock, delta_version: int, now: datetime
-) -> None:
-    """Account for a commit that changes no row; who read the table at its head reads it there again.
-
-    Raises:
-        LostLeaseError: the lock was taken over.
-    """
-    before = versions.known_head(connection, lock.version)
-    advance_head(connection, lock, delta_version)
-    pointers.follow_head(connection, lock.version, before, delta_version, now)
 
 
 def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending, now: int) -> None:

@@ -27,14 +27,14 @@ THREE = ("toy.sales_of_three_days", "string(ds)", "int(amount)")
 def plans() -> list[tuple[str, PlanStatus]]:
     store = StateResource().store
     try:
-        return [(one.plan_id, one.status) for one in store.plans()]
+        return [(one.plan_id, one.status) for one in store.plans.latest()]
     finally:
         store.close()
 
 
 def promote(shop: Shop, plan_id: str) -> None:
     state = StateResource()
-    plan = read_plan(state.store.plan(plan_id).content)
+    plan = read_plan(state.store.plans.get(plan_id).content)
     means: dict[str, Any] = {"spark": lambda: shop.spark, "data_root": state.data_root}
     graph = build_graph(MODELS, SOURCES)
     promote_plan(state.store, graph, plan, clock=now, run_id="gate", who="ann", **means)
