@@ -1,4 +1,4 @@
-"""Read the batches that failed, as far as that matters for asking again."""
+"""Batches, from claim to record: each step is one transaction over what lies in other modules too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments as the state keeps them."""
+"""Environments as the state keeps them, and workspaces: those that a plan opens and drops at once."""
 
 from __future__ import annotations
 

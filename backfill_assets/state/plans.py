@@ -1,4 +1,4 @@
-"""Plans as the state keeps them, and what happened to each."""
+"""Plans as the state keeps them: what happened to each, what it took, which comparisons it rests on."""
 
 from __future__ import annotations
 

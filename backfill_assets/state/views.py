@@ -1,4 +1,4 @@
-"""Draw the picture of one environment that planning works on."""
+"""Draw the pictures of an environment that planning and reading work on."""
 
 from __future__ import annotations
 

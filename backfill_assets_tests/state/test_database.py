@@ -197,6 +197,16 @@ def test_a_server_that_does_not_answer_is_named_without_its_password():
     assert "secret" not in str(refused.value)
 
 
+def test_what_is_given_for_reading_answers_like_the_store_and_cannot_be_written_to(store: Store):
+    fill(store, Asked(start=0, end=3))
+    reader = store.reading()
+    assert reader.views.of("prod") == store.views.of("prod")
+    assert reader.batches.latest() == store.batches.latest()
+    with pytest.raises(AttributeError, match="write"):
+        reader.limits.set_limit("all", 3, "ann")  # pyright: ignore[reportAttributeAccessIssue]
+    assert store.limits.by_scope() == {}
+
+
 def test_what_one_store_wrote_another_reads_at_once(store: Store, other: Store):
     fill(store, Asked(start=0, end=3))
     assert days(0, 3) in other.views.of("prod").ready("orders")
