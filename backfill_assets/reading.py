@@ -250,13 +250,13 @@ def published(
     """
     settings = settings or read_settings()
     with _opened(settings) as store:
-        name = env if plan is None else workspace_name(store.plan(plan).plan_id)
+        name = env if plan is None else workspace_name(store.plans.get(plan).plan_id)
         try:
-            number, models = store.published(name)
+            number, models = store.views.published(name)
         except UnknownEnvironmentError as error:
             if plan is None:
                 raise
-            stored = store.plan(plan)
+            stored = store.plans.get(plan)
             raise NoWorkspaceError(stored.plan_id, stored.status, stored.environment) from error
         tables = {model: _table_of(store, one) for model, one in models.items()}
         found = {

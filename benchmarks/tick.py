@@ -121,7 +121,7 @@ def _project(store: Store, graph: Graph, folder: Path, now: datetime) -> Project
 def _fill(store: Store, graph: Graph, folder: Path, now: datetime) -> None:
     """Give every model its pointer, and say that each of its days is ready."""
     open_run(_project(store, graph, folder, now), PROD)
-    versions = {name: one.version for name, one in store.pointers(PROD).items()}
+    versions = {name: one.version for name, one in store.environments.pointers(PROD).items()}
     engine = sa.create_engine(f"sqlite:///{folder}/state.db")
     with engine.begin() as database:
         database.execute(sa.text("UPDATE pointers SET delta_version = 1"))

@@ -184,10 +184,10 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
     if applied.status is not PlanStatus.APPLYING:
         estimate = asdict(plan.estimate) if plan.estimate else None
         detail = {"estimate": estimate, "actual": asdict(actual)}
-        at.store.tell(plan.plan_id, MEASURED, who=str(at.who), detail=detail)
+        at.store.plans.tell(plan.plan_id, MEASURED, who=str(at.who), detail=detail)
     if applied.status is PlanStatus.PROMOTED:
         tell_quietly(at, plan.environment)
-    control = at.store.control_of(plan.plan_id)
+    control = at.store.queue.control_of(plan.plan_id)
     cells = cells_told(at, plan, applied.promoted.number if applied.promoted else None)
     return _Ended(plan, applied, _progress(at, plan), actual, control, at.naming, cells)
 

@@ -72,7 +72,7 @@ def controlled(plan: str, control: Control, event: str, why: str) -> Controlled:
     settings = read_settings()
     who = str(who_asks(settings))
     with open_store(settings) as store:
-        found = store.control_plan(plan, control, who)
-        store.tell(found.plan_id, event, who=who, why=why)
-        at_work = tuple(one for one in store.in_flight() if one.plan_id == found.plan_id)
+        found = store.queue.control_plan(plan, control, who)
+        store.plans.tell(found.plan_id, event, who=who, why=why)
+        at_work = tuple(one for one in store.limits.in_flight() if one.plan_id == found.plan_id)
     return Controlled(found, at_work)

@@ -123,7 +123,7 @@ _HEADINGS = (
 
 def _numbers(run: RunContext, name: str, work: Work) -> tuple[str, ...]:
     count = run.graph.model(name).cadence.count
-    done = [one for one in run.store.batches(model=name) if one.status == "committed"]
+    done = [one for one in run.store.batches.latest(model=name) if one.status == "committed"]
     seconds = sum(
         (one.finished_at - one.started_at).total_seconds() for one in done if one.finished_at
     )

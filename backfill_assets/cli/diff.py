@@ -89,7 +89,7 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
                 _print_sql(pair.model, comparison_sql(both, asked), as_json=as_json)
             return
         found: list[_Found] = []
-        kept = kept_rows_in(at.store.plan_events(after))
+        kept = kept_rows_in(at.store.plans.events(after))
         for pair in listed:
             both = compared(at, pair)
             asked = _question(both.model, pair, by=by, keys=keys, cells=cells)

@@ -73,7 +73,7 @@ def limit(
     graph = load_graph(settings)
     with open_store(settings) as store:
         if of is not None and (batches is None) == default:
-            store.set_limit(_scope(store, graph, of), batches, str(who_asks(settings)))
+            store.limits.set_limit(_scope(store, graph, of), batches, str(who_asks(settings)))
         elif of is not None or batches is not None or default:
             raise UnclearLimitError(of, batches, default=default)
         rows = list(_rows(store, graph, settings))
@@ -96,12 +96,12 @@ def _scope(store: Store, graph: Graph, name: str) -> str:
         return ALL
     if "." in name or name in graph.models:
         return model_scope(model_named(graph, name).name)
-    return plan_scope(store.plan(name).plan_id)
+    return plan_scope(store.plans.get(name).plan_id)
 
 
 def _rows(store: Store, graph: Graph, settings: Settings) -> Iterator[dict[str, Any]]:
     """Give every limit that is set, and those of the batches in flight."""
-    known, at_work = store.limits(), store.in_flight()
+    known, at_work = store.limits.by_scope(), store.limits.in_flight()
     scopes = {ALL: settings.max_batches}
     for one in at_work:
         scopes |= _scopes_of(graph, one)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
     from backfill_assets.settings import Settings
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +76,12 @@ class Operating(InProject):
 
     def taken(self, plan: Plan) -> Actual:
         """Sum up what a plan has taken so far."""
-        events, timings = self.store.plan_events(plan.plan_id), self.store.timings(plan.plan_id)
+        events, timings = self.store.plans.events(plan.plan_id), self.store.plans.timings(plan.plan_id)
         return actual_of(plan, events, self.batches_of(plan), timings)
 
     def batches_of(self, plan: Plan) -> list[BatchRow]:
         """Read every batch of the models of a plan."""
-        return [row for one in plan.models for row in self.store.batches(model=one.model)]
+        return [row for one in plan.models for row in self.store.batches.latest(model=one.model)]
 
     def working(self, listener: Listener = lambda _: None) -> Project:
         """Give the project to an operation on a plan: as patient as the settings say.

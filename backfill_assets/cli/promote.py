@@ -47,7 +47,7 @@ def promote(
     """
     with operating() as at:
         found = kept_plan(at.store, plan).plan
-        if at.store.plan(found.plan_id).status is PlanStatus.PROMOTED:
+        if at.store.plans.get(found.plan_id).status is PlanStatus.PROMOTED:
             _already(at, found, as_json=as_json)
             return
         at.may_change(found.environment)
@@ -87,7 +87,7 @@ def promote(
 def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
     """Say when and by whom a plan was promoted before."""
     plan_id = plan.plan_id
-    events = [one for one in at.store.plan_events(plan_id) if one.event == _PROMOTED]
+    events = [one for one in at.store.plans.events(plan_id) if one.event == _PROMOTED]
     done = events[-1] if events else None
     if as_json:
         number = done.detail.get("number") if done else None

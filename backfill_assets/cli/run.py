@@ -109,7 +109,7 @@ def _filled(
     since, at_once = opened.at_work.seconds(), read_settings().max_batches
     with shown(opened.graph, todo) as listener:
         told = fill_cells(opened, targets, listener, batches_at_once=at_once)
-    opened.store.keep_timing(Timing(RUN, opened.at_work.seconds(since)))
+    opened.store.plans.keep_timing(Timing(RUN, opened.at_work.seconds(since)))
     return told
 
 

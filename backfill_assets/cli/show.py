@@ -57,9 +57,9 @@ def show(
             if end.stuck:
                 raise typer.Exit(FAILED)
             return
-        events = store.plan_events(found.plan.plan_id)
-        control = store.control_of(found.plan.plan_id)
-        rows = [row for one in found.plan.models for row in store.batches(model=one.model)]
+        events = store.plans.events(found.plan.plan_id)
+        control = store.queue.control_of(found.plan.plan_id)
+        rows = [row for one in found.plan.models for row in store.batches.latest(model=one.model)]
     naming = naming_of(project.loaded.graph)
     done = progress(found.plan, naming, rows)
     status = status_text(found.stored, now())

@@ -57,7 +57,7 @@ def status(
         looks = observe_sources(run.store, sources, run.data_root, None, run.at_work)
         say_looked(looks)
         view, at, late = run.view(), run.clock(), late_work_of(run)
-        spared = run.store.spared(at - _LATELY)
+        spared = run.store.plans.spared(at - _LATELY)
         rows = [
             _row(
                 run,
@@ -119,7 +119,7 @@ def _cutoff(found: Cutoff | None) -> dict[str, str] | None:
 def _watermark(run: RunContext, model: Model) -> str | None:
     if model.time_column is None:
         return None
-    mark = run.store.watermark(run.pointer(model).version)
+    mark = run.store.versions.watermark(run.pointer(model).version)
     return mark.isoformat() if mark else None
 
 

@@ -57,11 +57,11 @@ def kept_plan(store: Store, name: str) -> Kept:
         ForeignPlanError: the file is a plan of another state.
     """
     if not _is_file(name):
-        stored = store.plan(name)
+        stored = store.plans.get(name)
         return Kept(stored, read_plan(stored.content))
     plan = read_plan(_text(name))
     try:
-        stored = store.plan(plan.plan_id)
+        stored = store.plans.get(plan.plan_id)
     except UnknownPlanError:
         raise ForeignPlanError(plan.plan_id, name) from None
     if stored.content_hash != content_hash(plan):
@@ -78,7 +78,7 @@ def named_plan(store: Store, name: str) -> Plan:
         UnknownPlanError: no plan's id begins so.
         AmbiguousPlanError: several ids begin so.
     """
-    stored = store.plan(name)
+    stored = store.plans.get(name)
     try:
         return read_plan(stored.content)
     except PlanFormatError:

@@ -37,13 +37,13 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
 
 
 def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
-    status, until = run.store.plan(plan.plan_id).status, waits_until(run.store, plan)
+    status, until = run.store.plans.get(plan.plan_id).status, waits_until(run.store, plan)
     outwaited = until <= run.clock()
     return {
         "plan": plan.plan_id,
         "status": status.value,
         "asked_by": plan.request.asked_by,
-        "since": instant_text(run.store.plan_touched(plan.plan_id)),
+        "since": instant_text(run.store.plans.touched(plan.plan_id)),
         "until": instant_text(until),
         "outwaited": outwaited,
         "models": [one.model for one in plan.models],

@@ -96,9 +96,9 @@ def watch(project: Project, plan: Plan, *, sleep: Callable[[float], None] = time
 
 def _standing(project: Project, plan: Plan) -> Standing:
     store = project.store
-    rows = [row for one in plan.models for row in store.batches(model=one.model)]
-    queued = next((one for one in store.queued_plans() if one.plan_id == plan.plan_id), None)
-    status = store.plan(plan.plan_id).status
+    rows = [row for one in plan.models for row in store.batches.latest(model=one.model)]
+    queued = next((one for one in store.queue.queued_plans() if one.plan_id == plan.plan_id), None)
+    status = store.plans.get(plan.plan_id).status
     done = progress(plan, naming_of(project.loaded.graph), rows)
     # The queue does not try what has failed for good before; a command that applies a plan does.
     in_queue = queued is not None and queued.queued_at is not None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.stored_plan import PlanEvent
     from backfill_assets.snapshots.timing import Timing
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
 
 MEASURED = "measured"
 """The event of a plan that keeps its estimate beside what it took."""

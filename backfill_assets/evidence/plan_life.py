@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from backfill_assets.evidence.plan_words import Naming
     from backfill_assets.planning.plan import ModelPlan, Plan
     from backfill_assets.snapshots.stored_plan import StoredPlan
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
 
 EXPIRED = "expired"
 _COMMITTED, _FAILED, _RUNNING = "committed", "failed", "running"

@@ -121,7 +121,7 @@ def applied(op: Operation) -> Applied:
     op.timed(APPLY, since)
     if left:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
-    op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.BUILT)
+    op.store.plans.set_plan_status(plan.plan_id, OPEN, PlanStatus.BUILT)
     if plan.protected:
         # While Spark is warm: what is compared here is not compared again by `promote`.
         refused = refusal(op)
@@ -137,9 +137,9 @@ def begin(op: Operation) -> None:
         BackfillAssetsError: as `apply_plan` says.
     """
     refuse(op)
-    if op.store.plan(op.plan_id).status is PlanStatus.PROPOSED:
+    if op.store.plans.get(op.plan_id).status is PlanStatus.PROPOSED:
         _owe_everywhere(op)  # before: whoever resumes a plan that is applied doesn't ask for it
-        op.store.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
+        op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
         op.tell("applying")
 
 
@@ -160,7 +160,7 @@ def built_in(store: Store, plan: Plan) -> CellsByModel:
     found = {
         one.model: IntervalSet.union_all(
             row.stretches
-            for row in store.batches(model=one.model)
+            for row in store.batches.latest(model=one.model)
             if (row.plan_id, row.status) == (plan.plan_id, "committed")
         )
         for one in plan.models
@@ -180,7 +180,7 @@ def _owe_everywhere(op: Operation) -> None:
     for one in op.plan.models:
         if cells := restated(one):
             reason = op.plan.request.reason or f"restated by plan {op.plan_id}"
-            op.store.mark_owed_everywhere(one.model, cells, reason, plan_id=op.plan_id)
+            op.store.environments.mark_owed_everywhere(one.model, cells, reason, plan_id=op.plan_id)
 
 
 def _fill_gaps(op: Operation) -> dict[str, tuple[Event, ...]]:
@@ -214,7 +214,7 @@ def _filled(
     op.timed(APPLY, since)
     if left:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
-    op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.PROMOTED)
+    op.store.plans.set_plan_status(plan.plan_id, OPEN, PlanStatus.PROMOTED)
     return Applied(plan.plan_id, PlanStatus.PROMOTED, events)
 
 

@@ -35,7 +35,7 @@ def steps_back(op: Operation, moves: list[PointerMove], *, only_cells: bool) -> 
         moves: what the plan's promotion moved.
         only_cells: whether only the plan's cells come back, and what was written since stays.
     """
-    pointers = op.store.pointers(op.plan.environment)
+    pointers = op.store.environments.pointers(op.plan.environment)
     pins = carried_pins(op) if only_cells else {}
     owed = _stale_then(op, moves)
     found: list[Step] = []
@@ -71,8 +71,8 @@ def _brought_back(
     """Bring cells of the same table back to what they held."""
     old = one.old
     assert old is not None  # noqa: S101 - the caller has looked
-    before = {each.cell: each for each in op.store.ready_records(old.version, old.delta_version)}
-    now = {each.cell: each for each in op.store.ready_records(at.version, at.delta_version)}
+    before = {each.cell: each for each in op.store.versions.ready_records(old.version, old.delta_version)}
+    now = {each.cell: each for each in op.store.versions.ready_records(at.version, at.delta_version)}
     touched = [
         cell
         for cell in before.keys() | now.keys()
@@ -115,12 +115,12 @@ def _stale_then(op: Operation, moves: list[PointerMove]) -> CellsByModel:
     relied: dict[str, Relied] = {}
     for name, old in instead.items():
         if old is not None:
-            stored = op.store.snapshot(old.fingerprint)
+            stored = op.store.snapshots.get(old.fingerprint)
             models[name] = stored_model(stored.definition)
             relied[name] = read_readings(stored.sources)
     then = stored_graph(models.values(), environment.graph.sources.values())
     graph, _ = as_relied_on(then, relied, relied)
-    view = op.store.view_with(op.plan.environment, instead)
+    view = op.store.views.view_with(op.plan.environment, instead)
     found = CellsByModel()
     for name, old in instead.items():
         if old is not None:

@@ -63,7 +63,7 @@ def published_before(run: RunContext, name: str) -> IntervalSet:
     state = run.view().models.get(name)
     if state is None:
         return IntervalSet.empty()
-    built = run.store.built_by(state.pointer.version, state.pointer.delta_version)
+    built = run.store.versions.built_by(state.pointer.version, state.pointer.delta_version)
     own = IntervalSet.of(cell for cell, one in built.items() if one.root_id == run.root_id)
     return state.ready - own
 
@@ -88,7 +88,7 @@ def rebuild_by_hand(
         found = plan.model(name)
         cells = IntervalSet.empty() if found is None else found.certain
         op = Operation(project=run.own, plan=plan, why=why)
-        match op.store.plan(plan.plan_id).status:
+        match op.store.plans.get(plan.plan_id).status:
             case PlanStatus.BUILT | PlanStatus.PROMOTED as status:
                 promoted = status is PlanStatus.PROMOTED
                 return Rebuilt(plan.plan_id, cells, IntervalSet.empty(), promoted=promoted)
@@ -107,12 +107,12 @@ def _turn(run: RunContext) -> Iterator[None]:
         stop=stop_after_delay(LONGEST_WAIT),
         reraise=True,
     )
-    patience(run.store.take_lease, name, run.run_id)
+    patience(run.store.locks.take_lease, name, run.run_id)
     try:
         with beating(run.store, run.run_id):
             yield
     finally:
-        run.store.release_lease(name, run.run_id)
+        run.store.locks.release_lease(name, run.run_id)
 
 
 def _applied(op: Operation) -> CellsByModel:
@@ -120,7 +120,7 @@ def _applied(op: Operation) -> CellsByModel:
     try:
         return applied(op).left
     except PlanConflictError:
-        op.store.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
+        op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
         raise
 
 
@@ -138,7 +138,7 @@ def _made(run: RunContext, targets: Mapping[str, IntervalSet], why: str) -> Plan
 
 
 def _of_launch(store: Store, launch: str) -> Plan | None:
-    for stored in store.plans(statuses=(PlanStatus.PROPOSED, *OPEN, PlanStatus.PROMOTED)):
+    for stored in store.plans.latest(statuses=(PlanStatus.PROPOSED, *OPEN, PlanStatus.PROMOTED)):
         plan = read_plan(stored.content)
         if plan.request.launch == launch:
             return plan
@@ -159,7 +159,7 @@ def _stretch(model: Model, cells: Interval) -> Restatement:
 
 def _promoted(op: Operation) -> bool:
     """Promote a plan that is built and changes nothing."""
-    if op.store.plan(op.plan_id).status is not PlanStatus.BUILT or _differs(op):
+    if op.store.plans.get(op.plan_id).status is not PlanStatus.BUILT or _differs(op):
         return False
     promote(replace(op, why="nothing is different"))
     return True
@@ -168,7 +168,7 @@ def _promoted(op: Operation) -> bool:
 def _differs(op: Operation) -> bool:
     built, published = workspace_name(op.plan_id), op.plan.environment
     return any(
-        op.store.content_at_pin(built, one.model, one.cells)
-        != op.store.content_at_pin(published, one.model, one.cells)
+        op.store.views.content_at_pin(built, one.model, one.cells)
+        != op.store.views.content_at_pin(published, one.model, one.cells)
         for one in op.plan.models
     )

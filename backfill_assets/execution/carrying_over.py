@@ -80,7 +80,7 @@ def lacking(op: Operation) -> CellsByModel:
     A planned cell is among them when the published one has read newer inputs than the workspace's.
     """
     run = op.workspace()
-    view, published = run.view(), op.store.view(op.plan.environment)
+    view, published = run.view(), op.store.views.of(op.plan.environment)
     found = CellsByModel()
     for one in op.plan.models:
         if one.build not in BUILT_APART:

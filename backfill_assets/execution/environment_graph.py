@@ -70,7 +70,7 @@ def environment_graph(store: Store, known: Loaded, environment: Environment) -> 
         environment: whose.
     """
     loaded, snapshots = known.graph, known.snapshots
-    pointers = store.pointers(environment.name)
+    pointers = store.environments.pointers(environment.name)
     running = _running(store, loaded, pointers, snapshots)
     if environment.is_workspace:
         graph = _graph({name: one.model for name, one in running.items()}, loaded)
@@ -119,7 +119,7 @@ def sources_read(store: Store, loaded: Loaded) -> Mapping[str, Source]:
         store: the state.
         loaded: the models and sources that are declared now.
     """
-    prod = store.environment(PROD)
+    prod = store.environments.get(PROD)
     return environment_graph(store, loaded, prod).graph.sources
 
 
@@ -143,7 +143,7 @@ def _running(
     if len(same) == len(pointers):
         return same
     stored = {
-        name: store.snapshot(at.fingerprint) for name, at in pointers.items() if name not in same
+        name: store.snapshots.get(at.fingerprint) for name, at in pointers.items() if name not in same
     }
     read = {name: stored_model(one.definition) for name, one in stored.items()}
     # Fingerprinted again: a newer release may hash the same declaration to another id.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.timing import Timing
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.store import Store
 
 _COMMITTED = "committed"
@@ -41,7 +41,7 @@ def estimated(project: Project, plan: Plan) -> Plan:
         sizes={name: size for name in read if (size := _size(project, plan, name))},
         prices=terms.prices,
         batches_at_once=terms.batches_at_once,
-        operations=tuple(map(_operation, store.timings(limit=_OPERATIONS))),
+        operations=tuple(map(_operation, store.plans.timings(limit=_OPERATIONS))),
     )
     return estimate(plan, known)
 
@@ -49,14 +49,14 @@ def estimated(project: Project, plan: Plan) -> Plan:
 def _warm(store: Store) -> dict[str, datetime]:
     """Tell when the first batch of each run ended: what began before that was slowed by its start."""
     ends: dict[str, datetime] = {}
-    for row in store.batches(limit=_RECENT_OF_ALL):
+    for row in store.batches.latest(limit=_RECENT_OF_ALL):
         if row.finished_at is not None:
             ends[row.run_id] = min(row.finished_at, ends.get(row.run_id, row.finished_at))
     return ends
 
 
 def _facts(project: Project, model: str, warm: Mapping[str, datetime]) -> tuple[BatchFact, ...]:
-    graph, rows = project.loaded.graph, project.store.batches(model=model, limit=_RECENT)
+    graph, rows = project.loaded.graph, project.store.batches.latest(model=model, limit=_RECENT)
     return tuple(
         _fact(graph, row, cold=row.run_id in warm and row.started_at < warm[row.run_id])
         for row in rows
@@ -93,7 +93,7 @@ def _size(project: Project, plan: Plan, name: str) -> TableSize | None:
 
 
 def _built(store: Store, model: str) -> TableSize | None:
-    rows = [row for row in store.batches(model=model, limit=_RECENT) if row.bytes_written]
+    rows = [row for row in store.batches.latest(model=model, limit=_RECENT) if row.bytes_written]
     cells = IntervalSet.union_all(row.stretches for row in rows)
     last = {row.stretches: row.bytes_written or 0 for row in reversed(rows)}
     return TableSize(sum(last.values()), cells) if cells else None

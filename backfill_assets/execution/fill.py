@@ -204,10 +204,10 @@ class Filling:
     def _leader(self) -> str | None:
         """What fills the model's table in place of this run, if anything does."""
         store, environment = self.run.store, self.run.environment.name
-        owner = store.owner(self.run.pointer(self.model).version)
+        owner = store.versions.owner(self.run.pointer(self.model).version)
         if owner not in (None, environment):
             return owner
-        return None if self.model.name in store.pointers(environment) else "a plan"
+        return None if self.model.name in store.environments.pointers(environment) else "a plan"
 
     @cached_property
     def _in_the_way(self) -> BackfillAssetsError | None:
@@ -232,7 +232,7 @@ def _asked_again(run: RunContext, model: Model, work: Work) -> IntervalSet:
     """The published cells that a run by hand rebuilds, but for those that it built itself."""
     if not run.rebuilds:
         return IntervalSet.empty()
-    built = run.store.built_by(run.pointer(model).version)
+    built = run.store.versions.built_by(run.pointer(model).version)
     own = IntervalSet.of(cell for cell, one in built.items() if one.root_id == run.root_id)
     return work.ready - own
 
@@ -282,7 +282,7 @@ def _published(run: RunContext, model: Model) -> IntervalSet:
     follows = run.environment.follows
     if not run.environment.is_workspace or follows is None:
         return IntervalSet.empty()
-    return run.store.view(follows).ready(model.name)
+    return run.store.views.of(follows).ready(model.name)
 
 
 def _behind_a_gap(gaps: IntervalSet, todo: IntervalSet) -> IntervalSet:

@@ -84,14 +84,14 @@ def abandon_plan(project: Project, plan: Plan, why: str = "") -> None:
     """
     op, store = Operation(project=project, plan=plan, why=why), project.store
     finish_publication(op.environment(), plan.plan_id)
-    status = store.plan(plan.plan_id).status
+    status = store.plans.get(plan.plan_id).status
     if status not in (PlanStatus.PROPOSED, *OPEN, PlanStatus.ABANDONED):
         raise PublishedPlanError(plan.plan_id, status)
-    store.drop_workspace(plan.plan_id)
+    store.environments.drop_workspace(plan.plan_id)
     if status is PlanStatus.ABANDONED:
         return
-    store.set_plan_status(plan.plan_id, (PlanStatus.PROPOSED, *OPEN), PlanStatus.ABANDONED)
-    store.drop_workspace(plan.plan_id)  # of somebody who opened it in between
+    store.plans.set_plan_status(plan.plan_id, (PlanStatus.PROPOSED, *OPEN), PlanStatus.ABANDONED)
+    store.environments.drop_workspace(plan.plan_id)  # of somebody who opened it in between
     op.tell("abandoned")
 
 
@@ -168,7 +168,7 @@ def _publish(
 
 
 def _is_ours(op: Operation, version: str) -> bool:
-    owner = op.store.owner(version)
+    owner = op.store.versions.owner(version)
     return owner in (None, op.plan.environment) or owner.startswith(_WORKSPACE)
 
 
@@ -176,7 +176,7 @@ def _prepared(
     op: Operation, moves: list[PointerMove], kind: PublicationKind, promise: timedelta
 ) -> Prepared:
     """Under the locks: look again, and decide what moves."""
-    view = op.store.view(op.plan.environment)
+    view = op.store.views.of(op.plan.environment)
     refuse_after_promise(op, moves, promise)
     _look_again(op, moves, kind)
     steps = steps_back(op, moves, only_cells=kind is PublicationKind.UNDO)
@@ -187,7 +187,7 @@ def _prepared(
 
 def _look_again(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> None:
     """Refuse what others have done while the locks were taken."""
-    status = op.store.plan(op.plan_id).status
+    status = op.store.plans.get(op.plan_id).status
     if status is not PlanStatus.PROMOTED:
         raise NothingToTakeBackError(op.plan_id, status)
     refuse_later(op, moves, cells_only=kind is PublicationKind.UNDO)

@@ -128,7 +128,7 @@ def _keeps(one: ModelPlan) -> bool:
 
 def _changed_audits(op: Operation, one: ModelPlan) -> tuple[Audit, ...]:
     old, new = (
-        audits_of(stored_model(op.store.snapshot_definition(print_)))
+        audits_of(stored_model(op.store.snapshots.definition(print_)))
         for print_ in (one.old_fingerprint, one.fingerprint)
     )
     return tuple(audit for audit in new if audit not in old)
@@ -136,8 +136,8 @@ def _changed_audits(op: Operation, one: ModelPlan) -> tuple[Audit, ...]:
 
 def _tables(run: RunContext, name: str) -> dict[str, int]:
     """Give the tables that the workspace reads a model from, at their pins."""
-    pointer = run.store.pointers(run.environment.name)[name]
-    return {one.version: one.delta_version for one in run.store.tables(pointer)}
+    pointer = run.store.environments.pointers(run.environment.name)[name]
+    return {one.version: one.delta_version for one in run.store.views.tables(pointer)}
 
 
 def _committed_since(run: RunContext, name: str, since: Mapping[str, int]) -> IntervalSet:
@@ -146,7 +146,7 @@ def _committed_since(run: RunContext, name: str, since: Mapping[str, int]) -> In
         record.cell
         for version, at in _tables(run, name).items()
         if at != since.get(version)
-        for record in run.store.ready_records(version, at)
+        for record in run.store.versions.ready_records(version, at)
         if record.valid_from > since.get(version, -1)
     )
     return IntervalSet.of(cells)
@@ -154,7 +154,7 @@ def _committed_since(run: RunContext, name: str, since: Mapping[str, int]) -> In
 
 def _passed(op: Operation) -> dict[str, dict[str, int]]:
     """Read per model at which pins its kept cells have passed."""
-    events = op.store.plan_events(op.plan_id)
+    events = op.store.plans.events(op.plan_id)
     told = (one.detail for one in events if one.event == AUDITED and one.detail["passed"])
     return {detail["model"]: detail["tables"] for detail in told}
 

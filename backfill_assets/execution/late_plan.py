@@ -35,7 +35,7 @@ from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.locks import PlanLeasedError
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -109,12 +109,12 @@ def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") 
 @contextmanager
 def _turn(run: RunContext) -> Iterator[None]:
     name = lease_name(run.environment.name)
-    run.store.take_lease(name, run.run_id)
+    run.store.locks.take_lease(name, run.run_id)
     try:
         with beating(run.store, run.run_id):
             yield
     finally:
-        run.store.release_lease(name, run.run_id)
+        run.store.locks.release_lease(name, run.run_id)
 
 
 @dataclass
@@ -149,7 +149,7 @@ class _Refresh:
 
     def _begun(self) -> Iterator[Plan]:
         """Find plans of a refresh that died; one that was never applied is given up."""
-        for stored in self.run.store.plans(statuses=(PlanStatus.PROPOSED, *OPEN)):
+        for stored in self.run.store.plans.latest(statuses=(PlanStatus.PROPOSED, *OPEN)):
             if (stored.environment, stored.created_by) != (self.run.environment.name, ASKED_BY):
                 continue
             plan = read_plan(stored.content)
@@ -162,7 +162,7 @@ class _Refresh:
 
     def _made(self, work: LateWork) -> Plan:
         run = self.run
-        pointers = run.store.pointers(run.environment.name)
+        pointers = run.store.environments.pointers(run.environment.name)
         reasons = dict.fromkeys(work.because[name] for name in work.automatic)
         request = PlanRequest(
             environment=run.environment.name,
@@ -202,7 +202,7 @@ class _Refresh:
             if done.left:
                 return self._stopped(plan, done.failed, done.left)
             spared = spared_in(op)
-            if op.store.plan(op.plan_id).status is PlanStatus.BUILT:
+            if op.store.plans.get(op.plan_id).status is PlanStatus.BUILT:
                 promote(op)
         except BackfillAssetsError as error:  # its world has moved: the next one knows better
             self._give_up(plan)
@@ -216,7 +216,7 @@ class _Refresh:
 
     def _is_held(self, plan: Plan) -> bool:
         """Whether somebody has paused or stopped a plan: its cells are theirs, so they are left."""
-        control = self.run.store.control_of(plan.plan_id)
+        control = self.run.store.queue.control_of(plan.plan_id)
         if control.holds:
             self._note(str(PlanHeldError(plan.plan_id, control)))
             self.left |= {one.model: one.cells for one in plan.models}

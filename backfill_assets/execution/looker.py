@@ -38,7 +38,7 @@ def looking(project: Project) -> Project:
 def prod_scene(project: Project, plans: Sequence[StoredPlan]) -> Scene:
     """Look at prod; cells that its open plans have are theirs."""
     run, declared = open_run(project, PROD), project.loaded.graph.models
-    there = project.store.pointers(PROD)
+    there = project.store.environments.pointers(PROD)
     names = [
         name
         for name in run.graph.order
@@ -66,7 +66,7 @@ def plan_scenes(project: Project, plan: Plan) -> Iterator[Scene]:
             until=plan.until,
             batch_cells=plan.batch_cells,
         )
-        there = project.store.pointers(environment)
+        there = project.store.environments.pointers(environment)
         names = [name for name in run.graph.order if name in within and name in there]
         yield Scene(run, there, names, within=within)
 

@@ -134,7 +134,7 @@ def keep(project: Project, plan: Plan) -> None:
     """Keep a plan as it was shown; the same one again stays as it is, and an empty one is not kept."""
     if plan.is_empty:
         return
-    project.store.save_plan(
+    project.store.plans.save_plan(
         StoredPlan(
             plan_id=plan.plan_id,
             environment=plan.environment,
@@ -156,7 +156,7 @@ def new_environment(project: Project, name: str) -> Environment | None:
     Raises:
         EnvironmentNameError: it can't be called so.
     """
-    if any(one.name == name for one in project.store.environments()):
+    if any(one.name == name for one in project.store.environments.by_name()):
         return None
     if not _NAME.fullmatch(name):
         raise EnvironmentNameError(name)
@@ -173,7 +173,7 @@ def prepare(project: Project, plan: Plan, who: Person, operators: Sequence[str])
     refuse_reach(project.store, plan, who, operators)
     new = new_environment(project, plan.environment)
     if new is not None:
-        project.store.save_environment(new)
+        project.store.environments.save_environment(new)
 
 
 def left_before(project: Project, made: Made, as_of: datetime | None = None) -> Outstanding:

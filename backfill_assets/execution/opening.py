@@ -64,7 +64,7 @@ def look(project: Project, environment: str) -> RunContext:
 
 
 def _seen(project: Project, environment: str) -> tuple[RunContext, EnvironmentGraph]:
-    known = project.store.environment(environment)
+    known = project.store.environments.get(environment)
     own = environment_graph(project.store, project.loaded, known)
     run = RunContext(
         project=project,
@@ -83,7 +83,7 @@ def _seen(project: Project, environment: str) -> tuple[RunContext, EnvironmentGr
 def save_snapshot(store: Store, snapshot: Snapshot) -> None:
     """Keep what running a snapshot later needs."""
     fingerprint = snapshot.fingerprint
-    store.save_snapshot(
+    store.snapshots.save_snapshot(
         fingerprint_id=fingerprint.id,
         model=snapshot.model.name,
         version=snapshot.version,
@@ -102,22 +102,22 @@ def _pointed(store: Store, environment: Environment, snapshot: Snapshot, data_ro
     own, or that was taken back: what the table holds is no gap's business, a plan looks at it.
     """
     model, version = snapshot.model.name, snapshot.version
-    for plan in store.environments():
+    for plan in store.environments.by_name():
         if plan.is_workspace and plan.follows == environment.name:
-            brought = store.own_pointers(plan.name).get(model)
+            brought = store.environments.own_pointers(plan.name).get(model)
             if brought is not None:
                 return brought
     save_snapshot(store, snapshot)
     wanted = Pointer(environment.name, model, snapshot.fingerprint.id, version, -1)
     if _is_there(store, version, environment):
         return wanted
-    return store.ensure_pointer(wanted, table_path(data_root, model, version))
+    return store.environments.ensure_pointer(wanted, table_path(data_root, model, version))
 
 
 def _is_there(store: Store, version: str, environment: Environment) -> bool:
     """Whether a table holds what the environment does not publish."""
     try:
-        owner, head = store.owner(version), store.known_head(version)
+        owner, head = store.versions.owner(version), store.versions.known_head(version)
     except UnknownVersionError:
         return False
     return owner not in (None, environment.name) or (environment.protected and head >= 0)
@@ -127,5 +127,5 @@ def _reworded(store: Store, own: EnvironmentGraph, snapshot: Snapshot) -> Pointe
     """Run new words over the same table."""
     pointer, fingerprint = own.pointers[snapshot.model.name], snapshot.fingerprint.id
     save_snapshot(store, snapshot)
-    store.repoint_metadata(pointer.environment, pointer.model, fingerprint)
+    store.environments.repoint_metadata(pointer.environment, pointer.model, fingerprint)
     return replace(pointer, fingerprint=fingerprint)

@@ -59,7 +59,7 @@ class Operation(InProject):
 
     def tell(self, event: str, **detail: object) -> None:
         """Add to the plan's history."""
-        self.store.tell(self.plan_id, event, who=self.who, why=self.why, detail=detail)
+        self.store.plans.tell(self.plan_id, event, who=self.who, why=self.why, detail=detail)
 
     def timed(self, verb: str, since: Mapping[str, float]) -> None:
         """Keep how long the steps of an operation took, for estimates of plans to come.
@@ -69,7 +69,7 @@ class Operation(InProject):
             since: what the steps had taken before it.
         """
         steps, cells = self.at_work.seconds(since), planned_cells(self.plan)
-        self.store.keep_timing(Timing(verb, steps, self.plan_id, cells, by_rows(self.plan)))
+        self.store.plans.keep_timing(Timing(verb, steps, self.plan_id, cells, by_rows(self.plan)))
 
     def run_in(self, environment: str) -> RunContext:
         """Look at any environment."""

@@ -80,7 +80,7 @@ def outstanding(
         within: by model, the cells that were asked for; None: all.
     """
     view, late = run.view(), late_work_of(run)
-    lease = run.store.lease(lease_name(run.environment.name))
+    lease = run.store.locks.lease(lease_name(run.environment.name))
     missing = running = stale = 0
     waits: dict[str, int] = {}
     for name in names:

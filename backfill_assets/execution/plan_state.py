@@ -36,13 +36,13 @@ def plan_state(project: Project, environment: str, now: datetime) -> PlanState:
     """
     store, loaded = project.store, project.loaded
     graph, snapshots = loaded.graph, loaded.snapshots
-    found = environment_graph(store, loaded, store.environment(environment))
-    pointers = store.pointers(environment)
+    found = environment_graph(store, loaded, store.environments.get(environment))
+    pointers = store.environments.pointers(environment)
     sources = {
         name: head(source_path(project.data_root, one.path)) for name, one in graph.sources.items()
     }
     return PlanState(
-        view=store.view(environment),
+        view=store.views.of(environment),
         running={name: found.running[name] for name in pointers},
         built=_built(store, environment, snapshots, pointers),
         open_plans=standing_plans(store, now),
@@ -71,12 +71,12 @@ def _built(
                 )
     if not instead:
         return {}
-    models = store.view_with(environment, instead).models
+    models = store.views.view_with(environment, instead).models
     return {one.version: models[name] for name, one in instead.items()}
 
 
 def _known_head(store: Store, version: str) -> int:
     try:
-        return store.known_head(version)
+        return store.versions.known_head(version)
     except UnknownVersionError:
         return -1

@@ -3,7 +3,7 @@
     carry over what was published meanwhile -> nothing left, nothing moved, checks pass
     -> intent -> locks -> look again -> copy what really differs -> one transaction
 
-The transaction is `Store.publish`; before it nobody reads anything of the plan. Approvals will stand
+The transaction is `Publications.publish`; before it nobody reads anything of the plan. Approvals will stand
 in front of all this.
 """
 
@@ -26,7 +26,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.snapshots.timing import PROMOTE
-from backfill_assets.state.publishing import PinMovedError
+from backfill_assets.state.publications import PinMovedError
 
 if TYPE_CHECKING:
     from backfill_assets.execution.project import Project
@@ -75,7 +75,10 @@ def promote_plan(project: Project, plan: Plan, why: str = "") -> Promoted:
 def promote(op: Operation) -> Promoted:
     """Publish what a plan has built, for somebody; see `promote_plan`."""
     finish_publication(op.environment(), op.plan_id)  # of somebody who died
-    status, last = op.store.plan(op.plan_id).status, op.store.promotion(op.plan_id)
+    status, last = (
+        op.store.plans.get(op.plan_id).status,
+        op.store.publications.promotion(op.plan_id),
+    )
     if status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
         return Promoted(op.plan_id, last.published or 0, removed=op.plan.removed)
     if status not in OPEN:
@@ -125,7 +128,7 @@ def _intent(op: Operation) -> Intent:
 
 def _prepared(op: Operation) -> Prepared:
     """Under the locks: look again, and decide what moves."""
-    view = op.store.view(op.plan.environment)
+    view = op.store.views.of(op.plan.environment)
     with op.at_work.at(Phase.CHECKING, "what came meanwhile"):
         if lacking(op) or unaudited(op):
             raise _NewCellsError

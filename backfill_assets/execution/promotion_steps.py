@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 def concerned(op: Operation) -> tuple[str, ...]:
     """Name every table that a promotion must hold: those of the workspace, and the environment's."""
     plan, name = op.plan, workspace_name(op.plan_id)
-    pointers = op.store.pointers(plan.environment)
+    pointers = op.store.environments.pointers(plan.environment)
     models = [*(one.model for one in scope(plan.models)), *plan.removed]
-    ours = {one.version for one in op.store.own_pointers(name).values()}
+    ours = {one.version for one in op.store.environments.own_pointers(name).values()}
     theirs = {pointers[model].version for model in models if model in pointers}
-    owned = {one for one in theirs if op.store.owner(one) == plan.environment}
+    owned = {one for one in theirs if op.store.versions.owner(one) == plan.environment}
     return tuple(sorted(ours | owned))
 
 
 def steps_of(op: Operation) -> tuple[Step, ...]:
     """Decide what moves, model by model; called under the locks."""
     environment = op.environment()
-    pointers = op.store.pointers(op.plan.environment)
-    own = op.store.own_pointers(workspace_name(op.plan_id))
+    pointers = op.store.environments.pointers(op.plan.environment)
+    own = op.store.environments.own_pointers(workspace_name(op.plan_id))
     stale = _stale_before(op, environment)
     steps = (
         _step(op, one, own[one.model], pointers.get(one.model), stale[one.model])
@@ -53,11 +53,11 @@ def _step(
     if at is None or one.build is Build.NEW_VERSION:
         new = Pointer(environment, one.model, built.fingerprint, built.version, built.delta_version)
         return Step(_move(new, at, stale))
-    records = op.store.ready_records(built.version, built.delta_version)
+    records = op.store.versions.ready_records(built.version, built.delta_version)
     cells = IntervalSet.of(record.cell for record in records)
     if not cells and built.fingerprint == at.fingerprint:
         return None
-    if at.environment != environment or op.store.owner(at.version) != environment:
+    if at.environment != environment or op.store.versions.owner(at.version) != environment:
         # Somebody else's table lies under it: the workspace's own becomes the environment's.
         over = replace(built, environment=environment, certain=_NONE)
         return Step(_move(over, at, stale))
@@ -65,7 +65,7 @@ def _step(
     if not cells:
         return Step(_move(same, at, stale))
     # A cell that only a table below holds is copied too: from now on this one answers for it.
-    known = op.store.held_contents(at.version, cells, at.delta_version)
+    known = op.store.versions.held_contents(at.version, cells, at.delta_version)
     differing = IntervalSet.of(
         record.cell for record in records if known.get(record.cell) != record.content
     )

@@ -67,11 +67,11 @@ def ready_work(project: Project, settled: Settled, most: int = MOST) -> ReadyWor
     """
     project = looking(project)
     found = _Look(project, settled, most)
-    plans = project.store.plans(statuses=OPEN)
+    plans = project.store.plans.latest(statuses=OPEN)
     found.at(prod_scene(project, plans))
     found.late(plans)
     stored = {one.plan_id: one for one in plans}
-    for queued in project.store.queued_plans():
+    for queued in project.store.queue.queued_plans():
         if queued.plan_id in stored:
             found.at_plan(stored[queued.plan_id], queued)
     return ReadyWork(
@@ -108,7 +108,7 @@ class _Look:
         stale = {**Settled(self.keys).stale(), **self.stale}
         if stale:
             late = {one.plan_id for one in plans if one.created_by == ASKED_BY}
-            spoken_of = [one for one in self.project.store.queued_plans() if one.plan_id in late]
+            spoken_of = [one for one in self.project.store.queue.queued_plans() if one.plan_id in late]
             self.notes += [
                 f"late data waits: its plan {one.plan_id} is {one.control.words}; "
                 f"`backfill resume {one.plan_id}` lets it go on"
@@ -118,8 +118,8 @@ class _Look:
             # With the instant: a run that met the pause has ended well under the name of before it.
             said = [[one.plan_id, one.control.value, str(one.set_at)] for one in spoken_of]
             others = sorted(one.plan_id for one in plans)
-            words = {name: at.fingerprint for name, at in self.project.store.pointers(PROD).items()}
-            mark = hashed([stale, others, said, words, self.project.store.owed_marks(PROD)])
+            words = {name: at.fingerprint for name, at in self.project.store.environments.pointers(PROD).items()}
+            mark = hashed([stale, others, said, words, self.project.store.environments.owed_marks(PROD)])
             self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark))
 
     def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:
@@ -180,7 +180,7 @@ class _Look:
         if scene.plan_id is None and self._only_reported(name):
             self.reported |= CellsByModel.of((name, offer.cells) for offer in one.offers)
             return
-        owner = scene.run.store.owner(scene.pointers[name].version)
+        owner = scene.run.store.versions.owner(scene.pointers[name].version)
         if owner in (None, scene.run.environment.name):
             self.offers += one.offers
         else:
@@ -190,7 +190,7 @@ class _Look:
         """Say why cells rest that come again by themselves, once per cause."""
         causes: dict[str, list[str]] = {}
         for name, rest in rests.items():
-            batch = self.project.store.find_batch(rest.batch_id)
+            batch = self.project.store.batches.find(rest.batch_id)
             error = (batch.error if batch else None) or "nobody said"
             causes.setdefault(error, []).append(f"{name} at {rest.until:%Y-%m-%d %H:%M} UTC")
         for error, listed in causes.items():

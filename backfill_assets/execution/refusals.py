@@ -116,7 +116,7 @@ def refuse(op: Operation) -> None:
         StalePlanError: cells, columns or snapshots that it reads or rewrites have moved.
         PlanConflictError: another plan is at work on the same cells.
     """
-    plan, stored = op.plan, op.store.plan(op.plan_id)
+    plan, stored = op.plan, op.store.plans.get(op.plan_id)
     if stored.content_hash != content_hash(plan):
         raise EditedPlanError(plan.plan_id)
     if stored.status not in (PlanStatus.PROPOSED, *OPEN):
@@ -150,7 +150,7 @@ def refuse_stale(op: Operation) -> None:
     """
     environment = op.environment()
     found = [
-        *moved(op.plan, environment.graph, op.store.view(op.plan.environment)),
+        *moved(op.plan, environment.graph, op.store.views.of(op.plan.environment)),
         *_snapshots_moved(op, environment),
     ]
     if found:

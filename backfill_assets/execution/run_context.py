@@ -133,11 +133,11 @@ class RunContext(InProject):
 
     def table(self, model: Model) -> str:
         """The path of the model's physical table."""
-        return self.store.version_path(self.pointer(model).version)
+        return self.store.versions.version_path(self.pointer(model).version)
 
     def view(self) -> StateView:
         """What is ready now, at the environment's pins."""
-        return self.store.view(self.environment.name)
+        return self.store.views.of(self.environment.name)
 
 
 def source_path(data_root: str, path: str) -> str:

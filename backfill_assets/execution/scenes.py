@@ -104,8 +104,8 @@ class Scene:
     def pins(self) -> Pins:
         """Where everything stands that decides."""
         store, environment = self.run.store, self.run.environment
-        published = store.pointers(environment.follows) if environment.follows else {}
-        heads = {name: _place(one) for name, one in store.observed().items()}
+        published = store.environments.pointers(environment.follows) if environment.follows else {}
+        heads = {name: _place(one) for name, one in store.sources.observed().items()}
         return Pins(self.graph, self.pointers, published, heads, self.now)
 
     def key(self, name: str) -> str:
@@ -130,10 +130,10 @@ class Scene:
         """Ask the one rule about some models, upstream first."""
         models = [self.graph.models[name] for name in names]
         read = {name for model in models for name in self._and_upstreams(model)}
-        view = self.run.store.view(self.run.environment.name, only=read)
+        view = self.run.store.views.of(self.run.environment.name, only=read)
         versions = {at.version for name in names if (at := self.pointers.get(name))}
         failed: dict[str, list[FailedBatch]] = {}
-        for one in self.run.store.failed_batches(versions):
+        for one in self.run.store.batches.failed_batches(versions):
             failed.setdefault(one.model, []).append(one)
         for model in models:
             yield self._looked(view, model, failed.get(model.name, ()))

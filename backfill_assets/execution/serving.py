@@ -76,7 +76,7 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
 
 
 def _asked(op: Operation, name: str) -> ModelPlan:
-    status = op.store.plan(op.plan_id).status
+    status = op.store.plans.get(op.plan_id).status
     if status is not PlanStatus.APPLYING:
         raise PlanEndedError(op.plan_id, status)
     FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints).check()

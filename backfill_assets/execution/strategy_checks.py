@@ -148,7 +148,7 @@ def _comparison(both: _Sides, one: ModelPlan) -> Comparison:
     op, environment, workspace = both.op, both.environment, both.workspace
     before, after = environment.view(), workspace.view()
     sides = (
-        op.store.content_at_pin(run.environment.name, one.model, view.ready(one.model))
+        op.store.views.content_at_pin(run.environment.name, one.model, view.ready(one.model))
         for run, view in ((environment, before), (workspace, after))
     )
     old, new = sides

@@ -30,14 +30,14 @@ def open_old_versions(op: Operation, moves: list[PointerMove]) -> None:
     models = tuple(
         WorkspaceModel(
             replace(one.old, environment=workspace_name(undo_id(op.plan_id))),
-            op.store.version_path(one.old.version),
+            op.store.versions.version_path(one.old.version),
         )
         for one in moves
         if one.old is not None and one.new is not None and one.old.version != one.new.version
         if not one.old.under and one.old.environment == op.plan.environment
     )
     if models:
-        op.store.open_workspace(
+        op.store.environments.open_workspace(
             WorkspaceRequest(
                 plan_id=undo_id(op.plan_id), environment=op.plan.environment, models=models
             )
@@ -63,10 +63,10 @@ def carried_back(op: Operation, moves: list[PointerMove]) -> CellsByModel:
 def lacking_back(op: Operation, moves: list[PointerMove]) -> CellsByModel:
     """Give the cells that are published now and that the old tables lack, by model."""
     name = workspace_name(undo_id(op.plan_id))
-    if name not in {one.name for one in op.store.environments()}:
+    if name not in {one.name for one in op.store.environments.by_name()}:
         return CellsByModel()
-    run, published = op.run_in(name), op.store.view(op.plan.environment)
-    own, view = op.store.own_pointers(name), run.view()
+    run, published = op.run_in(name), op.store.views.of(op.plan.environment)
+    own, view = op.store.environments.own_pointers(name), run.view()
     found = {
         one.model: work_of(run, view, one.model).gaps
         & run.graph.model(one.model).cadence.snap_out(published.ready(one.model))
@@ -78,10 +78,10 @@ def lacking_back(op: Operation, moves: list[PointerMove]) -> CellsByModel:
 
 def drop_carried(op: Operation) -> None:
     """Forget the workspace of an undo."""
-    op.store.drop_workspace(undo_id(op.plan_id))
+    op.store.environments.drop_workspace(undo_id(op.plan_id))
 
 
 def carried_pins(op: Operation) -> dict[str, int]:
     """Give the pins that old tables are published at, with what was carried back into them."""
-    own = op.store.own_pointers(workspace_name(undo_id(op.plan_id)))
+    own = op.store.environments.own_pointers(workspace_name(undo_id(op.plan_id)))
     return {name: at.delta_version for name, at in own.items()}

@@ -36,7 +36,7 @@ def open_workspace(op: Operation, environment: RunContext) -> None:
     plan = op.plan
     for snapshot in planned_snapshots(op, environment).values():
         save_snapshot(op.store, snapshot)
-    op.store.open_workspace(
+    op.store.environments.open_workspace(
         WorkspaceRequest(
             plan_id=plan.plan_id,
             environment=plan.environment,

@@ -221,7 +221,7 @@ def _ended(work: PlanWork, plan: Plan, done: Applied) -> None:
 
 def _spared(work: PlanWork, plan: Plan) -> dict[str, int]:
     """Read how many cells need not be built, since what they read came out as it was."""
-    told = [one.detail.get("spared") for one in work.store.plan_events(plan.plan_id)]
+    told = [one.detail.get("spared") for one in work.store.plans.events(plan.plan_id)]
     return next((found for found in reversed(told) if found), {})
 
 
@@ -249,8 +249,8 @@ def _rollback(work: PlanWork, asked: OfPlan) -> None:
 def _control(control: Control) -> _Body:
     def body(work: PlanWork, asked: OfPlan) -> None:
         plan = work.plan(asked.plan)
-        work.store.control_plan(plan.plan_id, control, str(work.who))
-        work.store.tell(plan.plan_id, _TOLD[control], who=str(work.who), why=asked.reason)
+        work.store.queue.control_plan(plan.plan_id, control, str(work.who))
+        work.store.plans.tell(plan.plan_id, _TOLD[control], who=str(work.who), why=asked.reason)
         work.show(plan, control=control.words)
 
     return body

@@ -67,7 +67,7 @@ def serve_plan(
         dagster.Failure: the plan can't go on, or cells are still not built; it says why.
     """
     with plainly():
-        plan = read_plan(state.store.plan(context.run.tags[PLAN_TAG]).content)
+        plan = read_plan(state.store.plans.get(context.run.tags[PLAN_TAG]).content)
         reporter = PlanReporter(
             context, graph.model(name), state.store, plan.environment, plan_id=plan.plan_id
         )
@@ -90,7 +90,7 @@ def _fills(plan: Plan, name: str) -> bool:
 def _cutoff(op: Operation, name: str, done: Served) -> dict[str, Any]:
     """Count how many cells came out as they are published: nothing that reads them is built again."""
     store, cells = op.store, done.built
-    new = store.content_at_pin(workspace_name(op.plan_id), name, cells)
-    old = store.content_at_pin(op.plan.environment, name, cells)
+    new = store.views.content_at_pin(workspace_name(op.plan_id), name, cells)
+    old = store.views.content_at_pin(op.plan.environment, name, cells)
     same = sum(old.get(cell) == content for cell, content in new.items())
     return {"plan": op.plan_id, "cells_built": len(new), "cells_same_content": same}

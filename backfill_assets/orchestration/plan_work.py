@@ -60,7 +60,7 @@ class PlanWork(InProject):
         Raises:
             UnknownPlanError: there is none.
         """
-        found = read_plan(self.store.plan(plan_id.strip()).content)
+        found = read_plan(self.store.plans.get(plan_id.strip()).content)
         self.tag(found)
         return found
 
@@ -89,7 +89,7 @@ class PlanWork(InProject):
         cadences = {name: one.cadence for name, one in self.graph.models.items()}
         sources = {name: one.cadence for name, one in self.graph.sources.items()}
         naming = Naming({**cadences, **sources})
-        status = self.store.plan(plan.plan_id).status.value
+        status = self.store.plans.get(plan.plan_id).status.value
         self.context.add_output_metadata(
             {
                 "plan_id": plan.plan_id,

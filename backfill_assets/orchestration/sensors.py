@@ -57,7 +57,7 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
             batches=settings.cells_per_run,
             share=settings.backfill_share,
         )
-        graph, seen = project.loaded.graph, project.store.observed()
+        graph, seen = project.loaded.graph, project.store.sources.observed()
         said = (*found.said, *nobody_looks(context.instance, graph, found.settled, seen))
         for line in said:
             context.log.info(line)

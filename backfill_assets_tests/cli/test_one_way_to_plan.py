@@ -118,7 +118,7 @@ class Both:
         if plan_id is None:
             return "nothing to do"
         state = StateResource()
-        text = state.store.plan(plan_id).content
+        text = state.store.plans.get(plan_id).content
         state.store.close()
         return content(text)
 

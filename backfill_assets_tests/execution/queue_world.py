@@ -98,7 +98,7 @@ class QueueWorld:
         environment = PROD if plan is None else workspace_name(plan.plan_id)
         run = replace(self.run(environment), plan_id=plan.plan_id if plan else None)
         reason = "gap" if plan is None else "refresh"
-        return self.store.open_batch(
+        return self.store.batches.open_batch(
             batch_request(run, run.graph.model(name), IntervalSet.of([cells]), reason=reason)
         )
 
@@ -117,7 +117,7 @@ class QueueWorld:
     ) -> None:
         """Let a batch fail."""
         opened = self.open(name, cells, plan=plan)
-        self.store.fail_batch(
+        self.store.batches.fail_batch(
             opened.request.batch_id, error="no", audits=(), failure=kind, finished_at=self.now
         )
 

@@ -53,7 +53,7 @@ class Place:
         self.store = Store.open(url, clock=self.clock, lease_seconds=lease, data_root=str(folder))
         add_model(self.store, "orders")
         self.path = str(folder / TABLE)
-        self.store.version_path = lambda _: self.path  # type: ignore[method-assign]
+        self.store.versions.version_path = lambda _: self.path  # type: ignore[method-assign]
 
     def run(self, run_id: str = "r") -> Any:  # noqa: ANN401 - what a turn asks of a run
         return SimpleNamespace(store=self.store, run_id=run_id, clock=self.clock)
@@ -70,7 +70,7 @@ class Place:
         lock = take(self.run(), TABLE, "first")
         self.create(lock.token)
         reconcile(self.run(), lock)
-        self.store.release_commit_lock(lock)
+        self.store.locks.release_commit_lock(lock)
 
     def taken_over(self) -> tuple[CommitLock, CommitLock]:
         """Let a holder fall silent in its turn, and another take the lock over."""
@@ -90,7 +90,7 @@ class Place:
             token=first.token,
         )
         reconcile(self.run(), first)
-        self.store.release_commit_lock(first)
+        self.store.locks.release_commit_lock(first)
         for number in numbers:
             opened = self.batch(f"run-{number}", start=number, end=number + 1)
             with (
@@ -104,7 +104,7 @@ class Place:
                 record(self.run(), lock, said, done)
 
     def batch(self, run: str, **asked: Any) -> OpenBatch:  # noqa: ANN401
-        return self.store.open_batch(Asked(run=run, reason="gap", **asked).request)
+        return self.store.batches.open_batch(Asked(run=run, reason="gap", **asked).request)
 
     def commit(self, opened: OpenBatch, lock: CommitLock, files: Iterable[CellFile] = ()) -> None:
         said, by_cell = commit_of(opened, lock), dict[str, list[CellFile]]()
@@ -132,7 +132,7 @@ def test_a_gap_that_a_silent_batch_filled_after_all_is_left_as_it_is(place: Plac
         place.commit(silent, lock)
     with pytest.raises(CellsReadyError), commit_turn(place.run(), other):
         pytest.fail("its turn came over cells that are ready")
-    ready = {one.batch_id for one in place.store.ready_records(TABLE)}
+    ready = {one.batch_id for one in place.store.versions.ready_records(TABLE)}
     assert ready == {silent.request.batch_id}
 
 
@@ -145,7 +145,7 @@ def test_a_silent_writer_that_makes_the_table_after_its_lock_is_gone_commits_not
     reconcile(place.run(), other)
     with pytest.raises(CommitLostError):
         entry({}, Ticket(place.path, TABLE, silent.token, "its batch"))
-    assert place.store.known_head(TABLE) == head(place.path)
+    assert place.store.versions.known_head(TABLE) == head(place.path)
 
 
 def test_a_table_that_a_silent_writer_makes_during_the_next_ones_turn_is_looked_at_first(
@@ -174,7 +174,7 @@ def test_a_collection_keeps_its_lock_while_it_deletes(
     pq.write_table(pa.table({"a": [1]}), below / "part-0.parquet")
     old = (place.clock.now - 2 * GRACE).timestamp()
     os.utime(below / "part-0.parquet", (old, old))
-    real, beat, hear = collection.delete_files, threading.Event(), place.store.heartbeat
+    real, beat, hear = collection.delete_files, threading.Event(), place.store.batches.heartbeat
 
     def heard(run_id: str) -> None:
         hear(run_id)
@@ -184,7 +184,7 @@ def test_a_collection_keeps_its_lock_while_it_deletes(
         beat.wait()
         real(path, names)
 
-    place.store.heartbeat = heard
+    place.store.batches.heartbeat = heard
     monkeypatch.setattr(collection, "delete_files", after_a_beat)
     collect(place.run(), timedelta(days=30))
     assert not (below / "part-0.parquet").exists()
@@ -220,8 +220,8 @@ def test_files_that_a_dead_collection_had_joined_are_accounted_for_by_the_next_a
             collect(place.run(), timedelta(days=30))
     place.pass_lease()
     settle_read(place.run("next"))
-    (pointer,) = place.store.own_pointers("prod").values()
-    assert pointer.delta_version == place.store.known_head(TABLE) == head(place.path)
+    (pointer,) = place.store.environments.own_pointers("prod").values()
+    assert pointer.delta_version == place.store.versions.known_head(TABLE) == head(place.path)
     assert len(files_at(place.path, pointer.delta_version)) == 1
 
 
@@ -236,7 +236,7 @@ def test_rows_that_were_taken_back_stay_away_when_the_next_holder_dies_while_it_
     strange = pa.table({"a": [666], "_cell": pa.array([date(2026, 1, 1)])})
     write_deltalake(place.path, strange, mode="append")
     dying = take(place.run(), TABLE, "dying")
-    restore(place.path, place.store.known_head(TABLE), app_id=TABLE, token=dying.token)
+    restore(place.path, place.store.versions.known_head(TABLE), app_id=TABLE, token=dying.token)
     place.pass_lease()
     second = take(place.run(), TABLE, "second")
     with monkeypatch.context() as patch:
@@ -247,4 +247,4 @@ def test_rows_that_were_taken_back_stay_away_when_the_next_holder_dies_while_it_
     third = take(place.run(), TABLE, "third")
     reconcile(place.run(), third)
     assert DeltaTable(place.path).to_pyarrow_table().num_rows == 0
-    assert place.store.known_head(TABLE) == head(place.path)
+    assert place.store.versions.known_head(TABLE) == head(place.path)

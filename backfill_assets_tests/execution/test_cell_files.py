@@ -71,7 +71,7 @@ def test_a_batch_that_fails_its_audit_leaves_no_file(world: World):
 
 
 def test_of_a_batch_only_the_cells_whose_rows_differ_get_other_files(world: World):
-    world.store.save_environment(Environment("dev", protected=False))
+    world.store.environments.save_environment(Environment("dev", protected=False))
     world.environment = "dev"
     graph = a_graph(visits())
     world.land(a_source(), *ROWS)
@@ -91,7 +91,7 @@ def test_of_a_batch_only_the_cells_whose_rows_differ_get_other_files(world: Worl
 def test_a_cell_whose_files_a_stranger_took_gets_new_ones_though_its_rows_are_the_same(
     world: World,
 ):
-    world.store.save_environment(Environment("dev", protected=False))
+    world.store.environments.save_environment(Environment("dev", protected=False))
     world.environment = "dev"
     graph = a_graph(visits())
     world.land(a_source(), *ROWS)
@@ -140,7 +140,7 @@ def test_an_empty_backfill_needs_no_spark(spared: World):
     plan = Plans(spared).make(OLD, empty=True, select=(VISITS,))
     assert Plans(spared).apply(OLD, plan).left == {}
     Plans(spared).promote(OLD, plan)
-    assert spared.store.plan(plan.plan_id).status is PlanStatus.PROMOTED
+    assert spared.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
     assert (spared.rows(VISITS), spared.ready(OLD, VISITS)) == ([], "2024-01-07..2024-01-10 (4)")
     assert told(spared.fill(OLD, VISITS, cells=days(*range(7, 11)))[VISITS]) == ["skipped"]
 
@@ -206,7 +206,7 @@ def test_hours_are_restated_promoted_taken_back_and_joined_without_touching_thei
 
 
 def test_an_hour_is_built_again_in_its_day(world: World):
-    world.store.save_environment(Environment("dev", protected=False))
+    world.store.environments.save_environment(Environment("dev", protected=False))
     world.environment, world.clock.now = "dev", datetime(2024, 1, 9, tzinfo=UTC)
     graph, events = hours(), [hour(number) for number in range(24)]
     world.land(SEEN, *events)

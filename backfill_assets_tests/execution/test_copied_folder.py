@@ -166,7 +166,7 @@ def works(world: World, waiting: Any, settings: Settings) -> None:  # noqa: ANN4
     assert sorted(int(one["total"]) for one in rows.collect()) == [7, 9, 88, 100]
     run = world.open(OLD)
     naming = Naming({name: model.cadence for name, model in run.graph.models.items()})
-    (origin,) = origins(world.store, naming, run.view(), VISITS, days(10))
+    (origin,) = origins(world.store.reading(), naming, run.view(), VISITS, days(10))
     assert origin.plan_id == plan.plan_id
     # Collecting deletes what is old here, and only here.
     world.clock.now += timedelta(days=40)

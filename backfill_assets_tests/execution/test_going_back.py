@@ -67,7 +67,7 @@ def test_rolled_back_cells_hold_what_they_held_and_the_next_fill_leaves_them_alo
     rollback_plan(plans.project(OLD), plan)
     assert totals(world) == [7, 8, 9, 10]
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
-    assert world.store.plan(plan.plan_id).status is PlanStatus.ROLLED_BACK
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.ROLLED_BACK
     next_day(world, *changed(BAD))
     world.fill(OLD)
     assert totals(world) == [7, 8, 9, 10, 11]
@@ -162,7 +162,7 @@ def test_a_new_model_that_was_taken_back_comes_again_with_a_plan_only(world: Wor
     plan = plans.published(more)
     rollback_plan(plans.project(more), plan)
     assert told(world.fill(more, "web.other")["web.other"]) == ["waiting"]
-    assert "web.other" not in world.store.pointers(PROD)
+    assert "web.other" not in world.store.environments.pointers(PROD)
     world.clock.now += timedelta(minutes=1)
     plans.published(more)
     assert told(world.fill(more, "web.other")["web.other"]) == ["skipped"]
@@ -230,9 +230,9 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
 def test_what_dev_takes_back_it_reads_from_prod_again(world: World, plans: Plans):
     world.land(a_source(), *ROWS)
     world.fill(OLD)
-    world.store.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
     plan = plans.published(MORE, "dev")
     undo_plan(plans.project(MORE), plan)
-    assert world.store.own_pointers("dev") == {}
-    assert world.store.pointers("dev") == world.store.pointers(PROD)
+    assert world.store.environments.own_pointers("dev") == {}
+    assert world.store.environments.pointers("dev") == world.store.environments.pointers(PROD)
     assert not plans.make(MORE, "dev").is_empty

@@ -96,7 +96,7 @@ def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch, control: Control
 ):
     def holds(op: Operation) -> Applied:
-        world.store.control_plan(op.plan_id, control, "ann")
+        world.store.queue.control_plan(op.plan_id, control, "ann")
         return Applied(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
 
     def begins(op: Operation) -> Applied:
@@ -128,13 +128,13 @@ def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_
     marks = [_mark(world)]
     for _ in range(2):
         world.pass_by(minutes=1)
-        world.store.control_plan(plan, Control.PAUSED, "ann")
+        world.store.queue.control_plan(plan, Control.PAUSED, "ann")
         marks.append(_mark(world))
         assert f"its plan {plan} is paused" in " ".join(world.look().notes)
         assert _mark(world) == marks[-1]
 
         world.pass_by(minutes=1)
-        world.store.control_plan(plan, Control.RUNNING, "ann")
+        world.store.queue.control_plan(plan, Control.RUNNING, "ann")
         marks.append(_mark(world))
 
     # A run that met the pause has ended well, so its mark is done: what goes on needs another one.

@@ -40,6 +40,6 @@ def test_the_plan_of_a_launch_by_hand_has_an_estimate_and_lasts_as_people_have_s
     with pytest.raises(_MadeError):
         rebuild_by_hand(run, VISITS, {VISITS: days(3)})
 
-    (stored,) = world.store.plans()
+    (stored,) = world.store.plans.latest()
     assert stored.expires_at == world.now + timedelta(days=3)
     assert read_plan(stored.content).estimate is not None

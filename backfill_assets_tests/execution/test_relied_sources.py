@@ -213,10 +213,10 @@ def test_late_data_publishes_no_change_of_a_model_that_relies_on_another_declara
     world.land(BY_DS, *ROWS)
     world.fill(before)
     plans.published(after, select=(VISITS,))
-    running = world.store.pointers("prod")
+    running = world.store.environments.pointers("prod")
     append(world, BY_DS, event(9, 3, 9), event(10, 3, 10))
     done = refresh_late(world.open(after))
-    assert world.store.pointers("prod")[VISITS].version == running[VISITS].version
+    assert world.store.environments.pointers("prod")[VISITS].version == running[VISITS].version
     assert held(world) == oracle("seen")
     assert {*done.waiting} == {VISITS}
     for name in names[1:]:

@@ -58,9 +58,9 @@ def test_cells_that_a_restored_state_adopts_are_made_stale_by_later_late_data(wo
             VISITS: ["skipped"],
             COSTS: ["skipped"],
         }
-        counter = again.store.view("prod").counter
+        counter = again.store.views.of("prod").counter
         for name in (VISITS, COSTS):
-            records = again.store.ready_records(again.pointer(name).version)
+            records = again.store.versions.ready_records(again.pointer(name).version)
             assert max(one.built_at for one in records) <= counter
         assert Plans(again).make(OLD).is_empty
         again.land(a_source(), *changed(row(9, 1, 99.0)))
@@ -95,7 +95,7 @@ def test_a_promotion_that_a_restored_state_does_not_know_is_never_read_by_half(
     world.land(a_source(), *changed(row(8, 1, 99.0)), row(11, 1, 11.0))
     world.fill(OLD, VISITS)
     world.fill(OLD)
-    told_of = [one for one in world.store.plan_events(plan.plan_id) if one.event == TAKEN_BACK]
+    told_of = [one for one in world.store.plans.events(plan.plan_id) if one.event == TAKEN_BACK]
     assert {one.detail["model"] for one in told_of} == {VISITS, COSTS}
     seen = {ds: int(cost) for ds, _, cost in world.rows(VISITS)}
     assert totals(world) == seen == {**old, on(11): 11}

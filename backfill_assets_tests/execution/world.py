@@ -136,15 +136,15 @@ class World:
 
     def ready(self, graph: Graph, name: str) -> str:
         """Which cells are ready, as text."""
-        view = self.store.view(self.environment)
+        view = self.store.views.of(self.environment)
         return ranges_text(graph.model(name).cadence, view.ready(name))
 
     def path(self, name: str) -> str:
         """Where the table of a model lies."""
-        return self.store.version_path(self.pointer(name).version)
+        return self.store.versions.version_path(self.pointer(name).version)
 
     def pointer(self, name: str) -> Any:  # noqa: ANN401
-        return self.store.pointers(self.environment)[name]
+        return self.store.environments.pointers(self.environment)[name]
 
     def head(self, name: str) -> int:
         """Delta's newest version of a model's table; -1 for none."""

@@ -28,14 +28,14 @@ THREE = ("toy.sales_of_three_days", "string(ds)", "int(amount)")
 def plans() -> list[tuple[str, PlanStatus]]:
     store = StateResource().store
     try:
-        return [(one.plan_id, one.status) for one in store.plans()]
+        return [(one.plan_id, one.status) for one in store.plans.latest()]
     finally:
         store.close()
 
 
 def promote(shop: Shop, plan_id: str) -> None:
     state = StateResource()
-    plan = read_plan(state.store.plan(plan_id).content)
+    plan = read_plan(state.store.plans.get(plan_id).content)
     loaded = untraced(build_graph(MODELS, SOURCES))
     promote_plan(state.project(loaded, "gate", lent(shop.spark), "ann"), plan)
     state.store.close()

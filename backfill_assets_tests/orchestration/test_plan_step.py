@@ -54,7 +54,7 @@ def queued(shop: Shop, model: str, day: str) -> Plan:
 
 def status(plan: Plan) -> PlanStatus:
     state = StateResource()
-    found = state.store.plan(plan.plan_id).status
+    found = state.store.plans.get(plan.plan_id).status
     state.store.close()
     return found
 

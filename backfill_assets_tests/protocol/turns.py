@@ -32,7 +32,7 @@ def read_token(actor: Actor) -> Iterator[Outcome]:
 
 
 def take(actor: Actor) -> Iterator[Outcome]:
-    """`Store.take_commit_lock`: one transaction, unless an intent or a live holder is in the way."""
+    """`Locks.take_commit_lock`: one transaction, unless an intent or a live holder is in the way."""
     world, table, intent = actor.world, actor.table, actor.world.state.intent
     if actor.rules.tables_closed and intent is not None and intent.holder != actor.id:
         if is_heard(world, intent.holder):
