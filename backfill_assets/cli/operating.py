@@ -76,7 +76,10 @@ class Operating(InProject):
 
     def taken(self, plan: Plan) -> Actual:
         """Sum up what a plan has taken so far."""
-        events, timings = self.store.plans.events(plan.plan_id), self.store.plans.timings(plan.plan_id)
+        events, timings = (
+            self.store.plans.events(plan.plan_id),
+            self.store.plans.timings(plan.plan_id),
+        )
         return actual_of(plan, events, self.batches_of(plan), timings)
 
     def batches_of(self, plan: Plan) -> list[BatchRow]:

@@ -71,8 +71,12 @@ def _brought_back(
     """Bring cells of the same table back to what they held."""
     old = one.old
     assert old is not None  # noqa: S101 - the caller has looked
-    before = {each.cell: each for each in op.store.versions.ready_records(old.version, old.delta_version)}
-    now = {each.cell: each for each in op.store.versions.ready_records(at.version, at.delta_version)}
+    before = {
+        each.cell: each for each in op.store.versions.ready_records(old.version, old.delta_version)
+    }
+    now = {
+        each.cell: each for each in op.store.versions.ready_records(at.version, at.delta_version)
+    }
     touched = [
         cell
         for cell in before.keys() | now.keys()

@@ -143,7 +143,9 @@ def _running(
     if len(same) == len(pointers):
         return same
     stored = {
-        name: store.snapshots.get(at.fingerprint) for name, at in pointers.items() if name not in same
+        name: store.snapshots.get(at.fingerprint)
+        for name, at in pointers.items()
+        if name not in same
     }
     read = {name: stored_model(one.definition) for name, one in stored.items()}
     # Fingerprinted again: a newer release may hash the same declaration to another id.

@@ -108,7 +108,9 @@ class _Look:
         stale = {**Settled(self.keys).stale(), **self.stale}
         if stale:
             late = {one.plan_id for one in plans if one.created_by == ASKED_BY}
-            spoken_of = [one for one in self.project.store.queue.queued_plans() if one.plan_id in late]
+            spoken_of = [
+                one for one in self.project.store.queue.queued_plans() if one.plan_id in late
+            ]
             self.notes += [
                 f"late data waits: its plan {one.plan_id} is {one.control.words}; "
                 f"`backfill resume {one.plan_id}` lets it go on"
@@ -118,8 +120,13 @@ class _Look:
             # With the instant: a run that met the pause has ended well under the name of before it.
             said = [[one.plan_id, one.control.value, str(one.set_at)] for one in spoken_of]
             others = sorted(one.plan_id for one in plans)
-            words = {name: at.fingerprint for name, at in self.project.store.environments.pointers(PROD).items()}
-            mark = hashed([stale, others, said, words, self.project.store.environments.owed_marks(PROD)])
+            words = {
+                name: at.fingerprint
+                for name, at in self.project.store.environments.pointers(PROD).items()
+            }
+            mark = hashed(
+                [stale, others, said, words, self.project.store.environments.owed_marks(PROD)]
+            )
             self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark))
 
     def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:

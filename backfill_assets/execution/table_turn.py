@@ -209,7 +209,10 @@ def take_back(run: RunContext, lock: CommitLock) -> None:
     Raises:
         ForeignTableError: nothing of the table is known.
     """
-    path, known = run.store.versions.version_path(lock.version), run.store.versions.known_head(lock.version)
+    path, known = (
+        run.store.versions.version_path(lock.version),
+        run.store.versions.known_head(lock.version),
+    )
     if known < 0:
         raise ForeignTableError(path)
     restored = restore(path, known, app_id=lock.version, token=lock.token)

@@ -163,7 +163,7 @@ def every_option_once(test: Any) -> Any:  # noqa: ANN401 - any test
 @example(asked={"cutoff": "2024-01-31", "reason": "accounts are closed"})
 @example(asked={"restate": [WRONG], "where": "amount > 0", "environment": "dev_refunds"})
 @settings(
-    max_examples=30,
+    max_examples=15,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -126,8 +126,7 @@ def test_restated_cells_are_promoted_rolled_back_and_undone_without_spark(
 def test_what_apply_has_compared_is_compared_again_only_where_files_moved(
     world: World, spared: World
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = Plans(world).make(MORE)
     applied = Plans(world).apply(MORE, plan)
     assert (applied.left, applied.refused) == ({}, "")

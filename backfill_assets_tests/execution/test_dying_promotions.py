@@ -57,8 +57,7 @@ def test_a_promotion_that_dies_is_seen_as_a_whole_or_not_at_all(
     world: World, monkeypatch: pytest.MonkeyPatch, death: Callable[..., None]
 ):
     plans = Plans(world)
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = plans.make(OLD, restate=(Restatement(VISITS),))
     plans.apply(OLD, plan)

@@ -59,8 +59,7 @@ def next_day(world: World, *rows: Any) -> None:  # noqa: ANN401 - values of a ro
 def test_rolled_back_cells_hold_what_they_held_and_the_next_fill_leaves_them_alone(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     plan = plans.published(OLD, restate=(Restatement(VISITS),))
     assert totals(world) == [7, 99, 9, 10]
@@ -77,8 +76,7 @@ def test_rolled_back_cells_hold_what_they_held_and_the_next_fill_leaves_them_alo
 
 @pytest.mark.connect
 def test_undone_cells_come_back_and_days_since_stay(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     plan = plans.published(OLD, restate=(Restatement(VISITS),))
     next_day(world, *changed(BAD))
@@ -97,8 +95,7 @@ def test_undone_cells_come_back_and_days_since_stay(world: World, plans: Plans):
 def test_a_new_table_is_undone_by_reading_the_old_one_with_the_days_since(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     before = world.pointer(VISITS)
     plan = plans.published(MORE)
     next_day(world, *ROWS)
@@ -112,8 +109,7 @@ def test_a_new_table_is_undone_by_reading_the_old_one_with_the_days_since(
 
 
 def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     first = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     world.land(a_source(), *changed(row(8, 1, 50.0)))
@@ -128,8 +124,7 @@ def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Pl
 def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overrun(
     world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     eighth = Restatement(VISITS, "2024-01-08", "2024-01-08")
     first = plans.published(OLD, restate=(eighth,))
@@ -145,8 +140,7 @@ def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overru
 def test_a_day_that_is_filled_while_the_locks_are_taken_is_kept_by_an_undo_too(
     world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = plans.published(MORE)
     next_day(world, *ROWS)
     before_call(going_back, "publish", lambda: world.fill(MORE), monkeypatch)
@@ -156,8 +150,7 @@ def test_a_day_that_is_filled_while_the_locks_are_taken_is_kept_by_an_undo_too(
 
 
 def test_a_new_model_that_was_taken_back_comes_again_with_a_plan_only(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
     plan = plans.published(more)
     rollback_plan(plans.project(more), plan)
@@ -169,8 +162,7 @@ def test_a_new_model_that_was_taken_back_comes_again_with_a_plan_only(world: Wor
 
 
 def test_where_the_promise_has_passed_the_restating_plan_is_named(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     world.clock.now += timedelta(days=31)
@@ -183,8 +175,7 @@ def test_where_the_promise_has_passed_the_restating_plan_is_named(world: World, 
 def test_a_way_back_whose_promise_passes_while_it_waits_for_its_turn_is_refused(
     world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     before = totals(world)
@@ -201,8 +192,7 @@ def test_a_way_back_whose_promise_passes_while_it_waits_for_its_turn_is_refused(
 def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     old, promise = world.path(VISITS), timedelta(days=30)
     promoted = plans.published(MORE)
     given_up = plans.make(MORE, restate=(Restatement(COSTS),))
@@ -228,8 +218,7 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
 
 
 def test_what_dev_takes_back_it_reads_from_prod_again(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
     plan = plans.published(MORE, "dev")
     undo_plan(plans.project(MORE), plan)

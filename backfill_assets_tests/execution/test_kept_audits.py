@@ -34,8 +34,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def plans(world: World) -> Plans:
-    world.land(a_source(), *ROWS)  # one event a day, from the 7th to the 10th, that costs its date
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)  # one event a day, from the 7th to the 10th, that costs its date
     return Plans(world)
 
 

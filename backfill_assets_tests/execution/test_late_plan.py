@@ -55,9 +55,12 @@ def apart(world: World, *rows: Any) -> None:  # noqa: ANN401
 
 
 def filled(world: World, graph: Graph, *rows: Any) -> None:  # noqa: ANN401
-    world.land(a_source(), *(rows or ROWS))
-    refresh(world, graph)  # the first look
-    world.fill(graph)
+    def looked_and_filled() -> None:
+        world.land(a_source(), *(rows or ROWS))
+        refresh(world, graph)  # the first look
+        world.fill(graph)
+
+    world.begin_with(looked_and_filled, graph, rows)
 
 
 def refresh(world: World, graph: Graph) -> Refreshed:

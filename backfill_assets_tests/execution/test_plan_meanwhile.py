@@ -60,8 +60,7 @@ def plans(world: World) -> Plans:
 
 
 def test_days_that_are_filled_while_a_plan_is_reviewed_are_carried_over(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = plans.make(MORE)
     plans.apply(MORE, plan)
     world.clock.now += timedelta(days=1)
@@ -78,8 +77,7 @@ def test_days_that_are_filled_while_a_plan_is_reviewed_are_carried_over(world: W
 def test_a_carried_over_day_brings_no_late_row_into_a_day_that_was_reviewed(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = plans.make(MORE)
     plans.apply(MORE, plan)
     world.clock.now += timedelta(days=1)
@@ -93,8 +91,7 @@ def test_a_carried_over_day_brings_no_late_row_into_a_day_that_was_reviewed(
 def test_a_plan_whose_upstream_has_moved_is_refused_before_anything_is_written(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     stale = plans.make(OLD, restate=(Restatement(COSTS),))
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
@@ -112,8 +109,7 @@ def test_a_plan_whose_upstream_has_moved_is_refused_before_anything_is_written(
 def test_plans_over_the_same_cells_are_refused_and_others_go_on_side_by_side(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(row(7, 1, 70.0), row(9, 1, 90.0)))
     first, same, other = (
         plans.make(
@@ -254,8 +250,7 @@ def test_an_hourly_model_is_planned_and_promoted_while_it_is_filled(world: World
 
 
 def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = plans.make(MORE)
     plans.apply(MORE, plan)
     world.clock.now += timedelta(days=1)
@@ -271,8 +266,7 @@ def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(world: W
 
 
 def test_a_new_model_that_an_open_plan_brings_is_left_to_that_plan(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
     plan = plans.make(more)
     plans.apply(more, plan)
@@ -285,8 +279,7 @@ def test_a_new_model_that_an_open_plan_brings_is_left_to_that_plan(world: World,
 def test_a_new_model_that_an_abandoned_plan_has_built_is_brought_by_the_next_one(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
     plan = plans.make(more)
     plans.apply(more, plan)

@@ -66,8 +66,7 @@ ROWS = [row(n, 1, float(n)) for n in range(7, 11)]
 
 @pytest.mark.connect
 def test_an_additive_column_is_built_apart_and_published_at_once(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     before = {name: world.pointer(name) for name in (VISITS, COSTS)}
     plan = plans.make(MORE)
     costs = plan.model(COSTS)
@@ -138,14 +137,21 @@ def test_a_plan_is_built_in_batches_of_the_size_that_it_was_shown_with(
 
 
 def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
-    before = (files(world), world.store.environments.pointers(PROD), world.store.views.of(PROD).models)
+    world.begin(OLD, *ROWS)
+    before = (
+        files(world),
+        world.store.environments.pointers(PROD),
+        world.store.views.of(PROD).models,
+    )
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = plans.make(MORE, restate=(Restatement(COSTS),))
     plans.apply(MORE, plan)
     abandon_plan(plans.project(MORE), plan)
-    assert (files(world), world.store.environments.pointers(PROD), world.store.views.of(PROD).models) == before
+    assert (
+        files(world),
+        world.store.environments.pointers(PROD),
+        world.store.views.of(PROD).models,
+    ) == before
     assert world.store.plans.get(plan.plan_id).status is PlanStatus.ABANDONED
 
 

@@ -45,8 +45,7 @@ NIGHT = "22:00-06:00 Europe/Berlin"
 @pytest.fixture
 def plans(world: World) -> Plans:
     """Four days are published, and one row of the source is corrected since."""
-    world.land(a_source(), *ROWS)
-    world.fill(GRAPH)
+    world.begin(GRAPH, *ROWS)
     world.land(a_source(), *ROWS[:3], row(10, 1, 99.0))
     return Plans(world)
 

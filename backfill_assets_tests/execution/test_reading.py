@@ -40,8 +40,7 @@ GRAPH = a_graph(a_model(VISITS))
 @pytest.fixture
 def here(world: World) -> dict[str, Any]:
     """Days 1 to 10 of prod, and where they lie."""
-    world.land(a_source(), *(row(n, 1, float(n)) for n in range(1, 11)))
-    world.fill(GRAPH)
+    world.begin(GRAPH, *(row(n, 1, float(n)) for n in range(1, 11)))
     return {
         "settings": Settings(data_dir=str(world.root), state_url=f"sqlite:///{world.root}/state.db")
     }

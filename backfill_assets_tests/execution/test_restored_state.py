@@ -72,8 +72,7 @@ def test_cells_that_a_restored_state_adopts_are_made_stale_by_later_late_data(wo
 def test_a_promotion_that_a_restored_state_does_not_know_is_never_read_by_half(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     copied(world, "state.db", "backup.db")
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = Plans(world).make(OLD, restate=(Restatement(VISITS),))
@@ -108,8 +107,7 @@ def test_a_publication_adopts_what_a_restored_state_has_forgotten_upstream_first
     """By name `web.costs` comes before `web.visits`, which it reads."""
     plans, today = Plans(world), world.clock.now
     world.clock.now = today.replace(day=9)
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = plans.make(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     assert plans.apply(OLD, plan).left == {}

@@ -53,8 +53,7 @@ def test_an_enrichment_promises_equal_columns_also_where_late_rows_explain_what_
     world: World,
 ):
     plans = Plans(world)
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = plans.make(MORE)
     assert strategy(plan) is Strategy.COLUMN_ENRICHMENT
     world.land(a_source(), *changed(row(8, 1, 99.0)))
@@ -69,8 +68,7 @@ def test_an_enrichment_promises_equal_columns_also_where_late_rows_explain_what_
 
 def test_new_columns_and_a_restatement_in_one_plan_are_a_full_rebuild(world: World):
     plans = Plans(world)
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     day = (Restatement(VISITS, "2024-01-08", "2024-01-08"),)
     plan = plans.published(MORE, restate=day)
@@ -103,8 +101,7 @@ def test_a_plan_holds_row_counts_against_what_its_environment_reads(world: World
 def test_a_repair_that_would_change_rows_outside_its_slice_is_not_published(world: World):
     plans = Plans(world)
     both = [row(n, id_, float(n)) for n in range(7, 11) for id_ in (1, 2)]
-    world.land(a_source(), *both)
-    world.fill(OLD)
+    world.begin(OLD, *both)
     world.land(a_source(), *((ds, id_, cost + (ds.day == 8)) for ds, id_, cost in both))
     day = (Restatement(VISITS, "2024-01-08", "2024-01-08"),)
     leaking = plans.make(OLD, restate=day, where="id = 1")
@@ -150,8 +147,7 @@ def test_a_restatement_excuses_no_model_that_it_does_not_reach(
 
 def test_what_changes_upstream_explains_what_follows_from_it_in_an_edited_reader(world: World):
     plans = Plans(world)
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     more = a_model(
         COSTS,
         sql=f"SELECT ds, CAST(SUM(cost) AS DECIMAL(18,2)) AS total, COUNT(*) AS n FROM {VISITS} {WHERE} "

@@ -26,10 +26,12 @@ from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.state.store import Store
+from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.execution.beginnings import Beginnings
 from backfill_assets_tests.making import project_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -78,6 +80,29 @@ class World:
     heard: list[Event] = field(default_factory=list)
     patience: Patience = field(default_factory=lambda: Patience(pause=0))
     effects: Effects = field(default_factory=Effects)
+    beginnings: Beginnings | None = None
+
+    def begin(self, graph: Graph, *rows: tuple[Any, ...]) -> None:
+        """Land these events and fill every model; or copy the world of a test that began like this."""
+
+        def landed_and_filled() -> None:
+            self.land(a_source(), *rows)
+            self.fill(graph)
+
+        self.begin_with(landed_and_filled, graph, rows)
+
+    def begin_with(self, make: Callable[[], None], *asked: object) -> None:
+        """Make this fresh world, or copy one that was made of the same; `asked` is all it depends on."""
+        assert not self.runs, "a copy would overwrite what is there"
+        key = (make.__qualname__, asked, self.clock.now, self.environment)
+        kept = self.beginnings and self.beginnings.find(key)
+        if kept:
+            kept.copy_to(self.root)
+            self.runs = kept.runs
+            return
+        make()
+        if self.beginnings:
+            self.beginnings.keep(key, self.root, self.runs)
 
     def land(self, source: Source, *rows: tuple[Any, ...]) -> None:
         """Let a source hold these rows, as somebody else would."""

@@ -41,7 +41,7 @@ class ShopSimulationError(BackfillAssetsError):
         said = stderr.strip().splitlines()[-1:] or ["nothing"]
         super().__init__(
             f"jafgen ended with exit code {exit_code}, saying: {said[0]}; expected its csv files. "
-            "Check that jafgen is installed in the version that the project's lock names"
+            "Check that jafgen (the extra `demo`) is installed in the version that the project's lock names"
         )
 
 
