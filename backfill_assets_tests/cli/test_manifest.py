@@ -178,7 +178,7 @@ def _package(folder: Path) -> None:
 
 
 def test_what_the_import_depended_on_is_imported_again_when_it_changes(shop: Shop):
-    shop.load()
+    after = shop.load()
     for number, (name, change) in enumerate(CHANGES.items(), start=2):
         change(shop.package)
 
