@@ -30,7 +30,7 @@ from backfill_assets.warehouse.compare import (
     differences,
 )
 from backfill_assets.warehouse.compare_rows import compare_rows
-from backfill_assets.warehouse.file_rows import NeedsSparkError
+from backfill_assets.warehouse.spark_errors import NeedsSparkError
 
 if TYPE_CHECKING:
     from backfill_assets.execution.kept_rows import KeptRowsFound

@@ -35,7 +35,7 @@ from backfill_assets.warehouse.source_changes import (
     table_id,
     touched,
 )
-from backfill_assets.warehouse.spark_errors import PinGoneError, explained
+from backfill_assets.warehouse.spark_errors import NeedsSparkError, PinGoneError, explained
 from backfill_assets.warehouse.table_size import bytes_in
 from backfill_assets.warehouse.tables import CorruptTableError, head
 
@@ -324,10 +324,7 @@ class _Look:
         self, since: int, until: int, stored: Mapping[Interval, SourceCell], cells: IntervalSet
     ) -> dict[Interval, SourceCell]:
         """Compare the rows of the files that came and went; what the cells hold is not remembered."""
-        from backfill_assets.warehouse.file_rows import (  # noqa: PLC0415 - it imports pandas
-            NeedsSparkError,
-            changed_rows,
-        )
+        from backfill_assets.warehouse.file_rows import changed_rows  # noqa: PLC0415 - it imports pandas
 
         try:
             found = changed_rows(self.path, self.source, since, until, cells)

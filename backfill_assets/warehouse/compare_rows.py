@@ -21,8 +21,8 @@ from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.checksum import EXACT, sum_of_doubles
 from backfill_assets.warehouse.compare import Comparison, Difference, Group, Measure
 from backfill_assets.warehouse.comparison_sql import grouped_sql, sides_of
-from backfill_assets.warehouse.file_rows import NeedsSparkError
 from backfill_assets.warehouse.rows_in_files import rows_in_files
+from backfill_assets.warehouse.spark_errors import NeedsSparkError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

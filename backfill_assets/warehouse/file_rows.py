@@ -13,7 +13,6 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval import Interval, epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -21,6 +20,7 @@ from backfill_assets.intervals.zones import zone_of
 from backfill_assets.warehouse.delta_log import actions_of
 from backfill_assets.warehouse.source_changes import is_cut
 from backfill_assets.warehouse.source_columns import changed_columns
+from backfill_assets.warehouse.spark_errors import NeedsSparkError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,14 +35,6 @@ _NULL = 0x9E3779B97F4A7C15
 _EPOCH = date(1970, 1, 1)
 _AT_ONCE = 500_000  # rows in memory
 _KNOWN_FEATURES = {"appendOnly", "invariants", "timestampNtz", "checkConstraints"}
-
-
-class NeedsSparkError(BackfillAssetsError):
-    """The rows can't be read, or not be compared, without Spark."""
-
-    def __init__(self, path: str, found: str) -> None:
-        self.path = path
-        super().__init__(f"the rows of the table at {path} can't be read without Spark: {found}")
 
 
 @dataclass(frozen=True, slots=True)

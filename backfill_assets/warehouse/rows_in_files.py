@@ -10,8 +10,8 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.zones import zone_of
 from backfill_assets.models.model import CELL_COLUMN
 from backfill_assets.warehouse.cells import cell_text
-from backfill_assets.warehouse.file_rows import NeedsSparkError
 from backfill_assets.warehouse.layers import cells_by_table
+from backfill_assets.warehouse.spark_errors import NeedsSparkError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -110,6 +110,14 @@ _STORE = (
 _CANCELLED = ("SPARK_JOB_CANCELLED", "OPERATION_CANCELED")
 
 
+class NeedsSparkError(BackfillAssetsError):
+    """The rows can't be read, or not be compared, without Spark."""
+
+    def __init__(self, path: str, found: str) -> None:
+        self.path = path
+        super().__init__(f"the rows of the table at {path} can't be read without Spark: {found}")
+
+
 class WarehouseUnwritableError(BackfillAssetsError):
     """The place where a table lies can't be written: full, read-only or not ours."""
 

@@ -15,11 +15,10 @@ from pyspark.sql import types as T
 
 from backfill_assets.models.column import quoted
 from backfill_assets.warehouse.checksum import NO_SUM, exact_sum, sum_of_doubles
-from backfill_assets.warehouse.file_rows import NeedsSparkError
 from backfill_assets.warehouse.layers import rows_of
 from backfill_assets.warehouse.rows_in_files import rows_in_files
 from backfill_assets.warehouse.session import batch_session
-from backfill_assets.warehouse.spark_errors import explaining
+from backfill_assets.warehouse.spark_errors import NeedsSparkError, explaining
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

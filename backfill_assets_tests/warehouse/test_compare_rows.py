@@ -17,7 +17,7 @@ from backfill_assets.warehouse import compare_rows as few
 from backfill_assets.warehouse.compare import BY_CELL, Compared, Question, compare, differences
 from backfill_assets.warehouse.compare_rows import compare_rows
 from backfill_assets.warehouse.conform import contract
-from backfill_assets.warehouse.file_rows import NeedsSparkError
+from backfill_assets.warehouse.spark_errors import NeedsSparkError
 from backfill_assets.warehouse.tables import ABSENT, Table, table_now
 from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
