@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.graph import UnknownModelError
+from backfill_assets.models.graph import unknown_model
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.snapshot import stored_model
@@ -73,7 +73,7 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
     Raises:
         ComparedError: the names don't say what is meant.
         UnknownPlanError: the first name is neither an environment nor a plan.
-        UnknownModelError: the model is not on either side.
+        RequestError: the model is not on either side.
         NotBuiltError: the plan has built nothing.
     """
     environments = {one.name for one in at.store.environments() if not one.is_workspace}
@@ -93,7 +93,7 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
         return before, after, found
     known = [*at.loaded.graph.models, *(one.model for one in found)]
     if model not in known:
-        raise UnknownModelError(model, known)
+        raise unknown_model(model, known)
     return before, after, [one for one in found if one.model == model]
 
 

@@ -87,7 +87,7 @@ def _scope(store: Store, graph: Graph, name: str) -> str:
     """Tell a plan from a model: names of models have two parts.
 
     Raises:
-        UnknownModelError: there is no such model.
+        RequestError: there is no such model.
         NotAModelError: it is a source.
         UnknownPlanError: there is no such plan.
         AmbiguousPlanError: several plans' ids begin so.

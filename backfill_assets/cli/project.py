@@ -77,7 +77,7 @@ def clock_at(asked: str | None) -> Callable[[], datetime]:
     Batches are recorded by it, too; leases and heartbeats go by the machine's, whatever was asked.
 
     Raises:
-        PlanOptionError: it is no instant with its offset.
+        RequestError: it is no instant with its offset.
     """
     instant = written_options.instant(asked)
     if instant is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.graph import UnknownModelError
+from backfill_assets.models.graph import unknown_model
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
@@ -26,7 +26,7 @@ def selected(graph: Graph, select: str) -> tuple[str, ...]:
     """Read ``a.b,c.d`` as models in the order of dependency; nothing means all.
 
     Raises:
-        UnknownModelError: a name is no model; it says which one may be meant.
+        RequestError: a name is no model; it says which one may be meant.
         NotAModelError: a name is a source.
     """
     if not select.strip(" ,"):
@@ -39,11 +39,11 @@ def model_named(graph: Graph, name: str) -> Model:
     """Give the model of a name.
 
     Raises:
-        UnknownModelError: there is none; it says which one may be meant.
+        RequestError: there is none; it says which one may be meant.
         NotAModelError: it is a source.
     """
     if name in graph.sources:
         raise NotAModelError(name)
     if name not in graph.models:
-        raise UnknownModelError(name, graph.models)
+        raise unknown_model(name, graph.models)
     return graph.models[name]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.planning.request import Restatement
 from backfill_assets.reading import (
     NotPublishedError,
-    NoWorkspaceError,
     Resolved,
     ResolvedLayers,
     read,
@@ -113,12 +113,12 @@ def test_a_plan_has_nothing_to_read_before_it_begins_and_after_it_ends(
     here: dict[str, Any],
 ):
     plan = restated(world, applied=False)
-    with pytest.raises(NoWorkspaceError, match="is proposed"):
+    with pytest.raises(RequestError, match="is proposed"):
         resolve(VISITS, plan=plan.plan_id, **here)
     Plans(world).apply(GRAPH, plan)
     assert resolve(VISITS, plan=plan.plan_id[:5], **here)
     abandon_plan(world.store, GRAPH, plan, **Plans(world).means())
-    with pytest.raises(NoWorkspaceError, match="is abandoned"):
+    with pytest.raises(RequestError, match="is abandoned"):
         resolve(VISITS, plan=plan.plan_id, **here)
 
 

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.execution.events import Failed
 from backfill_assets.execution.making import EnvironmentNameError, PlanMaker
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.models.names import InvalidNameError
 from backfill_assets.models.query import SqlQuery
-from backfill_assets.planning.asked import RequestError, is_condition
+from backfill_assets.planning.asked import is_condition
 from backfill_assets.planning.request import PlanRequest, Restatement
 from backfill_assets.snapshots.loaded import loaded
 from backfill_assets.state.store import Store
@@ -50,9 +50,9 @@ HOSTILE = (
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_model_and_a_source_can_not_be_called_so(name: str):
-    with pytest.raises(InvalidNameError):
+    with pytest.raises(DeclarationError, match="is not a usable name; expected two"):
         a_model(name)
-    with pytest.raises(InvalidNameError):
+    with pytest.raises(DeclarationError, match="is not a usable name; expected two"):
         a_source(name)
 
 
