@@ -90,7 +90,7 @@ def _scope(store: Store, graph: Graph, name: str) -> str:
         RequestError: there is no such model.
         NotAModelError: it is a source.
         UnknownPlanError: there is no such plan.
-        AmbiguousPlanError: several plans' ids begin so.
+        RequestError: several plans' ids begin so.
     """
     if name == ALL:
         return ALL

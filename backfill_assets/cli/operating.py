@@ -80,7 +80,7 @@ class Operating:
         """Refuse a plan whose reach this person may not change; make the environment that it begins.
 
         Raises:
-            NotAnOperatorError: it restates what others read, too, and the settings name who may.
+            RequestError: it restates what others read, too, and the settings name who may.
         """
         self.maker.prepare(plan, self.who, self.settings.operators)
 
@@ -88,7 +88,7 @@ class Operating:
         """Refuse those who may not change a protected environment.
 
         Raises:
-            NotAnOperatorError: the settings name others.
+            RequestError: the settings name others.
         """
         refuse_strangers(self.store, environment, self.who, self.settings.operators)
 

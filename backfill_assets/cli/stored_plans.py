@@ -52,7 +52,7 @@ def kept_plan(store: Store, name: str) -> Kept:
 
     Raises:
         UnknownPlanError: no plan's id begins so, and there is no such file.
-        AmbiguousPlanError: several ids begin so.
+        RequestError: several ids begin so.
         PlanFormatError: the file is no plan, or was edited by hand.
         ForeignPlanError: the file is a plan of another state.
     """
@@ -76,7 +76,7 @@ def named_plan(store: Store, name: str) -> Plan:
 
     Raises:
         UnknownPlanError: no plan's id begins so.
-        AmbiguousPlanError: several ids begin so.
+        RequestError: several ids begin so.
     """
     stored = store.plan(name)
     try:

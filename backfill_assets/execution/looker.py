@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.leftover import BUILT_APART
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.scenes import Scene
@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 
 MOST = 40_000
 """About how many cells one look reads per environment, so that none takes long; the rest is next."""
-
-
-class NoSparkHereError(BackfillAssetsError):
-    """A look at recorded state came to need Spark."""
-
-    def __init__(self) -> None:
-        super().__init__("looking for work needs no Spark, and something asked for it; report it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,4 +107,6 @@ def plan_scenes(looker: Looker, plan: Plan) -> Iterator[Scene]:
 
 
 def _no_spark() -> Any:  # noqa: ANN401 - there is none
-    raise NoSparkHereError
+    raise RequestError(
+        found="looking for work needs no Spark, and something asked for it", do="report it"
+    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.at_work import AtWork, Phase
 from backfill_assets.execution.estimating import Estimator
 from backfill_assets.execution.observing import observe_sources
@@ -43,17 +43,6 @@ if TYPE_CHECKING:
     from backfill_assets.state.store import Store
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-
-
-class EnvironmentNameError(BackfillAssetsError):
-    """A new environment can't have this name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"no environment can be called {name!r}; a name is up to 40 small letters, digits and "
-            "underscores, and begins with a letter, as dev_refunds does"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +90,7 @@ class PlanMaker:
                 by the clock whatever this says.
 
         Raises:
-            EnvironmentNameError: the environment is a new one that can't be called so.
+            RequestError: the environment is a new one that can't be called so.
             BackfillAssetsError: the request can't be met; each cause has its own class.
         """
         with self.at_work.at(Phase.PLANNING):
@@ -137,12 +126,16 @@ class PlanMaker:
         """Describe an environment that is to follow prod; None when it is there already.
 
         Raises:
-            EnvironmentNameError: it can't be called so.
+            RequestError: it can't be called so.
         """
         if any(one.name == name for one in self.store.environments()):
             return None
         if not _NAME.fullmatch(name):
-            raise EnvironmentNameError(name)
+            raise RequestError(
+                found=f"no environment can be called {name!r}",
+                do="a name is up to 40 small letters, digits and underscores, and begins with a "
+                "letter, as dev_refunds does",
+            )
         expires = self.clock() + timedelta(days=self.terms.environment_days)
         return Environment(name, protected=False, follows=PROD, expires_at=expires)
 
@@ -150,7 +143,7 @@ class PlanMaker:
         """Name the environment whose pointers an environment reads: prod's for one that is new.
 
         Raises:
-            EnvironmentNameError: it is a new one that can't be called so.
+            RequestError: it is a new one that can't be called so.
         """
         return PROD if self.new_environment(name) else name
 
@@ -158,7 +151,7 @@ class PlanMaker:
         """Refuse a plan whose reach this person may not change; make the environment that it begins.
 
         Raises:
-            NotAnOperatorError: it restates what others read, too, and the settings name who may.
+            RequestError: it restates what others read, too, and the settings name who may.
         """
         refuse_reach(self.store, plan, who, operators)
         new = self.new_environment(plan.environment)
@@ -204,7 +197,7 @@ def make_plan(maker: PlanMaker, request: PlanRequest, as_of: datetime | None = N
     """Look at the sources, make a plan, and keep it unless there is nothing to do.
 
     Raises:
-        EnvironmentNameError: the environment is a new one that can't be called so.
+        RequestError: the environment is a new one that can't be called so.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     looks = maker.look()

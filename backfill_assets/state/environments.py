@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.environment import Environment
 from backfill_assets.snapshots.publication import IntentStatus
 from backfill_assets.state import pointers
@@ -27,15 +27,12 @@ class UnknownEnvironmentError(BackfillAssetsError):
         )
 
 
-class EnvironmentNeededError(BackfillAssetsError):
-    """An environment can't be forgotten."""
-
-    def __init__(self, name: str, why: str) -> None:
-        self.name = name
-        super().__init__(
-            f"environment '{name}' can't be dropped: {why}. Only an unprotected environment that no "
-            "other one follows can be; abandon or promote its open plans first"
-        )
+def _environment_needed(name: str, why: str) -> RequestError:
+    return RequestError(
+        found=f"environment '{name}' can't be dropped: {why}. Only an unprotected environment that "
+        "no other one follows can be",
+        do="abandon or promote its open plans first",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +129,18 @@ def drop_environment(connection: sa.Connection, name: str, now: datetime) -> Non
 
     Raises:
         UnknownEnvironmentError: there is none of this name.
-        EnvironmentNeededError: it is protected, another one follows it, or it is being published to.
+        RequestError: it is protected, another one follows it, or it is being published to.
     """
     if environment(connection, name).protected:
-        raise EnvironmentNeededError(name, "it is protected")
+        raise _environment_needed(name, "it is protected")
     followers = [each.name for each in environments(connection) if each.follows == name]
     if followers:
-        raise EnvironmentNeededError(name, f"{', '.join(followers)} follow it")
+        raise _environment_needed(name, f"{', '.join(followers)} follow it")
     busy = sa.select(PROMOTIONS.c.plan_id).where(
         PROMOTIONS.c.environment == name, PROMOTIONS.c.status == IntentStatus.OPEN.value
     )
     for plan_id in connection.execute(busy.limit(1)).scalars():
-        raise EnvironmentNeededError(name, f"what was begun with plan {plan_id} is not finished")
+        raise _environment_needed(name, f"what was begun with plan {plan_id} is not finished")
     forget_environment(connection, name, now)
 
 

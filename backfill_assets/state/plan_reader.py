@@ -38,7 +38,7 @@ class PlanReader(OpenedState):
 
         Raises:
             UnknownPlanError: none begins so; the latest are named.
-            AmbiguousPlanError: several do.
+            RequestError: several do.
         """
         return self._database.read(lambda found: plans.plan(found, plan_id))
 

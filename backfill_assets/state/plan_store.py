@@ -60,7 +60,7 @@ class PlanStore(StateReader):
 
         Raises:
             UnknownEnvironmentError: there is none of this name.
-            EnvironmentNeededError: it is protected, another one follows it, or it is being
+            RequestError: it is protected, another one follows it, or it is being
                 published to.
         """
         now = self._clock()
@@ -72,7 +72,7 @@ class PlanStore(StateReader):
         """Keep a plan; the same one saved again stays as it is, its status too.
 
         Raises:
-            PlanExistsError: another content is kept under its id.
+            RequestError: another content is kept under its id.
         """
         self._database.write(lambda found: plans.save_plan(found, plan))
 
@@ -83,7 +83,7 @@ class PlanStore(StateReader):
 
         Raises:
             UnknownPlanError: there is no such plan.
-            PlanStatusError: it stands elsewhere.
+            RequestError: it stands elsewhere.
         """
         allowed = (expected,) if isinstance(expected, str) else tuple(expected)
         self._database.write(lambda found: plans.set_status(found, plan_id, allowed, new))
@@ -137,9 +137,9 @@ class PlanStore(StateReader):
 
         Raises:
             UnknownEnvironmentError: the environment to follow is not there.
-            VersionOwnedElsewhereError: a table that it would write belongs to somebody else.
+            RequestError: a table that it would write belongs to somebody else.
             VersionCollectingError: one is being deleted.
-            PlanStatusError: the plan's life is over.
+            RequestError: the plan's life is over.
         """
         now = self._clock()
         models = tuple(replace(one, path=self.place(one.path)) for one in request.models)

@@ -26,8 +26,8 @@ class QueueStore(PlanStore):
             who: the person who asks.
 
         Raises:
-            InvalidLimitError: it is less than one.
-            UnknownScopeError: the scope is none of the three.
+            RequestError: it is less than one.
+            RequestError: the scope is none of the three.
             UnknownPlanError: there is no such plan.
         """
         now = self._clock()
@@ -47,7 +47,7 @@ class QueueStore(PlanStore):
 
         Raises:
             UnknownPlanError: there is no such plan.
-            PlanStatusError: it has not begun, or its life is over.
+            RequestError: it has not begun, or its life is over.
             PlanHeldError: it is stopped.
         """
         now = self._clock()
@@ -67,9 +67,9 @@ class QueueStore(PlanStore):
 
         Raises:
             UnknownPlanError: there is no such plan.
-            PlanStatusError: its life is over.
-            PlanHeldAlreadyError: it is paused or stopped already.
-            PlanNotHeldError: it is neither, and shall go on.
+            RequestError: its life is over.
+            RequestError: it is paused or stopped already.
+            RequestError: it is neither, and shall go on.
         """
         now = self._clock()
         return self._database.write(

@@ -77,11 +77,11 @@ class Store(QueueStore):
                 to it. None: every path is kept as it is given.
 
         Raises:
-            StateUrlError: the URL names neither.
-            StateTooNewError: a newer release has opened it.
+            DeclarationError: the URL names neither.
+            RequestError: a newer release has opened it.
             StateUnavailableError: it can't be opened.
             StateBusyError: others kept it locked.
-            UnknownDataRootError: it names tables by absolute URIs that may be those of a copy.
+            RequestError: it names tables by absolute URIs that may be those of a copy.
         """
         database = Database.open(url, busy_seconds=busy_seconds)
         try:
@@ -164,7 +164,7 @@ class Store(QueueStore):
         Raises:
             VersionMovedError: its environment points at another version.
             UpstreamNotReadyError: it reads cells that are not ready at the pin.
-            VersionOwnedElsewhereError: another environment alone writes the version.
+            RequestError: another environment alone writes the version.
             CellsClaimedError: a live batch holds some of its cells.
             CellsReadyError: it fills a gap, and some of its cells are ready by now.
             PlanHeldError: its plan is paused or stopped.
@@ -271,7 +271,7 @@ class Store(QueueStore):
 
         Raises:
             LostLeaseError: the lock was taken over.
-            HeadOrderError: a later commit of the table is recorded already.
+            RequestError: a later commit of the table is recorded already.
         """
         ending = Ending(delta_version, bytes_written, finished_at)
         self._database.write(lambda found: recording.record(found, commit, lock, ending))
@@ -292,7 +292,7 @@ class Store(QueueStore):
 
         Raises:
             LostLeaseError: the lock was taken over.
-            HeadOrderError: a later commit of the table is recorded already.
+            RequestError: a later commit of the table is recorded already.
         """
         ending = Ending(delta_version, bytes_written, finished_at)
         return self._database.write(lambda found: adopting.adopt(found, commit, lock, ending))
@@ -328,7 +328,7 @@ class Store(QueueStore):
             seen: the largest number that any log names, also of commits that do not count.
 
         Raises:
-            StateNotEmptyError: the state holds something.
+            RequestError: the state holds something.
         """
         now, wanted = self._clock(), list(pointers)
         listed = [replace(one, path=self.place(one.path)) for one in commits]

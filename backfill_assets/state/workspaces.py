@@ -20,10 +20,10 @@ from backfill_assets.state.environments import (
     save_environment,
 )
 from backfill_assets.state.owed import Mark, forget_owed, mark_owed
-from backfill_assets.state.plans import PlanStatusError, find_plan
+from backfill_assets.state.plans import find_plan, wrong_status
 from backfill_assets.state.promotions import PromotionPendingError, open_intents
 from backfill_assets.state.tables import BATCHES, CLAIMS
-from backfill_assets.state.versions import NewVersion, VersionOwnedElsewhereError
+from backfill_assets.state.versions import NewVersion, owned_elsewhere
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -38,9 +38,9 @@ def open_workspace(
 
     Raises:
         UnknownEnvironmentError: the environment to follow is not there.
-        VersionOwnedElsewhereError: a table that it would write belongs to somebody else.
+        RequestError: a table that it would write belongs to somebody else.
         VersionCollectingError: one is being deleted.
-        PlanStatusError: the plan's life is over.
+        RequestError: the plan's life is over.
     """
     _check_alive(connection, request.plan_id)
     followed = environment(connection, request.environment)
@@ -81,7 +81,7 @@ def drop_workspace(
 def _check_alive(connection: sa.Connection, plan_id: str) -> None:
     found, alive = find_plan(connection, plan_id), (PlanStatus.PROPOSED, *OPEN)
     if found is not None and found.status not in alive:
-        raise PlanStatusError(plan_id, found.status, alive)
+        raise wrong_status(plan_id, found.status, alive)
 
 
 def _give_back(connection: sa.Connection, name: str, own: list[str]) -> None:
@@ -127,4 +127,4 @@ def _check_owner(connection: sa.Connection, version: str, name: str, followed: E
     found = find_environment(connection, owner)
     if found is None or (followed.protected and not found.protected and not found.is_workspace):
         return
-    raise VersionOwnedElsewhereError(version, owner, name)
+    raise owned_elsewhere(version, owner, name)

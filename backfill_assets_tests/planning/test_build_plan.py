@@ -177,7 +177,7 @@ def test_a_state_whose_functions_an_older_release_bundled_rebuilds_nothing():
 
 
 def test_no_person_can_call_another_key_of_a_python_model_metadata():
-    with pytest.raises(RequestError, match="was declared .*another unique key"):
+    with pytest.raises(RequestError, match=r"was declared .*another unique key"):
         a_plan(
             a_function("2", unique_key=["id"]),
             a_state(a_function("1")),

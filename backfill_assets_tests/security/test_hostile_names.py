@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.execution.events import Failed
-from backfill_assets.execution.making import EnvironmentNameError, PlanMaker
+from backfill_assets.execution.making import PlanMaker
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
@@ -67,7 +67,7 @@ def test_an_environment_can_not_be_called_so(name: str, tmp_path: Path, clock: C
         spark=lambda: None,
     )
 
-    with pytest.raises(EnvironmentNameError):
+    with pytest.raises(RequestError, match="a name is up to 40 small letters, digits and"):
         maker.plan(PlanRequest(environment=name))
     store.close()
 
