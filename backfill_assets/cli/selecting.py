@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.models.graph import unknown_model
 
 if TYPE_CHECKING:
@@ -12,22 +12,12 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
 
 
-class NotAModelError(BackfillAssetsError):
-    """A source was named where a model is meant."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"'{name}' is a source: somebody else writes it and nothing is filled; name a model"
-        )
-
-
 def selected(graph: Graph, select: str) -> tuple[str, ...]:
     """Read ``a.b,c.d`` as models in the order of dependency; nothing means all.
 
     Raises:
         RequestError: a name is no model; it says which one may be meant.
-        NotAModelError: a name is a source.
+        RequestError: a name is a source.
     """
     if not select.strip(" ,"):
         return graph.order
@@ -40,10 +30,13 @@ def model_named(graph: Graph, name: str) -> Model:
 
     Raises:
         RequestError: there is none; it says which one may be meant.
-        NotAModelError: it is a source.
+        RequestError: it is a source.
     """
     if name in graph.sources:
-        raise NotAModelError(name)
+        raise RequestError(
+            found=f"'{name}' is a source: somebody else writes it and nothing is filled",
+            do="name a model",
+        )
     if name not in graph.models:
         raise unknown_model(name, graph.models)
     return graph.models[name]
