@@ -40,7 +40,9 @@ def test_a_data_folder_that_no_table_format_can_name_is_refused(
             Settings(data_dir=folder)
         return
     monkeypatch.setenv("BACKFILL_DATA_DIR", folder)
-    with pytest.raises(DeclarationError, match="BACKFILL_DATA_DIR"):
+    with pytest.raises(
+        DeclarationError, match=r"BACKFILL_DATA_DIR is .*; correct it in the environment"
+    ):
         read_settings()
 
 
@@ -65,5 +67,7 @@ def test_an_empty_server_or_master_is_none(monkeypatch: pytest.MonkeyPatch, pref
 
 def test_a_connect_server_that_is_no_url_of_one_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SPARK_REMOTE", "localhost:15002")
-    with pytest.raises(DeclarationError, match="SPARK_REMOTE"):
+    with pytest.raises(
+        DeclarationError, match=r"SPARK_REMOTE is .*; correct it in the environment"
+    ):
         read_settings()

@@ -113,12 +113,12 @@ def test_a_plan_has_nothing_to_read_before_it_begins_and_after_it_ends(
     here: dict[str, Any],
 ):
     plan = restated(world, applied=False)
-    with pytest.raises(RequestError, match="is proposed"):
+    with pytest.raises(RequestError, match="is proposed, so there is nothing of its own"):
         resolve(VISITS, plan=plan.plan_id, **here)
     Plans(world).apply(GRAPH, plan)
     assert resolve(VISITS, plan=plan.plan_id[:5], **here)
     abandon_plan(world.store, GRAPH, plan, **Plans(world).means())
-    with pytest.raises(RequestError, match="is abandoned"):
+    with pytest.raises(RequestError, match="is abandoned, so there is nothing of its own"):
         resolve(VISITS, plan=plan.plan_id, **here)
 
 

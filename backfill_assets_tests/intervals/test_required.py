@@ -129,7 +129,7 @@ def test_a_half_ready_open_cell_is_missing_as_far_as_it_is_required():
 
 
 def test_an_unknown_start_never_means_infinite_history():
-    with pytest.raises(DeclarationError, match="no start"):
+    with pytest.raises(DeclarationError, match="The model has no start"):
         required(Daily(), start=None, end=None, now=NOW)
 
 

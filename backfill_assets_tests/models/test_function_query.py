@@ -272,7 +272,7 @@ def test_a_sql_file_whose_name_the_text_does_not_say_is_refused(
     text = CATALOG.replace(written, instead, 1)
     files = {"shop/__init__.py": "", "shop/visits.py": text, "shop/b.sql": sql}
 
-    with pytest.raises(DeclarationError, match=r"shop\.visits"):
+    with pytest.raises(DeclarationError, match=r"module 'shop\.visits.* calls `sql_file` with"):
         query_of(tmp_path / "code", files)
 
 

@@ -159,7 +159,9 @@ def test_a_model_that_reads_itself_is_built_in_order():
 def test_a_lookback_reaches_back():
     assert Upstream("web.events", lookback=own_cells(2)).lookback == own_cells(2)
     for lookback in (-1, own_cells(-1)):
-        with pytest.raises(DeclarationError, match="zero or more"):
+        with pytest.raises(
+            DeclarationError, match="a lookback counts earlier cells and is zero or more"
+        ):
             Upstream("web.events", lookback=lookback)
 
 

@@ -332,5 +332,5 @@ def test_columns_of_two_upstreams_of_one_subject_may_be_qualified_in_full():
 def test_tables_of_one_name_in_two_subjects_are_refused_where_a_column_names_one_in_full():
     query = SqlQuery("select a.orders.id from a.orders join b.orders using (id)")
 
-    with pytest.raises(DeclarationError, match=r"a\.orders\.id"):
+    with pytest.raises(DeclarationError, match=r"line \d+, column \d+: 'a\.orders\.id'"):
         query.bind({}, {"a.orders": "o", "b.orders": "p"})

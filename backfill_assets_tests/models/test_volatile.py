@@ -57,7 +57,7 @@ def test_a_volatile_function_of_sql_is_refused_by_name(expression: str, function
 
 
 def test_a_sample_is_volatile():
-    with pytest.raises(DeclarationError, match="tablesample"):
+    with pytest.raises(DeclarationError, match="uses tablesample"):
         check_stable(a_model(sql=sql("1", "web.events TABLESAMPLE (10 PERCENT)")))
 
 
@@ -87,7 +87,7 @@ def test_a_word_for_the_user_is_a_column_where_an_upstream_has_one():
 
 def test_a_script_is_volatile():
     script = "SELECT TRANSFORM(ds, id, cost) USING 'cat' AS (ds, id, cost) FROM web.events"
-    with pytest.raises(DeclarationError, match="transform"):
+    with pytest.raises(DeclarationError, match="uses transform"):
         check_stable(a_model(sql=script))
 
 

@@ -36,5 +36,5 @@ def test_what_lies_elsewhere_stays_where_it_is(path: str):
 
 
 def test_a_relative_place_is_never_looked_for_below_the_current_folder():
-    with pytest.raises(RequestError, match="tables/x"):
+    with pytest.raises(RequestError, match="the state keeps a table at 'tables/x'"):
         located("tables/x", None)

@@ -110,7 +110,7 @@ def test_a_plan_that_is_promoted_while_it_is_looked_up_has_nothing_of_its_own_to
         return found
 
     monkeypatch.setattr(Store, "plan", find_and_promote)
-    with pytest.raises(RequestError, match="promoted"):
+    with pytest.raises(RequestError, match="is promoted, so there is nothing of its own to read"):
         published(plan=built.plan_id, settings=Settings(data_dir=str(tmp_path)))
 
 

@@ -270,7 +270,7 @@ def test_two_plans_can_not_write_one_version(store: Store):
         trial.new_version("orders")
     first.open()
 
-    with pytest.raises(RequestError, match=r"belongs to .plan:p1|.plan:p1. may only read it"):
+    with pytest.raises(RequestError, match="belongs to 'plan:p1', which alone writes it"):
         second.open()
     with pytest.raises(UnknownEnvironmentError):
         store.environment("plan:p2")
@@ -299,7 +299,7 @@ def test_a_plan_for_prod_takes_over_what_dev_has_built_and_dev_goes_on_reading_i
     assert run.changed_at.row_set == opened + 1, "nobody in prod has read it before"
     plan.fill("orders", 3, 5)
     assert store.view("dev").ready("orders") == cells((0, 3))
-    with pytest.raises(RequestError, match=r"belongs to .plan:p2|.plan:p2. may only read it"):
+    with pytest.raises(RequestError, match="belongs to 'plan:p2', which alone writes it"):
         fill(store, Asked("orders", 5, 6, environment="dev", table="orders__v2"))
 
 
@@ -317,7 +317,7 @@ def test_a_table_whose_owner_is_gone_belongs_to_whoever_opens_next(store: Store)
     for name in ("old", "dev"):
         store.ensure_pointer(Pointer(name, "clicks", "p", "clicks__v1", -1), "/data/clicks__v1")
     asked = Asked("clicks", 0, 1, environment="dev")
-    with pytest.raises(RequestError, match=r"belongs to 'old'|version 'old' belongs"):
+    with pytest.raises(RequestError, match="belongs to 'old', which alone writes it"):
         store.open_batch(asked.request)
     store.drop_environment("old")
     store.open_batch(asked.request)
