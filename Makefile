@@ -6,7 +6,7 @@ WRITE_PATH := backfill_assets_tests/execution backfill_assets_tests/warehouse ba
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: examples edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock clean
+.PHONY: examples edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock bounds clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ bench: env ## Measure, and write the numbers to benchmarks/results
 
 lock: ## Resolve the dependencies anew within the bounds of pyproject.toml
 	@$(PYTHON) scripts/setup_env.py lock --upgrade
+
+bounds: ## Resolve the lowest and the highest versions that pyproject.toml allows; installs nothing
+	@$(PYTHON) scripts/setup_env.py bounds
 
 clean: ## Remove the environment, the jars and the caches, but no data
 	rm -rf .venv .tools .spark-jars .spark-jars.partial

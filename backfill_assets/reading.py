@@ -239,13 +239,13 @@ def published(
     """
     settings = settings or read_settings()
     with _opened(settings) as store:
-        name = env if plan is None else workspace_name(store.plan(plan).plan_id)
+        name = env if plan is None else workspace_name(store.plans.get(plan).plan_id)
         try:
-            number, models = store.published(name)
+            number, models = store.views.published(name)
         except UnknownEnvironmentError as error:
             if plan is None:
                 raise
-            stored = store.plan(plan)
+            stored = store.plans.get(plan)
             raise RequestError(
                 found=f"plan {stored.plan_id} is {stored.status}, so there is nothing of its own to "
                 "read",

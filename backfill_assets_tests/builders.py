@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals import Cadence, Daily, Hourly, Interval, IntervalSet, Unit, Whole
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.column import Column
 from backfill_assets.models.content import ChangedAt
 from backfill_assets.models.graph import Graph, build_graph
@@ -119,4 +120,4 @@ def a_view(ready: Mapping[str, Iterable[ReadyRun]], **claimed: IntervalSet) -> S
     """What prod holds, by model."""
     models = {name: ModelState(a_pointer(name), tuple(runs)) for name, runs in ready.items()}
     names = {name.replace("__", "."): cells for name, cells in claimed.items()}
-    return StateView(Environment(PROD, protected=True), models, names)
+    return StateView(Environment(PROD, protected=True), models, CellsByModel(names))

@@ -1,11 +1,12 @@
-"""Plans for tests, made by the one way that there is."""
+"""Projects for tests, and plans, made by the one way that there is."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from backfill_assets.execution.making import PlanMaker
-from backfill_assets.snapshots.loaded import loaded
+from backfill_assets.execution.making import keep, plan_of
+from backfill_assets.execution.project import Project
+from backfill_assets.snapshots.loaded import untraced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,25 @@ if TYPE_CHECKING:
     from backfill_assets.state.store import Store
 
 
+def project_of(
+    store: Store,
+    graph: Graph,
+    *,
+    clock: Callable[[], datetime],
+    data_root: object,
+    **given: Any,  # noqa: ANN401
+) -> Project:
+    """A project over a state, with the models of a graph; without Spark, unless it is given."""
+    usual: dict[str, Any] = {"spark": _no_spark, "run_id": "test"}
+    return Project(
+        store=store,
+        loaded=untraced(graph),
+        data_root=str(data_root),
+        clock=clock,
+        **{**usual, **given},
+    )
+
+
 def plan_made(
     store: Store,
     graph: Graph,
@@ -26,15 +46,9 @@ def plan_made(
     data_root: object,
 ) -> Plan:
     """Make and keep a plan for the models of a graph, from what was looked at before."""
-    maker = PlanMaker(
-        store=store,
-        loaded=loaded(graph),
-        data_root=str(data_root),
-        clock=clock,
-        spark=_no_spark,
-    )
-    plan = maker.plan(request)
-    maker.keep(plan)
+    project = project_of(store, graph, clock=clock, data_root=data_root)
+    plan = plan_of(project, request)
+    keep(project, plan)
     return plan
 
 

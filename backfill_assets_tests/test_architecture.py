@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import importlib.metadata
 import re
 import tomllib
 from pathlib import Path
@@ -171,3 +173,64 @@ def test_only_the_edges_read_clock_and_environment():
     named = {"models/python_guard.py"}  # what models may not call
     allowed = {"reading.py", "pipelines/commerce/jaffle_shop.py"} | named
     assert found <= allowed | takes_away | sets
+
+
+_PUBLIC = {"_replace", "_asdict", "_exit"}
+"""Of `namedtuple` and `os`, documented under these names."""
+
+
+def test_no_private_name_of_a_library_is_used_but_in_the_modules_that_say_why():
+    others = [one for one in MODULES if one.name != "private_names.py"]
+    ours = {name for one in others for name in _given(_tree(one))} | _PUBLIC
+    found = {
+        str(one.relative_to(PACKAGE)): private
+        for one in others
+        if (private := {*_private(_tree(one))} - ours)
+    }
+    silenced = [one for one in others if "SLF001" in one.read_text()]
+
+    assert found == {}
+    assert silenced == []  # the linter knows attributes that are called as ours are
+
+
+@pytest.mark.parametrize("room", ["orchestration", "warehouse"])
+def test_the_modules_of_private_names_were_tried_with_what_is_installed(room: str):
+    library = {"orchestration": "dagster", "warehouse": "pyspark"}[room]
+
+    tried = importlib.import_module(f"backfill_assets.{room}.private_names").TRIED
+
+    assert tried == importlib.metadata.version(library)
+
+
+def _given(tree: ast.Module) -> Iterator[str]:
+    """The names that a module gives by itself."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
+                yield name
+            case _:
+                continue
+
+
+def _private(tree: ast.Module) -> Iterator[str]:
+    """The private names that a module uses: imported, as an attribute, or by `getattr`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names):
+                used = [*module.split("."), *(one.name for one in names)]
+            case ast.Import(names=names):
+                used = [part for one in names for part in one.name.split(".")]
+            case ast.Attribute(attr=name):
+                used = [name]
+            case ast.Call(
+                func=ast.Name(id="getattr" | "setattr" | "hasattr"),
+                args=[_, ast.Constant(value=str(name)), *_],
+            ):
+                used = [name]
+            case _:
+                continue
+        yield from (one for one in used if re.match("_[^_]", one))

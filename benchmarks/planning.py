@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals import Daily, Hourly, Interval, IntervalSet
 from backfill_assets.intervals.required import missing, required
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.column import Column
 from backfill_assets.models.content import ChangedAt
 from backfill_assets.models.graph import Graph, build_graph
@@ -56,8 +57,8 @@ def measured(repeats: int = REPEATS) -> dict[str, dict[str, float | int | str]]:
     graph, one = chain(), _hourly()
     days = START + timedelta(days=DAYS)
     hours = START + timedelta(hours=HOURS)
-    cases: dict[str, Callable[[], tuple[Graph, dict[str, IntervalSet], datetime]]] = {
-        "empty": lambda: (graph, {}, days),
+    cases: dict[str, Callable[[], tuple[Graph, CellsByModel, datetime]]] = {
+        "empty": lambda: (graph, CellsByModel(), days),
         "last day missing": lambda: (graph, _every(graph, _but_last), days),
         "every second day ready": lambda: (graph, _every(graph, _second_days), days),
         "different gaps per model": lambda: (graph, _every(graph, _own_gaps), days),
@@ -68,7 +69,7 @@ def measured(repeats: int = REPEATS) -> dict[str, dict[str, float | int | str]]:
 
 
 def _measure(
-    make: Callable[[], tuple[Graph, dict[str, IntervalSet], datetime]], repeats: int
+    make: Callable[[], tuple[Graph, CellsByModel, datetime]], repeats: int
 ) -> dict[str, float | int | str]:
     graph, ready, now = make()
     seconds: list[float] = []
@@ -105,9 +106,7 @@ def _whole_plans(graph: Graph, now: datetime) -> dict[str, dict[str, float | int
     return {name: _whole_plan(known, _every(graph, ready), now) for name, ready in cases.items()}
 
 
-def _whole_plan(
-    known: Loaded, ready: dict[str, IntervalSet], now: datetime
-) -> dict[str, float | int | str]:
+def _whole_plan(known: Loaded, ready: CellsByModel, now: datetime) -> dict[str, float | int | str]:
     state = PlanState(view=_view(known, ready), running=known.snapshots)
     request = PlanRequest(environment=PROD)
     gc.collect()
@@ -124,7 +123,7 @@ def _whole_plan(
     }
 
 
-def _view(known: Loaded, ready: dict[str, IntervalSet]) -> StateView:
+def _view(known: Loaded, ready: CellsByModel) -> StateView:
     """What prod holds: every stretch of ready cells of one batch, built upstream first."""
     models: dict[str, ModelState] = {}
     for number, (name, cells) in enumerate(ready.items(), start=1):
@@ -135,14 +134,14 @@ def _view(known: Loaded, ready: dict[str, IntervalSet]) -> StateView:
     return StateView(Environment(PROD, protected=True), models, counter=len(models))
 
 
-def _plan(graph: Graph, ready: dict[str, IntervalSet], now: datetime) -> tuple[int, int]:
+def _plan(graph: Graph, ready: CellsByModel, now: datetime) -> tuple[int, int]:
     """Missing, batches and the dependency graph, as the planner does it."""
     nothing = IntervalSet.empty()
     cells: dict[str, tuple[IntervalSet, IntervalSet]] = {}
     for name in graph.order:
         cadence = graph.models[name].cadence
         needed = required(cadence, start=None, end=None, now=now)
-        cells[name] = (missing(cadence, needed, ready.get(name, nothing)), nothing)
+        cells[name] = (missing(cadence, needed, ready[name]), nothing)
     plan = planned_batches(graph, cells, dict.fromkeys(cells, BATCH_SIZE))
     waits = sum(len(one.firsts) for each in plan.values() for one in each.waits)
     return sum(map(len, plan.values())), waits
@@ -189,8 +188,8 @@ def _source() -> Source:
     )
 
 
-def _every(graph: Graph, ready: Callable[[int], IntervalSet]) -> dict[str, IntervalSet]:
-    return {name: ready(number) for number, name in enumerate(graph.order)}
+def _every(graph: Graph, ready: Callable[[int], IntervalSet]) -> CellsByModel:
+    return CellsByModel({name: ready(number) for number, name in enumerate(graph.order)})
 
 
 def _but_last(_number: int) -> IntervalSet:

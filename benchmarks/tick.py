@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 import typer
 
-from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.opening import open_run
+from backfill_assets.execution.project import Project
 from backfill_assets.execution.ready_work import ready_work
 from backfill_assets.execution.settled import Settled
 from backfill_assets.models.codec import dumps
@@ -53,10 +53,10 @@ def ticks(folder: Path) -> dict[str, float]:
         f"sqlite:///{folder}/state.db", clock=lambda: now, data_root=str(folder)
     ) as store:
         _fill(store, graph, folder, now)
-        looker = Looker(store, loaded(graph), str(folder), now)
-        settled, first = _until_settled(looker)
-        steady = [_timed(looker, settled)[0] for _ in range(REPEATS)]
-        later = replace(looker, now=now + timedelta(days=1))
+        project = _project(store, graph, folder, now)
+        settled, first = _until_settled(project)
+        steady = [_timed(project, settled)[0] for _ in range(REPEATS)]
+        later = replace(project, clock=lambda: now + timedelta(days=1))
         _, daily = _until_settled(later, settled, rounds=1)
     shutil.rmtree(folder)
     return {
@@ -82,22 +82,22 @@ def tick_part(folder: Path) -> Part:
 
 
 def _until_settled(
-    looker: Looker, settled: Settled | None = None, rounds: int = 10_000
+    project: Project, settled: Settled | None = None, rounds: int = 10_000
 ) -> tuple[Settled, list[float]]:
     """Tick until nobody is asked any more, or so many times."""
     known, took = settled or Settled(), list[float]()
     for _ in range(rounds):
-        seconds, known, asked = _timed(looker, known)
+        seconds, known, asked = _timed(project, known)
         if not asked:
             break
         took.append(seconds)
     return known, took
 
 
-def _timed(looker: Looker, settled: Settled) -> tuple[float, Settled, int]:
+def _timed(project: Project, settled: Settled) -> tuple[float, Settled, int]:
     began = perf_counter()
     # The memory travels through the sensor's cursor, so that is measured with it.
-    found = ready_work(looker, Settled.read(settled.text()))
+    found = ready_work(project, Settled.read(settled.text()))
     return perf_counter() - began, found.settled, found.asked
 
 
@@ -107,18 +107,21 @@ def _unsourced(graph: Graph) -> Graph:
     return build_graph(graph.models.values(), sources)
 
 
-def _fill(store: Store, graph: Graph, folder: Path, now: datetime) -> None:
-    """Give every model its pointer, and say that each of its days is ready."""
-    open_run(
-        store,
-        graph,
-        environment=PROD,
+def _project(store: Store, graph: Graph, folder: Path, now: datetime) -> Project:
+    return Project(
+        store=store,
+        loaded=loaded(graph),
         spark=lambda: None,
         data_root=str(folder),
         clock=lambda: now,
         run_id="benchmark",
     )
-    versions = {name: one.version for name, one in store.pointers(PROD).items()}
+
+
+def _fill(store: Store, graph: Graph, folder: Path, now: datetime) -> None:
+    """Give every model its pointer, and say that each of its days is ready."""
+    open_run(_project(store, graph, folder, now), PROD)
+    versions = {name: one.version for name, one in store.environments.pointers(PROD).items()}
     engine = sa.create_engine(f"sqlite:///{folder}/state.db")
     with engine.begin() as database:
         database.execute(sa.text("UPDATE pointers SET delta_version = 1"))

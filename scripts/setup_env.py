@@ -3,6 +3,7 @@
 Runs with the Python that the environment will have, after `scripts/doctor.py`, and needs nothing
 installed. Does nothing when the lock, the project's settings and the Python are those of last time.
 `setup_env.py lock` writes the lock anew instead; further arguments go to `uv pip compile`.
+`setup_env.py bounds` resolves both ends of the ranges in `pyproject.toml` and installs nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import venv
 from pathlib import Path
 
 PINNED_UV = "uv==0.13.8"
 LOCK = "requirements.lock"
 GROUPS = ("test", "lint", "build")
-EXTRAS = ("postgres",)
+EXTRAS = ("postgres", "demo")
+ENDS = ("lowest-direct", "highest")
 NO_NETWORK = """\
 If the lines above speak of connecting, a name lookup, a certificate or a time-out, then this
 machine can't reach its Python package index. Connect it, or name a mirror or a proxy
@@ -34,6 +37,8 @@ def main(root: Path, arguments: list[str]) -> int:
     try:
         if arguments[:1] == ["lock"]:
             write_lock(root, arguments[1:])
+        elif arguments == ["bounds"]:
+            resolve_bounds(root)
         else:
             sync(root)
     except SetupError as error:
@@ -78,12 +83,34 @@ def write_lock(root: Path, arguments: list[str]) -> None:
     Raises:
         SetupError: there is no set of versions that fits, or no network.
     """
-    options = ["--universal", "--python-version", "3.11", "--generate-hashes"]
+    resolve(root, LOCK, ["--generate-hashes", *arguments], "write the lock")
+
+
+def resolve_bounds(root: Path) -> None:
+    """Resolve the lowest and the highest versions that `pyproject.toml` allows; the lock stays.
+
+    Raises:
+        SetupError: at one end no set of versions fits, or there is no network.
+    """
+    for end in ENDS:
+        with tempfile.TemporaryDirectory() as folder:
+            target = str(Path(folder) / LOCK)
+            resolve(root, target, ["--resolution", end], f"resolve the {end} versions")
+        print(f"The {end} versions that pyproject.toml allows fit together.", flush=True)
+
+
+def resolve(root: Path, target: str, options: list[str], purpose: str) -> None:
+    """Write which versions fit, for all Pythons and systems, with every group and extra.
+
+    Raises:
+        SetupError: there is no set of versions that fits, or no network.
+    """
+    everywhere = ["--universal", "--python-version", "3.11"]
     hostless = ["--no-emit-index-url", "--no-emit-find-links", "--no-header", "--quiet"]
     groups = [option for group in GROUPS for option in ("--group", group)]
     groups += [option for extra in EXTRAS for option in ("--extra", extra)]
-    compile_ = [find_uv(root), "pip", "compile", "pyproject.toml", "--output-file", LOCK]
-    run([*compile_, *options, *hostless, *groups, *arguments], "write the lock", cwd=root)
+    compile_ = [find_uv(root), "pip", "compile", "pyproject.toml", "--output-file", target]
+    run([*compile_, *everywhere, *hostless, *groups, *options], purpose, cwd=root)
 
 
 def fingerprint(root: Path) -> str:

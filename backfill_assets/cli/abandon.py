@@ -1,4 +1,4 @@
-"""`backfill abandon`: a plan that is not promoted is given up."""
+"""`backfill abandon`: give up a plan that is not promoted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def abandon(
     """
     with operating() as at:
         found = named_plan(at.store, plan)
-        abandon_plan(at.store, at.loaded.graph, found, **at.means(why=reason))
+        abandon_plan(at.working(), found, reason)
     if as_json:
         print_json({"plan_id": found.plan_id, "status": "abandoned"})
         return

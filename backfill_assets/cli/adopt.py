@@ -1,4 +1,4 @@
-"""`backfill adopt`: a table that somebody else wrote becomes a model's history."""
+"""`backfill adopt`: copy a table that another system wrote into a model's history."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     path = table if "://" in table else str(Path(table).resolve())
     with operating() as at:
         at.may_change(env)
-        declared = model_named(at.loaded.graph, model)
+        declared = model_named(at.graph, model)
         say(f"auditing {path} against {model}", to=err)
         found = _audited(at.run(env), declared, table_now(path), cells)
     if dry_run:
@@ -76,7 +76,8 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
             f"record {counted(missing, 'cell')} of {model} in {env} with rows of {path}", yes=yes
         )
     with opened_run(env) as run, shown(run.graph, {model: missing}) as listener:
-        adopting = replace(run, fills=ADOPTED, effects=Effects(rows=adopted_from(found.table)))
+        copying = replace(run.project, effects=Effects(rows=adopted_from(found.table)))
+        adopting = replace(run, project=copying, fills=ADOPTED)
         at_once = read_settings().max_batches
         todo = {model: found.missing}
         told = fill_cells(adopting, todo, listener, batches_at_once=at_once)[model]
@@ -90,7 +91,7 @@ def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a table holds, as a model's cells."""
+    """The content of a table, as a model's cells."""
 
     model: Model
     table: Table

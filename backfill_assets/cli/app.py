@@ -1,8 +1,8 @@
 """The `backfill` command: one verb, one file.
 
 It ends with 0 when all went well; with 1 when a batch failed, cells still lack, a blocking audit
-failed, or something was asked that can't be; with 130 when somebody interrupted it. `plan` and
-`diff` end with 2 when there is something to change, or something differs: see `exits`.
+failed, or the request is impossible; with 130 when it was interrupted. `plan` and `diff` end with 2
+when there is something to change, or a difference: see `exits`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def backfill() -> None:
 
 
 def call(command: Callable[..., object], arguments: Sequence[str], name: str = "backfill") -> int:
-    """Run a command and give its exit code; a mistake of the user's ends in one line.
+    """Run a command and give its exit code; a user's error is reported in one line.
 
     Args:
         command: an application of typer's.

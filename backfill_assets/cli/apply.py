@@ -1,4 +1,4 @@
-"""`backfill apply`: build what a plan says, where nobody reads."""
+"""`backfill apply`: build a plan's cells in its workspace."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.asking import Yes, confirm
+from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from backfill_assets.evidence.plan_words import Naming
     from backfill_assets.execution.apply import Applied
     from backfill_assets.execution.events import Event
-    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.queued_plan import Control
 
@@ -102,7 +103,7 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """How an apply ended."""
+    """The result of an apply."""
 
     plan: Plan
     applied: Applied
@@ -110,7 +111,7 @@ class _Ended:
     actual: Actual
     control: Control
     naming: Naming
-    cells: Mapping[str, Mapping[str, IntervalSet]]
+    cells: Mapping[str, CellsByModel]
 
     @property
     def next(self) -> tuple[str, ...]:
@@ -151,9 +152,9 @@ def _seconds(told: tuple[Event, ...]) -> dict[str, float]:
 
 
 def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:
-    """Make a plan, show it, and ask once; None when there is nothing to do."""
+    """Make a plan, show it, and ask once; None for an empty plan."""
     request = PlanRequest(environment=env, asked_by=str(at.who), reason=reason)
-    found = make_plan(at.maker, request).plan
+    found = make_plan(at.project, request, told=say_note).plan
     if found.is_empty:
         return None
     show_plan(found, at.naming, after=("Nothing has been written yet.",), aside=True)
@@ -181,16 +182,16 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
         to=err,
     )
     left = {one.model: one.planned - one.done for one in _progress(at, plan)}
-    with shown(at.loaded.graph, left) as listener:
-        applied = apply_plan(at.store, at.loaded.graph, plan, **at.means(listener, why))
+    with shown(at.graph, left) as listener:
+        applied = apply_plan(at.working(listener), plan, why)
     actual = at.taken(plan)
     if applied.status is not PlanStatus.APPLYING:
         estimate = asdict(plan.estimate) if plan.estimate else None
         detail = {"estimate": estimate, "actual": asdict(actual)}
-        at.store.tell(plan.plan_id, MEASURED, who=str(at.who), detail=detail)
+        at.store.plans.tell(plan.plan_id, MEASURED, who=str(at.who), detail=detail)
     if applied.status is PlanStatus.PROMOTED:
         tell_quietly(at, plan.environment)
-    control = at.store.control_of(plan.plan_id)
+    control = at.store.queue.control_of(plan.plan_id)
     cells = cells_told(at, plan, applied.promoted.number if applied.promoted else None)
     return _Ended(plan, applied, _progress(at, plan), actual, control, at.naming, cells)
 

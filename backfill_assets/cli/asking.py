@@ -1,4 +1,4 @@
-"""Ask a person once, naming the effect; a script says yes beforehand."""
+"""Ask a person to confirm an effect once; a script confirms it beforehand."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Yes = Annotated[bool, typer.Option("--yes", help="Don't ask; what would be asked
 
 
 def confirm(effect: str, *, yes: bool) -> None:
-    """Go on only if a person, or a script beforehand, says yes.
+    """Continue only if a person, or a script beforehand, confirms.
 
     Args:
         effect: what will happen, as ``promote plan p1: 3 models of prod change``.
-        yes: said beforehand.
+        yes: whether it was confirmed beforehand.
 
     Raises:
-        RequestError: nobody said yes, and nobody is there.
-        RequestError: the person said no.
+        RequestError: it was not confirmed, and there is no terminal.
+        RequestError: the person declined.
     """
     if yes:
         say(f"going on with --yes: {effect}", to=err)

@@ -1,4 +1,4 @@
-"""`backfill audit`: the audits alone, over what is published; for CI."""
+"""`backfill audit`: run the audits alone over the published cells; for CI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`backfill batches`: what every batch did, and everything about one of them."""
+"""`backfill batches`: list all batches, or show everything about one of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.graph import Graph
     from backfill_assets.state.audits import AuditRow
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.store import Store
 
 FAILED = "failed"
@@ -73,7 +73,7 @@ def batches(
             return
         listed = [
             row
-            for row in store.batches(model=model, limit=None if failed else limit)
+            for row in store.batches.latest(model=model, limit=None if failed else limit)
             if not failed or row.status == FAILED
         ]
     rows = [_row(graph, row) for row in listed[:limit]]
@@ -161,10 +161,10 @@ def _found(store: Store, graph: Graph, begins: str) -> dict[str, Any]:
     Raises:
         RequestError: there is none, or there are several.
     """
-    found = [row for row in store.batches() if row.batch_id.startswith(begins)]
+    found = [row for row in store.batches.latest() if row.batch_id.startswith(begins)]
     if len(found) != 1:
         raise _unclear_batch(begins, [row.batch_id for row in found])
-    audits = store.audit_results(batch_id=found[0].batch_id)
+    audits = store.batches.audit_results(batch_id=found[0].batch_id)
     return {
         **_row(graph, found[0]),
         "inputs": [asdict(replace(one, path=store.located(one.path))) for one in found[0].inputs],

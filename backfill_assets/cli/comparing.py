@@ -1,4 +1,4 @@
-"""What `backfill diff` compares: a plan with what its environment reads, or two environments."""
+"""Find what `backfill diff` compares: a plan and what its environment reads, or two environments."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Pair:
 
     Attributes:
         model: its name.
-        old: where it is read now; None where nobody reads it.
+        old: where it is read now; None where it is not read.
         new: where it would be read; None where it is removed.
-        cells: what a plan was about; None for every cell.
+        cells: the plan's cells; None for every cell.
     """
 
     model: str
@@ -59,25 +59,25 @@ class Pair:
 
 
 def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
-    """Read what was named, and find both sides of every model that may differ.
+    """Read the names, and find both sides of every model that may differ.
 
     Returns:
-        What the old side and the new side are called, and the models.
+        The names of the old and the new side, and the models.
 
     Raises:
-        RequestError: the names don't say what is meant.
+        RequestError: the names are not clear.
         UnknownPlanError: the first name is neither an environment nor a plan.
         RequestError: the model is not on either side.
         RequestError: the plan has built nothing.
     """
-    environments = {one.name for one in at.store.environments() if not one.is_workspace}
+    environments = {one.name for one in at.store.environments.by_name() if not one.is_workspace}
     if names[0] in environments:
         if len(names) < _PLAN_AND_MODEL or len(names) > _TWO_AND_MODEL:
             raise RequestError(
                 found=f"found {' '.join(names)}",
                 expected=_WANTED,
             )
-        at.store.environment(names[1])
+        at.store.environments.get(names[1])
         before, after, found = names[0], names[1], list(_of_environments(at, *names[:2]))
         model = names[2] if len(names) == _TWO_AND_MODEL else None
     else:
@@ -91,7 +91,7 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
         model = names[1] if len(names) == _PLAN_AND_MODEL else None
     if model is None:
         return before, after, found
-    known = [*at.loaded.graph.models, *(one.model for one in found)]
+    known = [*at.graph.models, *(one.model for one in found)]
     if model not in known:
         raise unknown_model(model, known)
     return before, after, [one for one in found if one.model == model]
@@ -99,7 +99,7 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
 
 def _of_environments(at: Operating, old: str, new: str) -> Iterator[Pair]:
     """Find the models that two environments read from different places."""
-    before, after = at.store.pointers(old), at.store.pointers(new)
+    before, after = at.store.environments.pointers(old), at.store.environments.pointers(new)
     for name in sorted({*before, *after}):
         there, here = before.get(name), after.get(name)
         if _place(there) != _place(here):
@@ -114,17 +114,19 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
     plan, status = kept.plan, kept.stored.status
     cells = {one.model: one.cells or None for one in plan.models}
     if status in OPEN:
-        environments = {one.name for one in at.store.environments()}
+        environments = {one.name for one in at.store.environments.by_name()}
         if workspace_name(plan.plan_id) not in environments:
             raise _not_built(plan.plan_id, status.value)
-        before = at.store.pointers(plan.environment)
-        after = at.store.pointers(workspace_name(plan.plan_id))
+        before = at.store.environments.pointers(plan.environment)
+        after = at.store.environments.pointers(workspace_name(plan.plan_id))
         for one in plan.models:
             if _place(before.get(one.model)) != _place(after.get(one.model)):
                 yield Pair(one.model, before.get(one.model), after[one.model], cells[one.model])
         return
     promoted = [
-        one for one in at.store.moves_of(plan.plan_id) if one.kind is PublicationKind.PROMOTE
+        one
+        for one in at.store.history.moves_of(plan.plan_id)
+        if one.kind is PublicationKind.PROMOTE
     ]
     if not promoted:
         raise _not_built(plan.plan_id, status.value)
@@ -140,11 +142,11 @@ def compared(at: Operating, pair: Pair) -> Compared:
             found=f"{pair.model} is on neither side",
             expected=_WANTED,
         )
-    model = stored_model(at.store.snapshot_definition(shown.fingerprint))
+    model = stored_model(at.store.snapshots.definition(shown.fingerprint))
     return Compared(model, _table(at, pair.old), _table(at, pair.new))
 
 
 def _table(at: Operating, pointer: Pointer | None) -> Table:
     if pointer is None:
         return Table("", ABSENT)
-    return table_read(at.store.tables(pointer), at.store.located, pointer.certain)
+    return table_read(at.store.views.tables(pointer), at.store.located, pointer.certain)

@@ -1,4 +1,4 @@
-"""What `pause`, `resume` and `stop` share: say it to the state, to the plan's history and to people."""
+"""The shared part of `pause`, `resume` and `stop`: set the control, record the event, report it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Controlled:
-    """What became of a plan, and which of its batches are at work."""
+    """The new control of a plan, and its batches in flight."""
 
     plan: QueuedPlan
     at_work: tuple[InFlightBatch, ...]
@@ -54,11 +54,11 @@ class Controlled:
 
 
 def controlled(plan: str, control: Control, event: str, why: str) -> Controlled:
-    """Hold a plan, or let it go on.
+    """Hold a plan, or let it continue.
 
     Args:
         plan: its id, or the beginning of it.
-        control: what is asked.
+        control: the requested control.
         event: the word for it in the plan's history.
         why: in words.
 
@@ -72,7 +72,7 @@ def controlled(plan: str, control: Control, event: str, why: str) -> Controlled:
     settings = read_settings()
     who = str(who_asks(settings))
     with open_store(settings) as store:
-        found = store.control_plan(plan, control, who)
-        store.tell(found.plan_id, event, who=who, why=why)
-        at_work = tuple(one for one in store.in_flight() if one.plan_id == found.plan_id)
+        found = store.queue.control_plan(plan, control, who)
+        store.plans.tell(found.plan_id, event, who=who, why=why)
+        at_work = tuple(one for one in store.limits.in_flight() if one.plan_id == found.plan_id)
     return Controlled(found, at_work)

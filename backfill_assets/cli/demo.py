@@ -1,4 +1,4 @@
-"""`make demo`: land the sample data, fill the whole history of every model, say what to do next."""
+"""`make demo`: land the sample data, fill the whole history of every model, name the next step."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from backfill_assets.cli.app import call
+from backfill_assets.cli.manifest import load
 from backfill_assets.cli.output import Heading, bar, counted, err, print_table, say
 from backfill_assets.cli.progress import shown
-from backfill_assets.cli.project import LazySpark, load_graph, now, open_store
+from backfill_assets.cli.project import LazySpark, now, open_store
 from backfill_assets.cli.report import tell_dagster
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.opening import open_run
+from backfill_assets.execution.project import Project
 from backfill_assets.intervals.required import required
 from backfill_assets.pipelines.landing import EVENTS, land_all
 from backfill_assets.planning.needs_work import Work, needs_work
@@ -36,18 +38,18 @@ def demo(
     """Land the sample data and fill every model's history; a second time finds nothing to do."""
     began = time.monotonic()
     settings = read_settings()
-    graph = load_graph(settings)
+    loaded = load(settings)
     spark, store = LazySpark(settings), open_store(settings)
     try:
-        run = open_run(
-            store,
-            graph,
-            environment="prod",
+        project = Project(
+            store=store,
+            loaded=loaded,
             spark=spark,
             data_root=settings.data_root,
             clock=now,
             run_id=f"demo-{uuid.uuid4().hex[:12]}",
         )
+        run = open_run(project, "prod")
         found = _work(run)
         if not any(work.gaps for work in found.values()):
             _summary(run, found)
@@ -121,7 +123,7 @@ _HEADINGS = (
 
 def _numbers(run: RunContext, name: str, work: Work) -> tuple[str, ...]:
     count = run.graph.model(name).cadence.count
-    done = [one for one in run.store.batches(model=name) if one.status == "committed"]
+    done = [one for one in run.store.batches.latest(model=name) if one.status == "committed"]
     seconds = sum(
         (one.finished_at - one.started_at).total_seconds() for one in done if one.finished_at
     )

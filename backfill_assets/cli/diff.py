@@ -1,4 +1,4 @@
-"""`backfill diff`: what a plan, or another environment, has otherwise, day by day."""
+"""`backfill diff`: show how a plan, or another environment, differs, day by day."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
                 _print_sql(pair.model, comparison_sql(both, asked), as_json=as_json)
             return
         found: list[_Found] = []
-        kept = kept_rows_in(at.store.plan_events(after))
+        kept = kept_rows_in(at.store.plans.events(after))
         for pair in listed:
             both = compared(at, pair)
             asked = _question(both.model, pair, by=by, keys=keys, cells=cells)
@@ -106,7 +106,7 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """How one model differs."""
+    """The differences of one model."""
 
     model: Model
     comparison: Comparison
@@ -141,7 +141,7 @@ def _compared(
 def _asked(
     at: Operating, both: Compared, asked: Question, rows: int
 ) -> tuple[Comparison, tuple[Difference, ...]]:
-    """Compare few rows here; what is more than that, or stranger, Spark compares."""
+    """Compare few rows of plain types here, and all others with Spark."""
     try:
         found = compare_rows(both, asked)
     except NeedsSparkError:

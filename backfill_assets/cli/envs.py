@@ -1,4 +1,4 @@
-"""`backfill envs`: the environments, what is their own in them, and dropping one."""
+"""`backfill envs`: list the environments and their own models, or drop one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def envs(ctx: typer.Context, as_json: AsJson = False) -> None:
     if ctx.invoked_subcommand is not None:
         return
     with open_store(read_settings()) as store:
-        rows = [_row(store, one) for one in store.environments() if not one.is_workspace]
+        rows = [_row(store, one) for one in store.environments.by_name() if not one.is_workspace]
     if as_json:
         print_json(rows)
         return
@@ -53,9 +53,9 @@ def drop(
     Example: backfill envs drop dev_refunds --yes
     """
     with open_store(read_settings()) as store:
-        own = store.own_pointers(store.environment(name).name)
+        own = store.environments.own_pointers(store.environments.get(name).name)
         confirm(f"drop environment {name} with {counted(len(own), 'pointer')} of its own", yes=yes)
-        store.drop_environment(name)
+        store.environments.drop_environment(name)
     if as_json:
         print_json({"dropped": name, "pointers": sorted(own)})
         return
@@ -64,8 +64,8 @@ def drop(
 
 
 def _row(store: Store, environment: Environment) -> dict[str, Any]:
-    last = store.finalized(environment.name)
-    own = store.own_pointers(environment.name)
+    last = store.environments.finalized(environment.name)
+    own = store.environments.own_pointers(environment.name)
     return {
         "name": environment.name,
         "protected": environment.protected,

@@ -1,4 +1,4 @@
-"""How every verb may end: one table, which the pages and each verb's help repeat."""
+"""The exit codes of every verb: one table, which the pages and each verb's help repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`backfill gc`: delete what no pointer and no promise needs."""
+"""`backfill gc`: delete the data that no pointer and no promise needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import counted, err, print_json, say, size_text
-from backfill_assets.execution.collecting import collect, what_to_collect
+from backfill_assets.execution.collecting import collect, settle_read, what_to_collect
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.warehouse.table_size import bytes_in
 
@@ -45,6 +45,8 @@ def gc(
         promise = timedelta(days=at.settings.promise_days)
         run = at.run(PROD)
         say("looking for what nobody needs", to=err)
+        if not dry_run:
+            settle_read(run)
         found = what_to_collect(run, promise)
         sizes = {one.version: bytes_in(one.path) for one in found.tables}
         if not dry_run and _anything(found):

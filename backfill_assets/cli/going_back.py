@@ -1,4 +1,4 @@
-"""What the verbs that take a plan back have in common: who may, what is asked, what is told."""
+"""The shared part of the verbs that take a plan back: permission, question and report."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ def taken_back(
     why: str,
     yes: bool,
 ) -> dict[str, Any]:
-    """Take a plan back once somebody has said yes, tell Dagster, and give it as JSON has it."""
+    """Take a plan back once it is confirmed, report to Dagster, and give the result as JSON values."""
     at.may_change(plan.environment)
     if plan.protected:
         confirm(effect, yes=yes)
     say(f"taking back {plan.plan_id}, run {at.run_id}", to=err)
     promise = timedelta(days=at.settings.promise_days)
-    with shown(at.loaded.graph, {}) as listener:
-        means = at.means(listener, why)
-        back = operation(at.store, at.loaded.graph, plan, promise=promise, **means)
+    with shown(at.graph, {}) as listener:
+        back = operation(at.working(listener), plan, promise, why)
     tell_quietly(at, plan.environment)
     told = cells_json(at.naming, cells_told(at, plan, back.number))
     carried = {
@@ -55,7 +54,7 @@ def taken_back(
 
 
 def report_back(told: dict[str, Any], word: str) -> None:
-    """Say what a way back has published."""
+    """Write what taking a plan back has published."""
     for name, ranges in told["published"].items():
         say(f"published {name}: {', '.join(ranges)}", indent=2)
     for name, cells in told["carried"].items():

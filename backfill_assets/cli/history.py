@@ -1,4 +1,4 @@
-"""`backfill history`: every plan, batch and pointer move that touched a model."""
+"""`backfill history`: list every plan, batch and pointer move that concerned a model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def history(
     settings = read_settings()
     graph = load_graph(settings)
     with open_store(settings) as store:
-        entries = store.history(model, _asked(graph, model, interval))
+        entries = store.history.of_model(model, _asked(graph, model, interval))
     if not entries:
         model_named(graph, model)
     naming = naming_of(graph)

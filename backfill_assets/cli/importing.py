@@ -12,13 +12,20 @@ import signal
 import sys
 import traceback
 from contextlib import redirect_stdout
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.manifest import CatalogError, Manifest, failure_text
-from backfill_assets.cli.watched import Watching
+from backfill_assets.cli.origin import origin_of
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.graph import build_graph
+from backfill_assets.models.own_modules import is_of_the_project
 from backfill_assets.snapshots.loaded import Loaded, loaded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from importlib.machinery import ModuleSpec
 
 
 def main() -> None:
@@ -32,14 +39,31 @@ def main() -> None:
 
 
 def _told(catalog: str) -> tuple[str, int]:
-    watching = Watching()
+    sys.meta_path.insert(0, _ProjectFinder())
     try:
-        with watching.on():
-            declared = import_catalog(catalog)
+        declared = import_catalog(catalog)
     except BackfillAssetsError as error:
         return failure_text(error), 1
-    watched = watching.watched()
-    return Manifest(watched, watched.state(), declared).text(), 0
+    return Manifest(origin_of(declared.graph), declared).text(), 0
+
+
+class _Compiling(SourceFileLoader):
+    """Compiles a module whenever it is imported: bytecode can't tell two edits within one second."""
+
+    def path_stats(self, path: str) -> Mapping[str, object]:
+        raise OSError(path)  # importlib then looks at no bytecode, and writes none
+
+
+class _ProjectFinder:
+    """Finds modules as Python does, and lets the project's own ones be compiled anew."""
+
+    def find_spec(self, name: str, *where: Any) -> ModuleSpec | None:  # noqa: ANN401 - importlib's own
+        others = (one.find_spec(name, *where) for one in sys.meta_path if one is not self)
+        spec = next(filter(None, others), None)
+        loader = getattr(spec, "loader", None)
+        if spec and type(loader) is SourceFileLoader and is_of_the_project(loader.path):
+            spec.loader = _Compiling(loader.name, loader.path)
+        return spec
 
 
 def import_catalog(catalog: str) -> Loaded:

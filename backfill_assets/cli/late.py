@@ -1,4 +1,4 @@
-"""Late data in words: what was built again by itself, and what waits."""
+"""Write late data as text: the cells that were built again automatically, and those that wait."""
 
 from __future__ import annotations
 
@@ -8,38 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import counted, say
 from backfill_assets.cli.plan_view import naming_of
-from backfill_assets.cli.progress import AT_WORK, shown
+from backfill_assets.cli.progress import shown
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.late_plan import Refreshed, refresh_late
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.graph import Graph
 
 
 def healed(run: RunContext) -> Refreshed:
-    """Bring late data in, and show how."""
+    """Build the cells of late data again, and show the progress."""
     with shown(run.graph, {}) as listener:  # how much follows is found out on the way
-        return refresh_late(
-            run,
-            spark=run.spark,
-            data_root=run.data_root,
-            clock=run.clock,
-            run_id=run.run_id,
-            who="",
-            listener=listener,
-            batches_at_once=read_settings().max_batches,
-            at_work=AT_WORK,
-        )
+        return refresh_late(replace(run, project=replace(run.project, listener=listener)))
 
 
 def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
-    """Bring in what came meanwhile; what has failed is left for the next run."""
+    """Build late data that came meanwhile; failed cells are left for the next run."""
     work = late_work_of(run)
     if before.failed or not (work.automatic or work.in_place):
         return replace(before, waiting=work.waiting, because=work.because)
@@ -47,8 +36,8 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
     return replace(
         after,
         plan_id=after.plan_id or before.plan_id,
-        cells=_joined(before.cells, after.cells),
-        built=_joined(before.built, after.built),
+        cells=before.cells | after.cells,
+        built=before.built | after.built,
         promoted=before.promoted and after.promoted,
         spared=dict(Counter(before.spared) + Counter(after.spared)),
         notes=(*before.notes, *after.notes),
@@ -56,17 +45,8 @@ def healed_again(run: RunContext, before: Refreshed) -> Refreshed:
     )
 
 
-def _joined(
-    one: Mapping[str, IntervalSet], other: Mapping[str, IntervalSet]
-) -> dict[str, IntervalSet]:
-    return {
-        name: one.get(name, IntervalSet.empty()) | other.get(name, IntervalSet.empty())
-        for name in {**one, **other}
-    }
-
-
 def late_lines(graph: Graph, done: Refreshed) -> list[str]:
-    """Say what became of late data."""
+    """Write the result for late data."""
     found = [
         f"late     {name}: {ranges} built again"
         + (f" by plan {done.plan_id}" if done.plan_id else "")
@@ -83,9 +63,7 @@ def late_lines(graph: Graph, done: Refreshed) -> list[str]:
     return [*found, *done.notes]
 
 
-def waiting_lines(
-    graph: Graph, waiting: Mapping[str, IntervalSet], because: Mapping[str, str]
-) -> list[str]:
+def waiting_lines(graph: Graph, waiting: CellsByModel, because: Mapping[str, str]) -> list[str]:
     """Say what is late and reaches further back than late windows do."""
     return [
         f"late     {name}: {graph.model(name).cadence.count(waiting[name]):,} "
@@ -95,7 +73,7 @@ def waiting_lines(
 
 
 def say_late(graph: Graph, done: Refreshed | None) -> None:
-    """Tell what became of late data."""
+    """Print the result for late data."""
     for line in late_lines(graph, done) if done else ():
         say(line, indent=2)
     if done and done.waiting:
@@ -103,7 +81,7 @@ def say_late(graph: Graph, done: Refreshed | None) -> None:
 
 
 def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
-    """Give it as JSON has it; None where nobody brought it in."""
+    """Give it as JSON values; None where no late data was built."""
     return done and {
         "plan_id": done.plan_id,
         "promoted": done.promoted,
@@ -116,7 +94,7 @@ def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
     }
 
 
-def _ranges(graph: Graph, cells: Mapping[str, IntervalSet]) -> dict[str, str]:
+def _ranges(graph: Graph, cells: CellsByModel) -> dict[str, str]:
     """Name cells of models as ranges, none left out."""
     return {
         name: ranges_text(graph.model(name).cadence, found, limit=len(found))

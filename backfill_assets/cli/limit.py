@@ -1,4 +1,4 @@
-"""`backfill limit`: how many batches may be at work at once, changed while they are."""
+"""`backfill limit`: show or change how many batches may be in flight, at any time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _unclear_limit(of: str | None, batches: int | None, *, default: bool) -> Req
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
-# Else a number below zero would be taken for an option, and nobody told why it can't be.
+# Otherwise a number below zero would be parsed as an option, with a misleading error.
 @app.command(context_settings={"ignore_unknown_options": True})
 def limit(
     of: Annotated[
@@ -70,7 +70,7 @@ def limit(
     graph = load_graph(settings)
     with open_store(settings) as store:
         if of is not None and (batches is None) == default:
-            store.set_limit(_scope(store, graph, of), batches, str(who_asks(settings)))
+            store.limits.set_limit(_scope(store, graph, of), batches, str(who_asks(settings)))
         elif of is not None or batches is not None or default:
             raise _unclear_limit(of, batches, default=default)
         rows = list(_rows(store, graph, settings))
@@ -81,7 +81,7 @@ def limit(
 
 
 def _scope(store: Store, graph: Graph, name: str) -> str:
-    """Tell a plan from a model: names of models have two parts.
+    """Distinguish a plan from a model: names of models have two parts.
 
     Raises:
         RequestError: there is no such model.
@@ -93,12 +93,12 @@ def _scope(store: Store, graph: Graph, name: str) -> str:
         return ALL
     if "." in name or name in graph.models:
         return model_scope(model_named(graph, name).name)
-    return plan_scope(store.plan(name).plan_id)
+    return plan_scope(store.plans.get(name).plan_id)
 
 
 def _rows(store: Store, graph: Graph, settings: Settings) -> Iterator[dict[str, Any]]:
-    """Give every limit that is set, and those of what is at work."""
-    known, at_work = store.limits(), store.in_flight()
+    """Give every limit that is set, and those of the batches in flight."""
+    known, at_work = store.limits.by_scope(), store.limits.in_flight()
     scopes = {ALL: settings.max_batches}
     for one in at_work:
         scopes |= _scopes_of(graph, one)

@@ -1,4 +1,4 @@
-"""What a look at the sources came to, and what is left, in words."""
+"""Write the result of a look at the sources, and the work that is left, as text."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 def say_looked(looks: Iterable[Looked]) -> None:
-    """Tell what somebody should know of the sources."""
+    """Print the notes on the sources."""
     for one in looks:
         if one.note:
             say_note(one.note)
 
 
 def say_note(note: str) -> None:
-    """Tell one thing that people must know of a source."""
+    """Print one note on a source."""
     say(note, to=err, indent=2)
 
 
 def left_json(left: Outstanding) -> dict[str, Any]:
-    """Give what is left as JSON has it."""
+    """Give the work that is left as JSON values."""
     return {
         "missing": left.missing,
         "stale": left.stale,

@@ -2,7 +2,8 @@
 
 As long as all of that is as it was, the catalog is not imported: importing it means importing
 pandera and Spark, for seconds. When anything changed, all of it is imported again. What a catalog
-takes from elsewhere (the clock, a network) is not seen: it has to be a function of its files.
+takes from elsewhere (other folders, the clock, a network) is not seen: it has to be a function of
+its packages, of what is installed, and of the variables that it names.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from backfill_assets.cli.watched import Watched
+from backfill_assets.cli.origin import Origin
 from backfill_assets.errors import BackfillAssetsError, DeclarationError
 from backfill_assets.models.codec import dumps, restored
 from backfill_assets.models.consumer import CONSUMED
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.settings import Settings
 
-FORMAT = 3
+FORMAT = 4
 
 
 class CatalogError(BackfillAssetsError):
@@ -54,30 +55,21 @@ class Manifest:
     """What a catalog declares, and what it was read from.
 
     Attributes:
-        watched: what the import depended on.
-        state: the hash of all of that at the import.
+        origin: what the import depended on.
         loaded: the declarations, checked as a whole when they were imported.
     """
 
-    watched: Watched
-    state: str
+    origin: Origin
     loaded: Loaded
 
     def text(self) -> str:
         """Write it as JSON."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "watched": asdict(self.watched),
-                "state": self.state,
-                "loaded": _plain(self.loaded),
-            }
-        )
+        return json.dumps({"origin": asdict(self.origin), "loaded": _plain(self.loaded)})
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
         """Read back what was written; nothing is checked again."""
-        return cls(_watched(stored), stored["state"], _loaded(stored["loaded"]))
+        return cls(_origin(stored), _loaded(stored["loaded"]))
 
 
 def load(settings: Settings) -> Loaded:
@@ -87,22 +79,22 @@ def load(settings: Settings) -> Loaded:
         CatalogError: the catalog can't be imported or lacks MODELS or SOURCES.
         DeclarationError: a declaration in it is wrong.
     """
-    kept = _place(settings)
-    return _kept(kept) or _imported(settings.catalog, kept)
+    kept, computed = _place(settings), (settings.data_root, str(settings.cache.absolute()))
+    return _kept(kept, computed) or _imported(settings.catalog, kept, computed)
 
 
-def _kept(path: Path) -> Loaded | None:
+def _kept(path: Path, computed: tuple[str, ...]) -> Loaded | None:
     """Read the manifest, unless there is none, it is damaged, or something changed since."""
     try:
         stored = json.loads(path.read_bytes())
-        if stored["format"] != FORMAT or _watched(stored).state() != stored["state"]:
+        if stored["format"] != FORMAT or _origin(stored).state(computed) != stored["state"]:
             return None
         return Manifest.read(stored).loaded
     except (OSError, ValueError, LookupError, TypeError, AttributeError, BackfillAssetsError):
         return None  # it can be made again
 
 
-def _imported(catalog: str, kept: Path) -> Loaded:
+def _imported(catalog: str, kept: Path, computed: tuple[str, ...]) -> Loaded:
     """Import in a process of its own, and keep the manifest if nothing moved meanwhile."""
     began = time.time_ns()
     done = subprocess.run(  # noqa: S603 - our own module, by the running interpreter
@@ -121,17 +113,18 @@ def _imported(catalog: str, kept: Path) -> Loaded:
     if "wrong" in stored:
         raise DeclarationError(found=stored["wrong"])
     manifest = Manifest.read(stored)
-    if manifest.watched.settled(began):
-        _keep(kept, done.stdout)
+    state = manifest.origin.state(computed)
+    if manifest.origin.settled(began, computed):
+        _keep(kept, json.dumps({"format": FORMAT, "state": state, **stored}))
     return manifest.loaded
 
 
-def _keep(path: Path, text: bytes) -> None:
+def _keep(path: Path, text: str) -> None:
     """Write the manifest whole or not at all, for its owner alone; without it, it is only slower."""
     draft = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:  # noqa: PTH123
             file.write(text)
         draft.replace(path)
 
@@ -193,5 +186,5 @@ def _loaded(text: str) -> Loaded:
     )
 
 
-def _watched(stored: Mapping[str, Any]) -> Watched:
-    return Watched(**{name: tuple(paths) for name, paths in stored["watched"].items()})
+def _origin(stored: Mapping[str, Any]) -> Origin:
+    return Origin(**{name: tuple(found) for name, found in stored["origin"].items()})

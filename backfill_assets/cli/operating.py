@@ -1,26 +1,21 @@
-"""Everything that a verb about plans works with: settings, declarations, state, Spark, and who asks."""
+"""Everything that a verb about plans works with: the project, its settings, and who asks."""
 
 from __future__ import annotations
 
 import os
 import pwd
-import uuid
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.cli.looking import say_note
-from backfill_assets.cli.manifest import load
 from backfill_assets.cli.plan_view import naming_of
-from backfill_assets.cli.progress import AT_WORK
-from backfill_assets.cli.project import LazySpark, loaded_fingerprints, now, open_store
+from backfill_assets.cli.project import opened_project
 from backfill_assets.evidence.actual import actual_of
-from backfill_assets.execution.making import PlanMaker
+from backfill_assets.execution.making import prepare
 from backfill_assets.execution.opening import look
 from backfill_assets.execution.operators import refuse_strangers
 from backfill_assets.execution.patience import patience_of
-from backfill_assets.execution.plan_terms import terms_of
-from backfill_assets.settings import Settings, read_settings
+from backfill_assets.execution.project import InProject
 from backfill_assets.snapshots.person import Person, known
 
 if TYPE_CHECKING:
@@ -29,52 +24,35 @@ if TYPE_CHECKING:
     from backfill_assets.evidence.actual import Actual
     from backfill_assets.evidence.plan_words import Naming
     from backfill_assets.execution.events import Listener
-    from backfill_assets.execution.operation import Means
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
-    from backfill_assets.snapshots.loaded import Loaded
-    from backfill_assets.state.batches import BatchRow
-    from backfill_assets.state.store import Store
+    from backfill_assets.settings import Settings
+    from backfill_assets.state.batch_rows import BatchRow
 
 
-@dataclass(frozen=True)
-class Operating:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operating(InProject):
     """What a verb about plans works with.
 
     Attributes:
-        settings: where things lie.
-        loaded: the declarations as they are on disk.
-        store: the state.
-        spark: started on first use.
-        run_id: of this process.
+        settings: what people have set.
         who: the person who asks.
     """
 
     settings: Settings
-    loaded: Loaded
-    store: Store
-    spark: LazySpark
-    run_id: str
     who: Person
+
+    @property
+    def graph(self) -> Graph:
+        """The models and sources as they are on disk."""
+        return self.project.loaded.graph
 
     @property
     def naming(self) -> Naming:
         """How cells are named."""
-        return naming_of(self.loaded.graph)
-
-    @property
-    def maker(self) -> PlanMaker:
-        """Makes the plans."""
-        return PlanMaker(
-            store=self.store,
-            loaded=self.loaded,
-            data_root=self.settings.data_root,
-            clock=now,
-            spark=self.spark,
-            told=say_note,
-            terms=terms_of(self.settings),
-            at_work=AT_WORK,
-        )
+        return naming_of(self.graph)
 
     def prepare(self, plan: Plan) -> None:
         """Refuse a plan whose reach this person may not change; make the environment that it begins.
@@ -82,7 +60,7 @@ class Operating:
         Raises:
             RequestError: it restates what others read, too, and the settings name who may.
         """
-        self.maker.prepare(plan, self.who, self.settings.operators)
+        prepare(self.project, plan, self.who, self.settings.operators)
 
     def may_change(self, environment: str) -> None:
         """Refuse those who may not change a protected environment.
@@ -94,57 +72,38 @@ class Operating:
 
     def run(self, environment: str) -> RunContext:
         """Look at an environment; nothing is written."""
-        return look(
-            self.store,
-            self.loaded.graph,
-            environment=environment,
-            spark=self.spark,
-            data_root=self.settings.data_root,
-            clock=now,
-            run_id=self.run_id,
-        )
+        return look(self.project, environment)
 
     def taken(self, plan: Plan) -> Actual:
         """Sum up what a plan has taken so far."""
-        events, timings = self.store.plan_events(plan.plan_id), self.store.timings(plan.plan_id)
+        events, timings = (
+            self.store.plans.events(plan.plan_id),
+            self.store.plans.timings(plan.plan_id),
+        )
         return actual_of(plan, events, self.batches_of(plan), timings)
 
     def batches_of(self, plan: Plan) -> list[BatchRow]:
         """Read every batch of the models of a plan."""
-        return [row for one in plan.models for row in self.store.batches(model=one.model)]
+        return [row for one in plan.models for row in self.store.batches.latest(model=one.model)]
 
-    def means(self, listener: Listener | None = None, why: str = "") -> Means:
-        """Give what an operation on a plan takes."""
-        given: Means = {
-            "spark": self.spark,
-            "data_root": self.settings.data_root,
-            "clock": now,
-            "run_id": self.run_id,
-            "who": str(self.who),
-            "batches_at_once": self.settings.max_batches,
-            "code": lambda: loaded_fingerprints(self.settings),
-            "patience": patience_of(self.settings),
-            "why": why,
-            "at_work": AT_WORK,
-        }
-        if listener is not None:
-            given["listener"] = listener
-        return given
+    def working(self, listener: Listener = lambda _: None) -> Project:
+        """Give the project to an operation on a plan: as patient as the settings say.
+
+        Args:
+            listener: called with each thing that happens to cells.
+
+        Raises:
+            DeclarationError: the off-peak hours can't be read.
+        """
+        return replace(self.project, patience=patience_of(self.settings), listener=listener)
 
 
 @contextmanager
 def operating() -> Iterator[Operating]:
     """Open all of it, and close state and Spark afterwards."""
-    settings = read_settings()
-    loaded = load(settings)
-    store = open_store(settings)
-    spark = LazySpark(settings)
-    run_id = f"cli-{uuid.uuid4().hex[:12]}"
-    try:
-        yield Operating(settings, loaded, store, spark, run_id, who_asks(settings))
-    finally:
-        spark.stop()
-        store.close()
+    with opened_project() as (settings, project):
+        who = who_asks(settings)
+        yield Operating(project=replace(project, who=str(who)), settings=settings, who=who)
 
 
 def who_asks(settings: Settings) -> Person:

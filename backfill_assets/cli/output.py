@@ -1,4 +1,4 @@
-"""How commands speak: tables for people, JSON alone on stdout for programs, errors in one line."""
+"""The output of commands: tables for people, JSON alone on stdout for programs, errors in one line."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Heading:
     """One column of a table.
 
     Attributes:
-        name: what stands above it.
-        number: whether it is set flush right.
+        name: its title.
+        number: whether it is aligned right.
         spare: whether it may be left out where the terminal is too narrow; the largest goes first.
     """
 
@@ -45,7 +45,7 @@ def say(text: str, *, to: Console | None = None, style: str | None = None, inden
         text: the line.
         to: the console; stdout by default.
         style: a style of rich's, left out where there is no colour.
-        indent: how far the lines that follow a break are set in.
+        indent: how far the lines after a break are indented.
     """
     console = to or out
     lines = [text]
@@ -62,7 +62,7 @@ def say(text: str, *, to: Console | None = None, style: str | None = None, inden
 
 
 def print_table(headings: Sequence[Heading], rows: Iterable[Sequence[str]]) -> None:
-    """Write rows under headings, never folded: what is spare is left out of a narrow terminal."""
+    """Write rows under headings, never folded: spare columns are left out of a narrow terminal."""
     listed = [tuple(row) for row in rows]
     widths = [
         max(len(heading.name), *(len(row[at]) for row in listed), 0)

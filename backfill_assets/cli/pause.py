@@ -1,4 +1,4 @@
-"""`backfill pause`: no further batch of a plan begins."""
+"""`backfill pause`: open no further batch of a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`backfill plan`: what would change, cell by cell, before anything is written."""
+"""`backfill plan`: show what would change, cell by cell, before anything is written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from backfill_assets.cli import plan_options as ask  # noqa: TC001 - typer reads them
 from backfill_assets.cli.exits import CHANGES, DONE, WAITS
+from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, AsOf, Markdown, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import err, say
@@ -17,7 +18,7 @@ from backfill_assets.cli.plan_view import show_plan
 from backfill_assets.cli.stored_plans import write_plan
 from backfill_assets.evidence.plan_life import next_commands
 from backfill_assets.evidence.plan_markdown import plan_markdown
-from backfill_assets.execution.making import left_before, make_plan
+from backfill_assets.execution.making import left_before, make_plan, new_environment
 from backfill_assets.planning import written_options as written
 from backfill_assets.planning.plan_json import plan_json
 from backfill_assets.planning.request import PlanRequest
@@ -104,8 +105,9 @@ def _plan(
     markdown: bool,
 ) -> None:
     with operating() as at:
-        made = make_plan(at.maker, replace(request, asked_by=str(at.who)), as_of)
-        found, left = made.plan, left_before(at.maker, made, as_of)
+        asked = replace(request, asked_by=str(at.who))
+        made = make_plan(at.project, asked, as_of, told=say_note)
+        found, left = made.plan, left_before(at.project, made, as_of)
         if out:
             write_plan(found, out)
         _tell(at, found, left, whole=whole, as_json=as_json, markdown=markdown)
@@ -135,7 +137,7 @@ def _tell(
 
 def _after(at: Operating, found: Plan) -> tuple[str, ...]:
     commands = next_commands(found.plan_id, PlanStatus.PROPOSED.value)
-    new = at.maker.new_environment(found.environment)
+    new = new_environment(at.project, found.environment)
     made_by = f"{found.environment} does not exist yet: applying makes it, and it follows prod."
     return (
         *((made_by,) if new else ()),

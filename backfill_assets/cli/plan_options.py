@@ -1,4 +1,4 @@
-"""The options that ask something of a plan, and how they are read."""
+"""The options of a request for a plan, and how they are read."""
 
 from __future__ import annotations
 

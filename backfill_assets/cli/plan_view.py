@@ -1,4 +1,4 @@
-"""Show a plan to a person: coloured on a terminal, plain in a pipe, ASCII where nothing else goes."""
+"""Show a plan to a person: coloured on a terminal, plain in a pipe, ASCII where the encoding needs it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def show_plan(
     Args:
         plan: the plan.
         naming: how cells are named.
-        after: what is said below it: that nothing is written, and the next commands.
-        left: what is left in the environment before the plan, in words.
+        after: the lines below it: that nothing is written, and the next commands.
+        left: the work that is left in the environment before the plan, in words.
         whole: everything; else about what fits a screen.
         aside: on stderr, where stdout is for a program.
     """
@@ -63,7 +63,7 @@ def print_plan(plan: Plan, naming: Naming, *, to: Console, whole: bool) -> None:
 def print_end(
     plan: Plan, naming: Naming, after: tuple[str, ...], *, left: str = "", to: Console
 ) -> None:
-    """Write what comes after a plan, then its count, and what is left until it is applied."""
+    """Write the lines after a plan, then its count, and the work that is left until it is applied."""
     for text in after:
         say(text, to=to)
     say(count_line(naming, plan) + (f" Until then: {left}." if left else ""), to=to)

@@ -1,4 +1,4 @@
-"""Show which step is at work, and what happens to cells: bars on a terminal, else lines."""
+"""Show the current step and the progress of cells: bars on a terminal, else lines."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _REFRESHES = 4
 
 @dataclass
 class Tally:
-    """What is done so far.
+    """The progress so far.
 
     Attributes:
         todo: per model, how many cells are missing.
@@ -78,7 +78,7 @@ class Tally:
             self.done[event.model] = self.done.get(event.model, 0) + len(event.contents)
 
     def words(self, now: float) -> str:
-        """Say how much of all is done by now; nothing where nothing is counted."""
+        """Write how many cells are done; empty where none are counted."""
         seconds = now - self.began
         done, all_ = sum(self.done.values()), sum(self.todo.values())
         if not all_:
@@ -93,10 +93,10 @@ def _clock(seconds: float) -> str:
 
 
 class Lines:
-    """Where there is no terminal: a line for each step, and now and then one on the step at work.
+    """Progress without a terminal: a line for each step, and a regular one on the current step.
 
-    Each new phase is told at once, but for those that usually take an instant; these, and other items
-    of the same phase, are told once they last.
+    Each new phase is shown at once, except those that usually take an instant; these, and other items
+    of the same phase, are shown once they last.
     """
 
     def __init__(self, heartbeat: float = HEARTBEAT, lasting: float = LASTING) -> None:
@@ -104,7 +104,7 @@ class Lines:
 
         Args:
             heartbeat: seconds between two lines on a step that goes on.
-            lasting: seconds after which a step is told that was not told at once.
+            lasting: seconds after which a step is shown that was not shown at once.
         """
         self._heartbeat, self._lasting = heartbeat, lasting
         self._at: Step | None = None
@@ -115,7 +115,7 @@ class Lines:
         self._beats: AbstractContextManager[None] | None = None
 
     def tell(self, step: Step | None, tally: Tally) -> None:
-        """Say what is at work, unless that was said before."""
+        """Show the current step, unless it was shown before."""
         self._at, self._tally = step, tally
         if step is None:
             self.close()
@@ -151,7 +151,7 @@ class Lines:
 
 
 def beat_line(step: Step, tally: Tally, now: float) -> str:
-    """Say for how long a step has been at work, and how much of all is done.
+    """Write how long a step has run, and how many cells of all are done.
 
     Args:
         step: at work.
@@ -163,7 +163,7 @@ def beat_line(step: Step, tally: Tally, now: float) -> str:
 
 
 class Bars:
-    """On a terminal: a line with the step at work, over a bar for each model that has cells to fill."""
+    """Progress on a terminal: a line with the current step, over a bar for each model with cells to fill."""
 
     def __init__(self) -> None:
         self._at: Step | None = None
@@ -173,7 +173,7 @@ class Bars:
         self._bars, self._tasks = _no_bars(), dict[str, TaskID]()
 
     def tell(self, step: Step | None, tally: Tally) -> None:
-        """Show what is at work; nothing stays of it once nothing is."""
+        """Show the current step; the line disappears after the last one."""
         if tally is not self._tally:
             self._bars = _no_bars()
             counted = {name: count for name, count in tally.todo.items() if count}
@@ -224,14 +224,14 @@ def _no_bars() -> Progress:
 
 
 class Shown:
-    """What is shown on stderr of the step at work, whichever verb it belongs to."""
+    """The progress of any verb, shown on stderr."""
 
     def __init__(self) -> None:
         self._tally = Tally({})
         self._face: Lines | Bars | None = None
 
     def told(self, step: Step | None) -> None:
-        """Show it; chosen anew with each first step, for a terminal or for a pipe."""
+        """Get the display; it is chosen anew at each first step, for a terminal or for a pipe."""
         if self._face is None:
             drawn = err.is_terminal and not err.is_dumb_terminal
             self._face = Bars() if drawn else Lines(HEARTBEAT, LASTING)
@@ -256,7 +256,7 @@ AT_WORK = AtWork(_SHOWN.told)
 
 @contextmanager
 def shown(graph: Graph, todo: Mapping[str, int]) -> Iterator[Listener]:
-    """Show on stderr what happens to cells, and count those that are done.
+    """Show events of cells on stderr, and count the cells that are done.
 
     Args:
         graph: for the names of cells.
@@ -276,7 +276,7 @@ def shown(graph: Graph, todo: Mapping[str, int]) -> Iterator[Listener]:
 
 @contextmanager
 def _interrupts_announced() -> Iterator[None]:
-    """Say at once that Ctrl-C was heard: the batches in flight are still brought to their end."""
+    """Report Ctrl-C at once, since the batches in flight are still finished."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -303,7 +303,7 @@ _STYLES: dict[type, str] = {
 
 
 def event_line(graph: Graph, event: Event) -> str | None:
-    """Say what happened in one line; None for what need not be said."""
+    """Describe an event in one line; None for one that is not shown."""
     if isinstance(event, Started | Skipped):
         return None
     if isinstance(event, Noted):
@@ -317,7 +317,7 @@ def event_line(graph: Graph, event: Event) -> str | None:
 def _told(
     event: Delayed | TryingAgain | Committed | Failed | Waiting | NeedsPlan,
 ) -> tuple[str, IntervalSet, str]:
-    """Give a word for what happened, the cells that it happened to, and the rest of the line."""
+    """Give the word for an event, its cells, and the end of the line."""
     cells = event.cells if isinstance(event, Waiting | NeedsPlan) else event.stretches
     match event:
         case Delayed():

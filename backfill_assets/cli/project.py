@@ -16,6 +16,7 @@ from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.patience import patience_of
 from backfill_assets.execution.plan_terms import terms_of
+from backfill_assets.execution.project import Project
 from backfill_assets.planning import written_options
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
-    from backfill_assets.snapshots.loaded import Loaded
 
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
@@ -119,55 +119,44 @@ def open_store(settings: Settings) -> Store:
 
 
 @contextmanager
-def opened_run(
-    environment: str, *, run_id: str | None = None, clock: Callable[[], datetime] = now
-) -> Iterator[RunContext]:
-    """Open a run of one environment, and close state and Spark after it."""
-    with _opened() as (settings, loaded, store, spark):
-        opened = open_run(
-            store,
-            loaded.graph,
-            worked_out=loaded,
-            environment=environment,
-            spark=spark,
-            data_root=settings.data_root,
-            clock=clock,
-            run_id=run_id or _run_id(),
-            patience=patience_of(settings),
-            terms=terms_of(settings),
-        )
-        yield replace(opened, at_work=AT_WORK)
-
-
-@contextmanager
-def looked_at(environment: str, *, clock: Callable[[], datetime] = now) -> Iterator[RunContext]:
-    """Look at an environment: nothing is written, not even a first pointer."""
-    with _opened() as (settings, loaded, store, spark):
-        opened = look(
-            store,
-            loaded.graph,
-            snapshots=loaded.snapshots,
-            environment=environment,
-            spark=spark,
-            data_root=settings.data_root,
-            clock=clock,
-            run_id=_run_id(),
-        )
-        yield replace(opened, at_work=AT_WORK)
-
-
-@contextmanager
-def _opened() -> Iterator[tuple[Settings, Loaded, Store, LazySpark]]:
+def opened_project(
+    *, run_id: str | None = None, clock: Callable[[], datetime] = now
+) -> Iterator[tuple[Settings, Project]]:
+    """Open the project that the settings name, and close state and Spark after it."""
     settings = read_settings()
     loaded = load(settings)
     store = open_store(settings)
     spark = LazySpark(settings)
+    project = Project(
+        store=store,
+        loaded=loaded,
+        spark=spark,
+        data_root=settings.data_root,
+        clock=clock,
+        run_id=run_id or f"cli-{uuid.uuid4().hex[:12]}",
+        batches_at_once=settings.max_batches,
+        terms=terms_of(settings),
+        code=lambda: loaded_fingerprints(settings),
+        at_work=AT_WORK,
+    )
     try:
-        yield settings, loaded, store, spark
+        yield settings, project
     finally:
         spark.stop()
         store.close()
 
 
-def _run_id() -> str:
-    return f"cli-{uuid.uuid4().hex[:12]}"
+@contextmanager
+def opened_run(
+    environment: str, *, run_id: str | None = None, clock: Callable[[], datetime] = now
+) -> Iterator[RunContext]:
+    """Open a run of one environment, and close state and Spark after it."""
+    with opened_project(run_id=run_id, clock=clock) as (settings, project):
+        yield open_run(replace(project, patience=patience_of(settings)), environment)
+
+
+@contextmanager
+def looked_at(environment: str, *, clock: Callable[[], datetime] = now) -> Iterator[RunContext]:
+    """Look at an environment: nothing is written, not even a first pointer."""
+    with opened_project(clock=clock) as (_, project):
+        yield look(project, environment)

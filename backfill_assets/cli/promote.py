@@ -1,4 +1,4 @@
-"""`backfill promote`: what a plan has built becomes what its environment reads, at once."""
+"""`backfill promote`: publish what a plan has built in its environment, at once."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def promote(
     """
     with operating() as at:
         found = kept_plan(at.store, plan).plan
-        if at.store.plan(found.plan_id).status is PlanStatus.PROMOTED:
+        if at.store.plans.get(found.plan_id).status is PlanStatus.PROMOTED:
             _already(at, found, as_json=as_json)
             return
         at.may_change(found.environment)
         changed = len(found.models) + len(found.removed)
         _confirm(found, changed, yes=yes)
         say(f"promoting {found.plan_id}, run {at.run_id}", to=err)
-        with shown(at.loaded.graph, {}) as listener:
-            means = at.means(listener, reason or found.request.reason)
-            promoted = promote_plan(at.store, at.loaded.graph, found, **means)
+        with shown(at.graph, {}) as listener:
+            why = reason or found.request.reason
+            promoted = promote_plan(at.working(listener), found, why)
         appended = _named(at, promoted)
         told = cells_told(at, found, promoted.number)
         actual = at.taken(found)
@@ -85,9 +85,9 @@ def promote(
 
 
 def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
-    """Say when and by whom a plan was promoted: there is nothing left to do."""
+    """Say when and by whom a plan was promoted before."""
     plan_id = plan.plan_id
-    events = [one for one in at.store.plan_events(plan_id) if one.event == _PROMOTED]
+    events = [one for one in at.store.plans.events(plan_id) if one.event == _PROMOTED]
     done = events[-1] if events else None
     if as_json:
         number = done.detail.get("number") if done else None

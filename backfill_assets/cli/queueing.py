@@ -1,4 +1,4 @@
-"""Give a plan to the run queue, and say who will take it from there."""
+"""Give a plan to the run queue, and name the sensor that will release it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def into_queue(at: Operating, plan: Plan, off_peak: str | None, why: str, *, as_json: bool) -> None:
-    """Queue a plan, and tell what releases it.
+    """Queue a plan, and name the sensor that releases it.
 
     Raises:
         BackfillAssetsError: it can't be applied; each cause has its own class.
     """
     at.prepare(plan)
-    op = Operation(store=at.store, loaded=at.loaded.graph, plan=plan, **at.means(why=why))
+    op = Operation(project=at.working(), plan=plan, why=why)
     queued = queue_plan(op, off_peak)
     lacking = _lacking()
     if as_json:
@@ -36,7 +36,7 @@ def into_queue(at: Operating, plan: Plan, off_peak: str | None, why: str, *, as_
 
 
 def _lacking() -> list[str]:
-    """Say what keeps the queue from being worked on, as far as that can be seen from here."""
+    """Say what keeps the queue from running, as far as this process can see."""
     if "DAGSTER_HOME" not in os.environ:
         return [
             "DAGSTER_HOME is not set: whether a sensor works on the queue can't be seen from here"

@@ -1,4 +1,4 @@
-"""`backfill report`: tell Dagster's event log what is ready, so that its UI agrees."""
+"""`backfill report`: write the ready cells into Dagster's event log, so that its UI agrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`backfill resolve`: where models can be read, all at one moment."""
+"""`backfill resolve`: name the tables and versions of models, all at one moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`backfill resume`: a plan that was paused or stopped goes on."""
+"""`backfill resume`: continue a plan that was paused or stopped."""
 
 from __future__ import annotations
 

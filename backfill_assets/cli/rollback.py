@@ -1,4 +1,4 @@
-"""`backfill rollback`: an environment reads again what it read before a plan."""
+"""`backfill rollback`: let an environment read again what it read before a plan."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def _after(at: Operating, name: str) -> list[Plan]:
     last = kept_plan(at.store, name)
     own = [
         one.number
-        for one in at.store.moves_of(last.plan.plan_id)
+        for one in at.store.history.moves_of(last.plan.plan_id)
         if one.kind is PublicationKind.PROMOTE
     ]
-    after = at.store.moves_in(last.plan.environment, max(own, default=0))
+    after = at.store.history.moves_in(last.plan.environment, max(own, default=0))
     ids = dict.fromkeys(one.plan_id for one in reversed(after))
     kept = [kept_plan(at.store, one) for one in ids if one != last.plan.plan_id]
     found = [one.plan for one in kept if one.stored.status is PlanStatus.PROMOTED]

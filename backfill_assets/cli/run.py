@@ -1,4 +1,4 @@
-"""`backfill run`: fill what is missing."""
+"""`backfill run`: fill the missing cells."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from backfill_assets.execution.outstanding import outstanding
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
 from backfill_assets.intervals.required import required
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.timing import RUN, Timing
@@ -77,7 +78,8 @@ def run(
         told = _filled(opened, targets, todo) if any(todo.values()) else {}
         late = healed_again(opened, late) if late else None
         lacking, graph = _missing(opened, targets), opened.graph
-        left = outstanding(opened, names, late.looks if late else looks, targets)
+        within = CellsByModel(targets)
+        left = outstanding(opened, names, late.looks if late else looks, within)
     rows = {name: _summary(events, lacking[name]) for name, events in told.items()}
     if as_json:
         missing = sum(lacking.values())
@@ -102,12 +104,12 @@ def run(
 def _filled(
     opened: RunContext, targets: Mapping[str, IntervalSet], todo: Mapping[str, int]
 ) -> dict[str, tuple[Event, ...]]:
-    """Fill what is missing, show how, and keep what it took."""
+    """Fill the missing cells, show the progress, and record the time."""
     _announce(opened, todo)
     since, at_once = opened.at_work.seconds(), read_settings().max_batches
     with shown(opened.graph, todo) as listener:
         told = fill_cells(opened, targets, listener, batches_at_once=at_once)
-    opened.store.keep_timing(Timing(RUN, opened.at_work.seconds(since)))
+    opened.store.plans.keep_timing(Timing(RUN, opened.at_work.seconds(since)))
     return told
 
 
@@ -121,6 +123,8 @@ def _targets(
     opened: RunContext, names: tuple[str, ...], start: str | None, end: str | None
 ) -> dict[str, IntervalSet]:
     """Read the range in each model's own zone and grid, and say where it was rounded or clipped.
+
+    A model of which no cell is required yet is asked for all the same.
 
     Raises:
         OutsideLifeError: the range lies outside the life of every model asked for.
@@ -226,16 +230,15 @@ def _report(
 _COUNTS = ("cells", "batches", "rows", "failed", "missing")
 
 
-def _built(told: Mapping[str, tuple[Event, ...]]) -> dict[str, dict[str, IntervalSet]]:
+def _built(told: Mapping[str, tuple[Event, ...]]) -> dict[str, CellsByModel]:
     """Every cell that was built by model, those that rows moved out of included."""
-    return {
-        "built": {
-            name: IntervalSet.of(
-                cell for one in events if isinstance(one, Committed) for cell in one.contents
-            )
-            for name, events in told.items()
-        }
+    built = {
+        name: IntervalSet.of(
+            cell for one in events if isinstance(one, Committed) for cell in one.contents
+        )
+        for name, events in told.items()
     }
+    return {"built": CellsByModel(built)}
 
 
 def _summary(events: tuple[Event, ...], missing: int) -> dict[str, Any]:

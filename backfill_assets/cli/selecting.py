@@ -1,4 +1,4 @@
-"""Which models a command is about."""
+"""Read the models that a command names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def selected(graph: Graph, select: str) -> tuple[str, ...]:
-    """Read ``a.b,c.d`` as models in the order of dependency; nothing means all.
+    """Read ``a.b,c.d`` as models in the order of dependency; an empty text means all.
 
     Raises:
         RequestError: a name is no model; it says which one may be meant.

@@ -1,4 +1,4 @@
-"""`backfill show`: any plan, where it stands, and everything that happened to it."""
+"""`backfill show`: show any plan, its status, and every event of it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backfill_assets.cli.exits import FAILED
-from backfill_assets.cli.manifest import load
 from backfill_assets.cli.options import AsJson, Markdown, Verbose  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, counted, out, print_json, print_table, say
 from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
-from backfill_assets.cli.project import now, open_store
+from backfill_assets.cli.project import now, opened_project
 from backfill_assets.cli.stored_plans import Kept, kept_plan
 from backfill_assets.cli.watching import watch
 from backfill_assets.evidence.plan_life import next_commands, progress, status_text
 from backfill_assets.evidence.plan_markdown import plan_markdown
 from backfill_assets.evidence.plan_words import instant_text
-from backfill_assets.execution.looker import Looker
-from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
     from backfill_assets.cli.watching import Standing
@@ -51,20 +48,19 @@ def show(
 
     Example: backfill show p1a -v
     """
-    settings = read_settings()
-    loaded = load(settings)
-    with open_store(settings) as store:
+    with opened_project() as (_, project):
+        store = project.store
         found = kept_plan(store, plan)
         if follow:
-            end = watch(lambda: Looker(store, loaded, settings.data_root, now()), found.plan)
+            end = watch(project, found.plan)
             _after_watching(found, end)
             if end.stuck:
                 raise typer.Exit(FAILED)
             return
-        events = store.plan_events(found.plan.plan_id)
-        control = store.control_of(found.plan.plan_id)
-        rows = [row for one in found.plan.models for row in store.batches(model=one.model)]
-    naming = naming_of(loaded.graph)
+        events = store.plans.events(found.plan.plan_id)
+        control = store.queue.control_of(found.plan.plan_id)
+        rows = [row for one in found.plan.models for row in store.batches.latest(model=one.model)]
+    naming = naming_of(project.loaded.graph)
     done = progress(found.plan, naming, rows)
     status = status_text(found.stored, now())
     if as_json:

@@ -1,4 +1,4 @@
-"""`backfill state`: look after the state database."""
+"""`backfill state`: rebuild the ready records of the state from the tables' own commits."""
 
 from __future__ import annotations
 

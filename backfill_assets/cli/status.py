@@ -1,4 +1,4 @@
-"""`backfill status`: per model what is required, ready, missing and stale."""
+"""`backfill status`: show per model which cells are required, ready, missing and stale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans
 from backfill_assets.execution.late_cells import late_work_of
 from backfill_assets.execution.observing import observe_sources, sources_of
 from backfill_assets.execution.outstanding import outstanding
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.snapshots.cutoff import Cutoff
@@ -26,6 +25,7 @@ from backfill_assets.snapshots.cutoff import Cutoff
 if TYPE_CHECKING:
     from backfill_assets.execution.outstanding import Outstanding
     from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
     from backfill_assets.planning.late_work import LateWork
     from backfill_assets.planning.needs_work import Work
@@ -57,7 +57,7 @@ def status(
         looks = observe_sources(run.store, sources, run.data_root, None, run.at_work)
         say_looked(looks)
         view, at, late = run.view(), run.clock(), late_work_of(run)
-        spared = run.store.spared(at - _LATELY)
+        spared = run.store.plans.spared(at - _LATELY)
         rows = [
             _row(
                 run,
@@ -65,7 +65,7 @@ def status(
                 needs_work(
                     run.graph, view, run.graph.model(name), now=at, reads=run.reads.get(name)
                 ),
-                view.claimed.get(name, IntervalSet.empty()),
+                view.claimed[name],
                 late,
             )
             | {"spared": spared.get(name, 0), "cutoff": _cutoff(view.cutoffs.get(name))}
@@ -85,8 +85,8 @@ def _row(
 ) -> dict[str, Any]:
     model = run.graph.model(name)
     count = model.cadence.count
-    refresh = work.refresh | late.automatic.get(name, IntervalSet.empty())
-    waiting = late.waiting.get(name, IntervalSet.empty())
+    refresh = work.refresh | late.automatic[name]
+    waiting = late.waiting[name]
     return {
         "model": name,
         "required": count(work.required),
@@ -119,7 +119,7 @@ def _cutoff(found: Cutoff | None) -> dict[str, str] | None:
 def _watermark(run: RunContext, model: Model) -> str | None:
     if model.time_column is None:
         return None
-    mark = run.store.watermark(run.pointer(model).version)
+    mark = run.store.versions.watermark(run.pointer(model).version)
     return mark.isoformat() if mark else None
 
 
@@ -183,7 +183,7 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
 
 
 def _remedy(stale: int, refresh: int) -> str:
-    """Say what makes stale cells right again: the next run, inside the late window; else a plan."""
+    """Name the remedy for stale cells: the next run, inside the late window; else a plan."""
     if not refresh:
         return "needs a plan"
     return "the next run refreshes " + ("them" if refresh == stale else f"{refresh:,}; else a plan")

@@ -1,4 +1,4 @@
-"""`backfill stop`: a plan is taken out of the queue; what is done stays done."""
+"""`backfill stop`: take a plan out of the queue; its committed batches stay."""
 
 from __future__ import annotations
 

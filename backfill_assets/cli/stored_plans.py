@@ -34,7 +34,7 @@ def _plan_file(path: str, found: str) -> RequestError:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A plan, and what the state keeps of it."""
+    """A plan, and its record in the state."""
 
     stored: StoredPlan
     plan: Plan
@@ -50,11 +50,11 @@ def kept_plan(store: Store, name: str) -> Kept:
         RequestError: the file is a plan of another state.
     """
     if not _is_file(name):
-        stored = store.plan(name)
+        stored = store.plans.get(name)
         return Kept(stored, read_plan(stored.content))
     plan = read_plan(_text(name))
     try:
-        stored = store.plan(plan.plan_id)
+        stored = store.plans.get(plan.plan_id)
     except UnknownPlanError:
         raise _foreign_plan(plan.plan_id, name) from None
     if stored.content_hash != content_hash(plan):
@@ -63,7 +63,7 @@ def kept_plan(store: Store, name: str) -> Kept:
 
 
 def named_plan(store: Store, name: str) -> Plan:
-    """Find a plan of which only the id and the environment matter; its content need not be readable.
+    """Find the id and the environment of a plan; its content need not be readable.
 
     So a plan that an earlier release made can still be given up.
 
@@ -71,7 +71,7 @@ def named_plan(store: Store, name: str) -> Plan:
         UnknownPlanError: no plan's id begins so.
         RequestError: several ids begin so.
     """
-    stored = store.plan(name)
+    stored = store.plans.get(name)
     try:
         return read_plan(stored.content)
     except PlanFormatError:
@@ -100,7 +100,7 @@ def _text(path: str) -> str:
 
 
 def write_plan(plan: Plan, path: str) -> None:
-    """Write a plan as a file that `backfill apply` takes, for its owner alone.
+    """Write a plan as a file that `backfill apply` takes, readable by its owner only.
 
     Raises:
         RequestError: it can't be written.

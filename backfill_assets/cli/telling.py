@@ -1,4 +1,4 @@
-"""Tell Dagster after history has changed; a command that succeeded never fails for it."""
+"""Report changed cells to Dagster; a failed report never fails the command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def tell_quietly(at: Operating, environment: str) -> None:
     """Report changed cells to the instance that DAGSTER_HOME names, if it names one.
 
-    Dagster's assets are what prod publishes: it is told of no other environment.
+    Dagster's assets show what prod publishes: other environments are not reported to it.
     """
     if "DAGSTER_HOME" not in os.environ or environment != PROD:
         return

@@ -1,4 +1,4 @@
-"""The cells that a verb has built or published, as its result names them."""
+"""The cells that a verb has built or published, for its result."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import counted, say
 from backfill_assets.execution.apply import built_in
+from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.cli.operating import Operating
     from backfill_assets.evidence.plan_words import Naming
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.planning.plan import Plan
 
 _LIMIT = 5
 
 
-def cells_told(at: Operating, plan: Plan, number: int | None) -> dict[str, dict[str, IntervalSet]]:
+def cells_told(at: Operating, plan: Plan, number: int | None) -> dict[str, CellsByModel]:
     """Give the cells that a plan has built, that a publication published, and that differ since.
 
     Args:
@@ -26,30 +26,27 @@ def cells_told(at: Operating, plan: Plan, number: int | None) -> dict[str, dict[
         plan: whose batches.
         number: of the publication; None where nothing was published.
     """
-    moves = [one for one in at.store.moves_of(plan.plan_id) if one.number == number]
+    moves = [one for one in at.store.history.moves_of(plan.plan_id) if one.number == number]
     return {
         "built": built_in(at.store, plan),
-        "published": {one.model: one.cells for one in moves},
-        "changed": {one.model: one.changed for one in moves},
+        "published": CellsByModel({one.model: one.cells for one in moves}),
+        "changed": CellsByModel({one.model: one.changed for one in moves}),
     }
 
 
-def cells_json(
-    naming: Naming, told: Mapping[str, Mapping[str, IntervalSet]]
-) -> dict[str, dict[str, list[str]]]:
+def cells_json(naming: Naming, told: Mapping[str, CellsByModel]) -> dict[str, dict[str, list[str]]]:
     """Give them as JSON has them: by model every range, first and last partition key included."""
     return {word: naming.listed(cells) for word, cells in told.items()}
 
 
-def say_cells(naming: Naming, told: Mapping[str, Mapping[str, IntervalSet]]) -> None:
+def say_cells(naming: Naming, told: Mapping[str, CellsByModel]) -> None:
     """Say them, a line for each model, with the count last: what is published, and what is only built."""
-    published = {name: cells for name, cells in told.get("published", {}).items() if cells}
+    published = told.get("published", CellsByModel())
     for name, cells in published.items():
         differ = naming.count(name, told["changed"][name])
         of = counted(naming.count(name, cells), "cell")
         ranges = naming.ranges(name, cells, limit=_LIMIT)
         say(f"published {name}: {ranges}; {differ:,} of {of} differ", indent=2)
-    for name, cells in told.get("built", {}).items():
-        if apart := cells - published[name] if name in published else cells:
-            ranges = naming.ranges(name, apart, limit=_LIMIT)
-            say(f"built {name}: {ranges}; {counted(naming.count(name, apart), 'cell')}", indent=2)
+    for name, apart in (told.get("built", CellsByModel()) - published).items():
+        ranges = naming.ranges(name, apart, limit=_LIMIT)
+        say(f"built {name}: {ranges}; {counted(naming.count(name, apart), 'cell')}", indent=2)

@@ -1,4 +1,4 @@
-"""`backfill undo`: only a plan's own cells go back."""
+"""`backfill undo`: take back only a plan's own cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command whose verbs are imported when they are called: a verb pays for nobody else's start."""
+"""A command that imports the module of a verb only when it is called, so that every verb starts fast."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PACKAGE = "backfill_assets.cli"
 
 
 class Verbs(Mapping[str, Any]):
-    """Commands by the name of their verb, each imported when it is asked for.
+    """Commands by the name of their verb, each imported when it is called.
 
     Args:
-        places: per verb its module in `cli` and what is in it, ``module:function`` or
+        places: per verb its module in `cli` and the name there, ``module:function`` or
             ``module:app``.
     """
 
@@ -44,7 +44,7 @@ class Verbs(Mapping[str, Any]):
         return len(self._places)
 
     def says(self, verb: str) -> str:
-        """Read what a verb's function says of itself in its first line, without importing it."""
+        """Read the first line of a verb's docstring without importing its module."""
         module = self._places[verb].partition(":")[0]
         spec = find_spec(f"{_PACKAGE}.{module}")
         tree = ast.parse(Path(spec.origin if spec and spec.origin else "").read_bytes())
@@ -54,7 +54,7 @@ class Verbs(Mapping[str, Any]):
 
 
 def lazily(places: Mapping[str, str]) -> type[TyperGroup]:
-    """Make a group of typer's out of a table of verbs."""
+    """Make a typer group from a table of verbs."""
 
     class Lazily(TyperGroup):
         """A group that imports a verb when it is called."""

@@ -1,4 +1,4 @@
-"""Plans that are applied and wait: which, since when, and until when late data waits for them."""
+"""Show plans that are applied and wait: since when, and until when they hold late data back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def waiting_plans(run: RunContext) -> list[dict[str, Any]]:
 
 
 def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
-    """Say of each plan until when it holds late data back, and what ends the wait."""
+    """Write for each plan until when it holds late data back, and what ends the wait."""
     for row in rows:
         which = f"{row['plan']} ({row['status']}, asked for by {row['asked_by']})"
         how = " or ".join(row["next"])
@@ -37,13 +37,13 @@ def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
 
 
 def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
-    status, until = run.store.plan(plan.plan_id).status, waits_until(run.store, plan)
+    status, until = run.store.plans.get(plan.plan_id).status, waits_until(run.store, plan)
     outwaited = until <= run.clock()
     return {
         "plan": plan.plan_id,
         "status": status.value,
         "asked_by": plan.request.asked_by,
-        "since": instant_text(run.store.plan_touched(plan.plan_id)),
+        "since": instant_text(run.store.plans.touched(plan.plan_id)),
         "until": instant_text(until),
         "outwaited": outwaited,
         "models": [one.model for one in plan.models],

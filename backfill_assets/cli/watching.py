@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.evidence.plan_life import Progress
-    from backfill_assets.execution.looker import Looker
+    from backfill_assets.execution.project import Project
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.queued_plan import QueuedPlan
 
@@ -70,13 +70,11 @@ class Standing:
         return ", ".join(words)
 
 
-def watch(
-    looking: Callable[[], Looker], plan: Plan, *, sleep: Callable[[float], None] = time.sleep
-) -> Standing:
+def watch(project: Project, plan: Plan, *, sleep: Callable[[float], None] = time.sleep) -> Standing:
     """Show a plan's progress until it is built, over, stopped, or all that is left has failed.
 
     Args:
-        looking: gives who looks, at this instant.
+        project: where it is recorded.
         plan: the plan.
         sleep: waits for some seconds.
     """
@@ -84,7 +82,7 @@ def watch(
     told: Standing | None = None
     with live as screen:
         while True:
-            now = _standing(looking(), plan)
+            now = _standing(project, plan)
             if isinstance(screen, Live):
                 screen.update(Text("\n".join(_drawn(plan, now))), refresh=True)
             else:
@@ -96,17 +94,17 @@ def watch(
             sleep(EVERY)
 
 
-def _standing(looker: Looker, plan: Plan) -> Standing:
-    store = looker.store
-    rows = [row for one in plan.models for row in store.batches(model=one.model)]
-    queued = next((one for one in store.queued_plans() if one.plan_id == plan.plan_id), None)
-    status = store.plan(plan.plan_id).status
-    done = progress(plan, naming_of(looker.loaded.graph), rows)
+def _standing(project: Project, plan: Plan) -> Standing:
+    store = project.store
+    rows = [row for one in plan.models for row in store.batches.latest(model=one.model)]
+    queued = next((one for one in store.queue.queued_plans() if one.plan_id == plan.plan_id), None)
+    status = store.plans.get(plan.plan_id).status
+    done = progress(plan, naming_of(project.loaded.graph), rows)
     # The queue does not try what has failed for good before; a command that applies a plan does.
     in_queue = queued is not None and queued.queued_at is not None
     tried = in_queue or any(one.failed for one in done)
     at_rest = status is PlanStatus.APPLYING and not any(one.running for one in done)
-    return Standing(status, queued, done, tried and at_rest and is_stuck(looker, plan))
+    return Standing(status, queued, done, tried and at_rest and is_stuck(project, plan))
 
 
 def _drawn(plan: Plan, now: Standing) -> list[str]:

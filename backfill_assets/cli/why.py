@@ -1,4 +1,4 @@
-"""`backfill why`: why a cell is, or is not, in the next work."""
+"""`backfill why`: explain why a cell is, or is not, in the next work."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def why(
         runs = run.pointer(run.graph.model(model)).fingerprint
         built = [
             one
-            for one in origins(run.store, naming, view, model, IntervalSet.of([asked]))
+            for one in origins(run.store.reading(), naming, view, model, IntervalSet.of([asked]))
             if one.plan_id or one.fingerprint != runs or one.reason not in _ROUTINE
         ]
     if as_json:

@@ -1,4 +1,4 @@
-"""`backfill why-not`: why a cell is not in a plan."""
+"""`backfill why-not`: explain why a cell is not in a plan."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from backfill_assets.cli.looking import say_note
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import counted, print_json, say
@@ -14,6 +15,7 @@ from backfill_assets.cli.selecting import model_named
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.why import cells_asked
 from backfill_assets.evidence import why_not as answers
+from backfill_assets.execution.making import look_at_sources, plan_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.request import PlanRequest
 
@@ -45,12 +47,12 @@ def why_not(
     Example: backfill why-not web.sessions 2025-05-01..2025-05-31
     """
     with operating() as at:
-        declared = model_named(at.loaded.graph, model)
+        declared = model_named(at.graph, model)
         cells = IntervalSet.of([cells_asked(declared.cadence, interval)])
         if plan == CURRENT:
             request = PlanRequest(environment=env, asked_by=str(at.who))
-            at.maker.look()
-            found, name = at.maker.plan(request), "a plan made now"
+            look_at_sources(at.project, say_note)
+            found, name = plan_of(at.project, request), "a plan made now"
         else:
             found = kept_plan(at.store, plan).plan
             name = f"plan {found.plan_id}"

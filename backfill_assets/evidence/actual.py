@@ -1,4 +1,4 @@
-"""What a plan really took, held against its estimate."""
+"""Sum up the time and size that a plan really took, beside its estimate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.stored_plan import PlanEvent
     from backfill_assets.snapshots.timing import Timing
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
 
 MEASURED = "measured"
 """The event of a plan that keeps its estimate beside what it took."""
@@ -21,10 +21,10 @@ MEASURED = "measured"
 
 @dataclass(frozen=True, slots=True)
 class Actual:
-    """What a plan took, over all its applies and its promotion.
+    """The time and size that a plan took, over all its applies and its promotion.
 
     Attributes:
-        seconds: of all their steps, Spark's start among them; None where none said.
+        seconds: of all their steps, Spark's start among them; None where none was recorded.
         batch_seconds: time of its committed batches, one after the other.
         batches: committed.
         failed: attempts that failed.
@@ -46,13 +46,13 @@ def actual_of(
     batches: Iterable[BatchRow],
     timings: Iterable[Timing] = (),
 ) -> Actual:
-    """Sum up what a plan's batches and applies took.
+    """Sum up the time and size of a plan's batches and applies.
 
     Args:
         plan: the plan.
         events: what happened to it.
         batches: any batches; those that served it count.
-        timings: what its operations took, step by step; an earlier release kept none.
+        timings: the times of its operations, step by step; an earlier release stored none.
     """
     own = [row for row in batches if row.plan_id == plan.plan_id]
     done = [row for row in own if row.finished_at is not None and row.delta_version is not None]
@@ -67,7 +67,7 @@ def actual_of(
 
 
 def _taken(events: Iterable[PlanEvent], timings: Sequence[Timing]) -> float | None:
-    """Sum up the steps; where none are kept, what was told of building alone."""
+    """Sum up the steps; where none are stored, take the recorded time of building alone."""
     if timings:
         return sum(sum(one.steps.values()) for one in timings)
     said = [one.detail.get("seconds") for one in events if one.event != MEASURED]
@@ -80,7 +80,7 @@ def _seconds(row: BatchRow) -> float:
 
 
 def actual_text(plan: Plan, actual: Actual) -> str:
-    """Say what a plan took, and what was expected."""
+    """Write the time that a plan took, and the expected one."""
     wall = actual.batch_seconds if actual.seconds is None else actual.seconds
     took = (
         f"took {duration_text(wall)}, {counted(actual.batches, 'batch', 'batches')}, "

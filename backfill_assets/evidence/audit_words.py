@@ -1,4 +1,4 @@
-"""What changed audits found in published cells that a plan keeps, in words."""
+"""Describe what changed audits found in the published cells that a plan keeps."""
 
 from __future__ import annotations
 

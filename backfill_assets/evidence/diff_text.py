@@ -1,4 +1,4 @@
-"""A comparison of two tables in words: which groups differ, in which columns, and the totals."""
+"""Write a comparison of two tables as text: which groups differ, in which columns, and the totals."""
 
 from __future__ import annotations
 

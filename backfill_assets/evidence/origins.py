@@ -1,4 +1,4 @@
-"""Where a published cell comes from: which batch and code, which plan, who let it in."""
+"""Find the origin of a published cell: its batch and code, its plan, and who promoted it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from backfill_assets.evidence.plan_words import instant_text, reason_text
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan_json import PlanFormatError, read_plan
 from backfill_assets.snapshots.batch import EMPTY
-from backfill_assets.state.batches import UnknownBatchError
+from backfill_assets.state.batch_rows import UnknownBatchError
 from backfill_assets.state.plans import UnknownPlanError
 
 if TYPE_CHECKING:
     from backfill_assets.evidence.plan_words import Naming
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.state_view import StateView
-    from backfill_assets.state.batches import BatchRow
-    from backfill_assets.state.plan_reader import PlanReader
-    from backfill_assets.state.reader import StateReader
+    from backfill_assets.state.batch_rows import BatchRow
+    from backfill_assets.state.store import StateReader
 
 _SHOWN = 8
 
@@ -33,7 +32,7 @@ class Origin:
         plan_id: the plan that it served; None for a gap fill.
         fingerprint: the snapshot that it ran; empty when the batch is not known.
         reason: why it ran; empty likewise.
-        text: all of it in words.
+        text: the origin in words.
     """
 
     cells: str
@@ -47,7 +46,7 @@ class Origin:
 def origins(
     store: StateReader, naming: Naming, view: StateView, model: str, cells: IntervalSet
 ) -> tuple[Origin, ...]:
-    """Say of the ready ones of these cells where they come from, batch by batch.
+    """Find the origins of the ready ones of these cells, batch by batch.
 
     Args:
         store: the state.
@@ -71,7 +70,7 @@ def origins(
 
 def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> Origin:
     try:
-        row = store.batch(batch_id)
+        row = store.batches.get(batch_id)
     except UnknownBatchError:
         text = f"batch {batch_id}, of which only the table's own log knows"
         return Origin(cells, batch_id, None, "", "", text)
@@ -81,12 +80,12 @@ def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> 
     return Origin(cells, batch_id, row.plan_id, row.fingerprint, row.reason, text)
 
 
-def _reason(store: PlanReader, row: BatchRow) -> str:
-    """Say why a batch ran: of a plan's, what the plan says; its workspace sees nothing but gaps."""
+def _reason(store: StateReader, row: BatchRow) -> str:
+    """Say why a batch ran; of a plan's batch, from the plan, since its workspace sees only gaps."""
     if row.plan_id is None:
         return row.reason
     try:
-        planned = read_plan(store.plan(row.plan_id).content).model(row.model)
+        planned = read_plan(store.plans.get(row.plan_id).content).model(row.model)
     except (UnknownPlanError, PlanFormatError):
         return row.reason
     reasons = (
@@ -103,16 +102,16 @@ def _built(row: BatchRow, reason: str) -> str:
     return f"built{by} ({reason}; batch {short})"
 
 
-def _let_in(store: PlanReader, row: BatchRow) -> str:
+def _let_in(store: StateReader, row: BatchRow) -> str:
     """Say why there was a plan, and who promoted it."""
     if row.plan_id is None:
         return ""
     try:
-        stored, events = store.plan(row.plan_id), store.plan_events(row.plan_id)
+        stored, events = store.plans.get(row.plan_id), store.plans.events(row.plan_id)
     except UnknownPlanError:
         return ", of which the state knows no more"
     why = f": {stored.reason}" if stored.reason else ""
-    moves = [one for one in store.moves_of(row.plan_id) if one.model == row.model]
+    moves = [one for one in store.history.moves_of(row.plan_id) if one.model == row.model]
     who = next((one.who for one in reversed(moves) if one.who), stored.created_by)
     if moves:
         return f"{why}; promoted by {who} on {instant_text(moves[-1].at)}"
@@ -120,10 +119,10 @@ def _let_in(store: PlanReader, row: BatchRow) -> str:
 
 
 def _definition(store: StateReader, row: BatchRow, pointer: Pointer) -> str:
-    """Say so where the cell holds an older definition than the one that runs, and since which plan."""
+    """Note that the cell holds an older definition than the one that runs, and since which plan."""
     if row.fingerprint == pointer.fingerprint:
         return ""
-    moved = [one for one in store.moves_in(pointer.environment) if one.model == row.model]
+    moved = [one for one in store.history.moves_in(pointer.environment) if one.model == row.model]
     since = next(
         (one for one in reversed(moved) if one.new and one.new.fingerprint == pointer.fingerprint),
         None,

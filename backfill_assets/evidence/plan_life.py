@@ -1,4 +1,4 @@
-"""Where a plan stands: how far its batches are, what can be done next."""
+"""Describe where a plan stands: the progress of its batches, and the next possible commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from backfill_assets.evidence.plan_words import Naming
     from backfill_assets.planning.plan import ModelPlan, Plan
     from backfill_assets.snapshots.stored_plan import StoredPlan
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
 
 EXPIRED = "expired"
 _COMMITTED, _FAILED, _RUNNING = "committed", "failed", "running"
@@ -30,11 +30,11 @@ class Progress:
     Attributes:
         model: which.
         planned: its cells: the upper bound.
-        certain: those of them that are built whatever their input turns out to be.
+        certain: those of them that are built even if their input does not change.
         done: cells that a batch of the plan has committed.
         batches: committed batches.
         running: batches at work.
-        failed: intervals whose last batch failed; what somebody cancelled is only not done.
+        failed: intervals whose last batch failed; a cancelled batch is not done, but not failed.
         rows: how many rows the committed batches hold.
     """
 
@@ -84,13 +84,13 @@ def _has_failed(row: BatchRow) -> bool:
 
 
 def status_text(stored: StoredPlan, now: datetime) -> str:
-    """Say where a plan stands; one that was only proposed may have expired."""
+    """Write a plan's status; a plan that was only proposed may have expired."""
     expired = stored.status is PlanStatus.PROPOSED and now >= stored.expires_at
     return EXPIRED if expired else stored.status.value
 
 
 def next_commands(plan_id: str, status: str, control: Control = Control.RUNNING) -> tuple[str, ...]:
-    """Name what can be done with a plan that stands there, the likeliest first."""
+    """List the commands for a plan with this status, the likeliest first."""
     if control.holds and status in (PlanStatus.PROPOSED.value, PlanStatus.APPLYING.value):
         return (f"backfill resume {plan_id}", f"backfill abandon {plan_id}")
     named = {

@@ -1,4 +1,4 @@
-"""One plan as Markdown: for a pull request, a ticket or a page."""
+"""Write one plan as Markdown, for a pull request, a ticket or a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One plan as text: what a person reads before they say yes."""
+"""Write one plan as text for the person who decides on it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LABEL = 10
 
 
 class Tone(StrEnum):
-    """What a line is, for those who colour it."""
+    """The role of a line, by which it is coloured."""
 
     PLAIN = "plain"
     HEAD = "head"
@@ -54,8 +54,8 @@ class Line:
 
     Attributes:
         text: itself, its first indent included.
-        tone: what it is.
-        indent: how far what follows a break is set in.
+        tone: its role.
+        indent: how far the lines after a break are indented.
     """
 
     text: str
@@ -64,7 +64,7 @@ class Line:
 
 
 def plan_text(plan: Plan, naming: Naming, *, whole: bool = False) -> tuple[Line, ...]:
-    """Write a plan, but for the lines that say what to do next.
+    """Write a plan without the lines on the next commands.
 
     Args:
         plan: the plan.

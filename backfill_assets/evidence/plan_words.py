@@ -1,4 +1,4 @@
-"""What the parts of a plan are called, in every form that it is shown in."""
+"""The words for the parts of a plan, the same in every form in which it is shown."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.planning.plan import CellWork, Estimate, ModelPlan, Plan
     from backfill_assets.planning.request import PlanRequest, Restatement
 
@@ -52,9 +53,9 @@ class Naming:
         cadence = self.cadences.get(model)
         return ranges_text(cadence, cells, limit) if cadence else str(cells)
 
-    def listed(self, cells: Mapping[str, IntervalSet]) -> dict[str, list[str]]:
-        """Name every range of partition keys by model, none left out; a model without cells has no key."""
-        return {name: self._all(name, found) for name, found in cells.items() if found}
+    def listed(self, cells: CellsByModel) -> dict[str, list[str]]:
+        """Name every range of partition keys by model, none left out."""
+        return {name: self._all(name, found) for name, found in cells.items()}
 
     def _all(self, model: str, cells: IntervalSet) -> list[str]:
         cadence = self.cadences.get(model)
@@ -86,7 +87,7 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def work_text(naming: Naming, model: str, work: CellWork, limit: int = 3) -> str:
-    """Say which cells need work and why: certain ones apart from those that may."""
+    """Say which cells need work and why; certain ones are listed apart from the others."""
     return f"{naming.ranges(model, work.cells, limit)}  {reason_text(work)}"
 
 
@@ -126,20 +127,20 @@ def batches_text(planned: ModelPlan) -> str:
 
 
 def nothing_text(planned: ModelPlan) -> str:
-    """Say what a plan does with a model of which no cell is computed."""
+    """Describe a plan's effect on a model of which no cell is computed."""
     what = "the table goes on" if planned.build is Build.IN_PLACE else planned.build.value
     return f"nothing is computed: {what}"
 
 
 def category_text(planned: ModelPlan) -> str:
-    """Say what a model's change means, why, and who decided that."""
+    """Write the category of a model's change, its reason, and who decided it."""
     category = planned.category.value if planned.category else planned.change.value
     reason = f": {planned.category_reason}" if planned.category_reason else ""
     return f"{category}{reason} (decided by {planned.decided_by})"
 
 
 def strategy_texts(planned: ModelPlan) -> tuple[str, ...]:
-    """Say how a model's history is changed, what may go wrong and what would show it."""
+    """Write a strategy, its main risk and its validation signal."""
     if planned.strategy is None:
         return ()
     said = (("risk", planned.risk), ("watched", planned.signal))
@@ -147,7 +148,7 @@ def strategy_texts(planned: ModelPlan) -> tuple[str, ...]:
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Say what something will take, in half and in nine of ten cases, and how that is known."""
+    """Write an estimate, P50 and P90, and its basis."""
     middle, most = estimate.seconds
     cheap, dear = estimate.cost
     cost = f"; cost {cheap:,.2f}, at most {dear:,.2f}" if dear else ""
@@ -158,7 +159,7 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def parts_text(estimate: Estimate) -> str:
-    """Say of what an estimate is made; nothing of one that is batches alone."""
+    """Write the parts of an estimate; empty for one of batches alone."""
     if not estimate.start and not estimate.promotion:
         return ""
     return (
@@ -168,7 +169,7 @@ def parts_text(estimate: Estimate) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Write a time as people say it: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    """Write a duration in words: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
     whole = round(seconds)
     if whole < _MINUTE:
         return f"{whole} s" if whole else "under 1 s"
@@ -192,7 +193,7 @@ def instant_text(instant: datetime) -> str:
 
 
 def asked_text(request: PlanRequest) -> str:
-    """Say what was asked beyond what the loaded models change; empty for nothing."""
+    """Write the request's options beyond the changes of the loaded models; empty without any."""
     first, last = request.start or "the start", request.end or "now"
     span = f"from {first} to {last}" if request.start or request.end else ""
     forward = (
@@ -232,7 +233,7 @@ def _restated(one: Restatement) -> str:
 
 
 def count_line(naming: Naming, plan: Plan) -> str:
-    """Say how much all of it is."""
+    """Write the totals of a plan in one line."""
     certain = sum(naming.count(one.model, one.certain) for one in plan.models)
     most = sum(naming.count(one.model, one.cells) for one in plan.models)
     batches = sum(len(one.batches) for one in plan.models)

@@ -1,4 +1,4 @@
-"""Why a cell is not in a plan: the part of the request, or of the rule, that leaves it out."""
+"""Explain why a cell is not in a plan, by the part of the request or of the rule that leaves it out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a plan does, or does not do, with some cells.
+    """Whether a plan builds some cells, and why or why not.
 
     Attributes:
         cells: keys of the cells, as ranges.
@@ -36,7 +36,7 @@ class Answer:
 
 
 def why_not(plan: Plan, naming: Naming, model: str, cells: IntervalSet) -> tuple[Answer, ...]:
-    """Say of each of these cells why a plan does not build it, or that it does.
+    """Explain for each of these cells why a plan does not build it, or state that it does.
 
     Args:
         plan: the plan.

@@ -9,20 +9,21 @@ protected one waits for `promote`: the place where approvals will stand.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.events import Committed, Failed
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.kept_audits import audit_kept, refuse_failing
 from backfill_assets.execution.leftover import BUILT_APART, left_in
-from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.promotion import promote
 from backfill_assets.execution.refusals import refuse
 from backfill_assets.execution.stopwatch import Stopwatch
 from backfill_assets.execution.strategy_checks import refusal
 from backfill_assets.execution.workspace import open_workspace, restated, scope
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan import Build
 from backfill_assets.snapshots.batch import EMPTY, GAP
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.execution.events import Event
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.promotion import Promoted
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.audit_result import AuditResult
-    from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
     from backfill_assets.state.store import Store
 
@@ -59,7 +60,7 @@ class Applied:
     plan_id: str
     status: PlanStatus
     events: Mapping[str, tuple[Event, ...]] = field(default_factory=dict[str, "tuple[Event, ...]"])
-    left: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
+    left: CellsByModel = field(default_factory=CellsByModel)
     promoted: Promoted | None = None
     audited: Mapping[str, tuple[AuditResult, ...]] = field(
         default_factory=dict[str, "tuple[AuditResult, ...]"]
@@ -74,7 +75,7 @@ class Applied:
         )
 
 
-def apply_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) -> Applied:
+def apply_plan(project: Project, plan: Plan, why: str = "") -> Applied:
     """Build what a plan says, and on an unprotected environment publish it.
 
     Raises:
@@ -87,7 +88,7 @@ def apply_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) 
         PlanConflictError: another plan is at work on the same cells.
         RequestError: an unprotected environment keeps cells that fail the plan's new audits.
     """
-    return applied(Operation(store=store, loaded=loaded, plan=plan, **means))
+    return applied(Operation(project=project, plan=plan, why=why))
 
 
 def applied(op: Operation) -> Applied:
@@ -120,7 +121,7 @@ def applied(op: Operation) -> Applied:
     op.timed(APPLY, since)
     if left:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
-    op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.BUILT)
+    op.store.plans.set_plan_status(plan.plan_id, OPEN, PlanStatus.BUILT)
     if plan.protected:
         # While Spark is warm: what is compared here is not compared again by `promote`.
         refused = refusal(op)
@@ -136,9 +137,9 @@ def begin(op: Operation) -> None:
         BackfillAssetsError: as `apply_plan` says.
     """
     refuse(op)
-    if op.store.plan(op.plan_id).status is PlanStatus.PROPOSED:
+    if op.store.plans.get(op.plan_id).status is PlanStatus.PROPOSED:
         _owe_everywhere(op)  # before: whoever resumes a plan that is applied doesn't ask for it
-        op.store.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
+        op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
         op.tell("applying")
 
 
@@ -154,17 +155,17 @@ def spared_in(op: Operation) -> dict[str, int]:
     return {name: count for name, count in spared.items() if count}
 
 
-def built_in(store: Store, plan: Plan) -> dict[str, IntervalSet]:
+def built_in(store: Store, plan: Plan) -> CellsByModel:
     """Give every cell that a plan's batches committed, by model: those carried over into it as well."""
     found = {
         one.model: IntervalSet.union_all(
             row.stretches
-            for row in store.batches(model=one.model)
+            for row in store.batches.latest(model=one.model)
             if (row.plan_id, row.status) == (plan.plan_id, "committed")
         )
         for one in plan.models
     }
-    return {name: cells for name, cells in found.items() if cells}
+    return CellsByModel(found)
 
 
 def publishes_nothing(plan: Plan) -> bool:
@@ -179,7 +180,7 @@ def _owe_everywhere(op: Operation) -> None:
     for one in op.plan.models:
         if cells := restated(one):
             reason = op.plan.request.reason or f"restated by plan {op.plan_id}"
-            op.store.mark_owed_everywhere(one.model, cells, reason, plan_id=op.plan_id)
+            op.store.environments.mark_owed_everywhere(one.model, cells, reason, plan_id=op.plan_id)
 
 
 def _fill_gaps(op: Operation) -> dict[str, tuple[Event, ...]]:
@@ -199,7 +200,8 @@ def _fills(plan: Plan) -> str:
 def _run(
     op: Operation, run: RunContext, cells: Mapping[str, IntervalSet]
 ) -> dict[str, tuple[Event, ...]]:
-    return fill_cells(run, cells, op.listener, batches_at_once=op.batches_at_once)
+    at_once = op.project.batches_at_once
+    return fill_cells(run, cells, op.project.listener, batches_at_once=at_once)
 
 
 def _filled(
@@ -207,13 +209,12 @@ def _filled(
 ) -> Applied:
     """End a plan that only fills gaps: they are published as soon as they are committed."""
     plan, view = op.plan, op.environment().view()
-    unready = {one.model: one.cells - view.ready(one.model) for one in plan.models}
-    left = {name: cells for name, cells in unready.items() if cells}
+    left = CellsByModel({one.model: one.cells - view.ready(one.model) for one in plan.models})
     op.tell("filled" if not left else "stopped", **_figures(events))
     op.timed(APPLY, since)
     if left:
         return Applied(plan.plan_id, PlanStatus.APPLYING, events, left)
-    op.store.set_plan_status(plan.plan_id, OPEN, PlanStatus.PROMOTED)
+    op.store.plans.set_plan_status(plan.plan_id, OPEN, PlanStatus.PROMOTED)
     return Applied(plan.plan_id, PlanStatus.PROMOTED, events)
 
 

@@ -55,7 +55,7 @@ def audit_published(
     subject = Subject(model, audited, table, _inputs(run, model, asked))
     rows = published_rows(batch_session(run.spark()), model, audited, table)
     # Row counts were held against what was published before; here that is the same content.
-    contents = run.store.content_at_pin(run.environment.name, name, asked)
+    contents = run.store.views.content_at_pin(run.environment.name, name, asked)
     audits = audits_of(model) if audits is None else audits
     results = judge(audits, profile(rows, subject), contents, model.cadence)
     return tuple(
@@ -75,19 +75,19 @@ def audited_on_record(run: RunContext, name: str, cells: IntervalSet) -> tuple[A
         name: the model.
         cells: any; those that are not published have no result.
     """
-    pointer = run.store.pointers(run.environment.name).get(name)
+    pointer = run.store.environments.pointers(run.environment.name).get(name)
     if pointer is None:
         return ()
     held = {
         record.cell: record
-        for table in reversed(run.store.tables(pointer))
-        for record in run.store.ready_records(table.version, table.delta_version)
+        for table in reversed(run.store.views.tables(pointer))
+        for record in run.store.versions.ready_records(table.version, table.delta_version)
         if record.cell in cells
     }
     results: list[AuditResult] = []
     known: set[str] = set()
     for batch_id in sorted({one.batch_id for one in held.values()}):
-        rows = run.store.audit_results(batch_id=batch_id)
+        rows = run.store.batches.audit_results(batch_id=batch_id)
         own = [one for one in held.values() if one.batch_id == batch_id]
         if rows and all(one.fingerprint == pointer.fingerprint for one in own):
             known.add(batch_id)

@@ -48,7 +48,7 @@ def audited(
     """
     model = batch.model
     # Of a plan's workspace, what people read in these cells: its own table may be empty so far.
-    previous = run.store.published_contents(
+    previous = run.store.views.published_contents(
         run.environment.name, model.name, IntervalSet.of(batch.cells)
     )
     profiles = batch.profile()

@@ -11,6 +11,7 @@ from backfill_assets.execution.relied_sources import Relied, as_relied_on
 from backfill_assets.execution.rewriting import Rewrite
 from backfill_assets.execution.undone_versions import carried_pins
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import stored_graph
 from backfill_assets.models.lineage import lineage_of
 from backfill_assets.models.source_reading import read_readings
@@ -34,14 +35,14 @@ def steps_back(op: Operation, moves: list[PointerMove], *, only_cells: bool) -> 
         moves: what the plan's promotion moved.
         only_cells: whether only the plan's cells come back, and what was written since stays.
     """
-    pointers = op.store.pointers(op.plan.environment)
+    pointers = op.store.environments.pointers(op.plan.environment)
     pins = carried_pins(op) if only_cells else {}
     owed = _stale_then(op, moves)
     found: list[Step] = []
     for one in moves:
         if one.old is None or is_dropped(op.plan.environment, one):
             continue
-        at, wrong = pointers.get(one.model), owed.get(one.model, _NONE) | one.stale_before
+        at, wrong = pointers.get(one.model), owed[one.model] | one.stale_before
         if at is None or at.version != one.old.version:
             pin = pins.get(one.model, one.old.delta_version)
             found.append(_pointed_back(replace(one.old, delta_version=pin), at, wrong))
@@ -70,8 +71,12 @@ def _brought_back(
     """Bring cells of the same table back to what they held."""
     old = one.old
     assert old is not None  # noqa: S101 - the caller has looked
-    before = {each.cell: each for each in op.store.ready_records(old.version, old.delta_version)}
-    now = {each.cell: each for each in op.store.ready_records(at.version, at.delta_version)}
+    before = {
+        each.cell: each for each in op.store.versions.ready_records(old.version, old.delta_version)
+    }
+    now = {
+        each.cell: each for each in op.store.versions.ready_records(at.version, at.delta_version)
+    }
     touched = [
         cell
         for cell in before.keys() | now.keys()
@@ -102,7 +107,7 @@ def _is_another(before: ReadyRecord, now: ReadyRecord) -> bool:
     return (before.batch_id, before.content) != (now.batch_id, now.content)
 
 
-def _stale_then(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSet]:
+def _stale_then(op: Operation, moves: list[PointerMove]) -> CellsByModel:
     """Ask the rule what will be stale where the models are brought back to.
 
     What is published counts as built when it is published; what was stale before that must be
@@ -114,20 +119,17 @@ def _stale_then(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSe
     relied: dict[str, Relied] = {}
     for name, old in instead.items():
         if old is not None:
-            stored = op.store.snapshot(old.fingerprint)
+            stored = op.store.snapshots.get(old.fingerprint)
             models[name] = stored_model(stored.definition)
             relied[name] = read_readings(stored.sources)
     then = stored_graph(models.values(), environment.graph.sources.values())
     graph, _ = as_relied_on(then, relied, relied)
-    view = op.store.view_with(op.plan.environment, instead)
-    found: dict[str, IntervalSet] = {}
+    view = op.store.views.view_with(op.plan.environment, instead)
+    found = CellsByModel()
     for name, old in instead.items():
         if old is not None:
             model = graph.model(name)
             reads = lineage_of(graph, model).reads
             work = needs_work(graph, view, model, now=op.clock(), reads=reads)
-            found[name] = to_remember(op.plan, work)
+            found |= {name: to_remember(op.plan, work)}
     return found
-
-
-_NONE = IntervalSet.empty()

@@ -44,28 +44,28 @@ def target_table(run: RunContext, model: Model, pointer: Pointer) -> Table:
     Cells that the own table does not hold yet are those of the tables under it, also where they
     must be built anew: rows that a delete policy keeps, and keys that move, are found there.
     """
-    head = run.store.known_head(pointer.version)
+    head = run.store.versions.known_head(pointer.version)
     if not pointer.under:
-        return Table(run.store.version_path(pointer.version), head)
-    now = run.store.pointers(run.environment.name)[model.name]
-    return replace(table_of(run.store.tables(now), run.store.located), delta_version=head)
+        return Table(run.store.versions.version_path(pointer.version), head)
+    now = run.store.environments.pointers(run.environment.name)[model.name]
+    return replace(table_of(run.store.views.tables(now), run.store.located), delta_version=head)
 
 
 def history_of(run: RunContext, name: str) -> History | None:
     """Give what is published of a model that keeps rows, for a batch in a plan's workspace; else None."""
     decided, follows = run.kept_rows.get(name), run.environment.follows
-    at = None if follows is None else run.store.pointers(follows).get(name)
+    at = None if follows is None else run.store.environments.pointers(follows).get(name)
     if decided is None or at is None:
         return None
     return History(
-        table_of(run.store.tables(at), run.store.located), carried=decided is KeptRows.CARRY
+        table_of(run.store.views.tables(at), run.store.located), carried=decided is KeptRows.CARRY
     )
 
 
 def published_table(run: RunContext, name: str) -> Table:
     """Give what a run's environment reads of a model now, layers included."""
-    pointer = run.store.pointers(run.environment.name)[name]
-    return table_read(run.store.tables(pointer), run.store.located, pointer.certain)
+    pointer = run.store.environments.pointers(run.environment.name)[name]
+    return table_read(run.store.views.tables(pointer), run.store.located, pointer.certain)
 
 
 def _pinned(run: RunContext, upstream: str, pins: list[InputPin]) -> Table:

@@ -28,7 +28,7 @@ from backfill_assets.models.audits_of import audits_of
 from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.opening import CellsReadyError
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 from backfill_assets.warehouse.collection import GRACE
 from backfill_assets.warehouse.spark_errors import explained
 from backfill_assets.warehouse.ticket import Ticket
@@ -74,7 +74,9 @@ def _ended(run: RunContext, opened: OpenBatch) -> Committed | Skipped | Failed:
         _failed(run, request, error)
         return Skipped(request.model, error.built_by)
     except Exception as error:  # noqa: BLE001 - whatever a query raises, the batch must be closed
-        return _failed(run, request, explained(error, run.store.version_path(request.version)))
+        return _failed(
+            run, request, explained(error, run.store.versions.version_path(request.version))
+        )
     except BaseException:
         _failed(run, request, RunCancelledError(run.run_id))
         raise
@@ -91,7 +93,7 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
         watch.lap("compute")
         flight.check()
         if batch.moved:
-            run.store.claim_more(request.batch_id, batch.moved)
+            run.store.batches.claim_more(request.batch_id, batch.moved)
         # Cells that are recorded without computing have no rows that an audit could be about.
         audits = () if request.reason == EMPTY else audits_of(model)
         profiles, results = does.audited(run, batch, audits)
@@ -157,7 +159,7 @@ def _failed(
     said = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
     kind = kind_of(error)
     try:
-        run.store.fail_batch(
+        run.store.batches.fail_batch(
             request.batch_id, error=said, audits=audits, finished_at=run.clock(), failure=kind
         )
     except (StateBusyError, StateUnavailableError) as unheard:

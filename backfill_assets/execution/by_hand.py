@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from backfill_assets.execution.apply import applied
 from backfill_assets.execution.heartbeat import beating
-from backfill_assets.execution.making import make_plan, maker_of
-from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.making import make_plan
+from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.promotion import promote
 from backfill_assets.execution.refusals import PlanConflictError
 from backfill_assets.execution.table_turn import LONGEST_WAIT
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan import Plan
     from backfill_assets.state.store import Store
@@ -62,36 +63,37 @@ def published_before(run: RunContext, name: str) -> IntervalSet:
     state = run.view().models.get(name)
     if state is None:
         return IntervalSet.empty()
-    built = run.store.built_by(state.pointer.version, state.pointer.delta_version)
+    built = run.store.versions.built_by(state.pointer.version, state.pointer.delta_version)
     own = IntervalSet.of(cell for cell, one in built.items() if one.root_id == run.root_id)
     return state.ready - own
 
 
 def rebuild_by_hand(
-    run: RunContext, name: str, targets: Mapping[str, IntervalSet], **means: Unpack[Means]
+    run: RunContext, name: str, targets: Mapping[str, IntervalSet], why: str = ""
 ) -> Rebuilt:
     """Build a model's published cells again in the launch's plan.
 
     Args:
         run: the protected environment; its root id is the launch.
         name: the model that the answer is about.
-        targets: by model, the published cells of everything that the launch is about.
-        means: who does it, and with what.
+        targets: by model, the published cells of everything that the launch is about; a model of which
+            none is published is selected all the same, with what reads it.
+        why: the reason, in words.
 
     Raises:
         PlanConflictError: an open plan of somebody else is at work on these cells.
     """
     with _turn(run):
-        plan = _of_launch(run.store, run.root_id) or _made(run, targets, means)
+        plan = _of_launch(run.store, run.root_id) or _made(run, targets, why)
         found = plan.model(name)
         cells = IntervalSet.empty() if found is None else found.certain
-        op = Operation(store=run.store, loaded=run.graph, plan=plan, **means)
-        match op.store.plan(plan.plan_id).status:
+        op = Operation(project=run.own, plan=plan, why=why)
+        match op.store.plans.get(plan.plan_id).status:
             case PlanStatus.BUILT | PlanStatus.PROMOTED as status:
                 promoted = status is PlanStatus.PROMOTED
                 return Rebuilt(plan.plan_id, cells, IntervalSet.empty(), promoted=promoted)
             case _:
-                left = _applied(op).get(name, IntervalSet.empty())
+                left = _applied(op)[name]
                 return Rebuilt(plan.plan_id, cells, left, promoted=_promoted(op))
 
 
@@ -105,38 +107,38 @@ def _turn(run: RunContext) -> Iterator[None]:
         stop=stop_after_delay(LONGEST_WAIT),
         reraise=True,
     )
-    patience(run.store.take_lease, name, run.run_id)
+    patience(run.store.locks.take_lease, name, run.run_id)
     try:
         with beating(run.store, run.run_id):
             yield
     finally:
-        run.store.release_lease(name, run.run_id)
+        run.store.locks.release_lease(name, run.run_id)
 
 
-def _applied(op: Operation) -> Mapping[str, IntervalSet]:
+def _applied(op: Operation) -> CellsByModel:
     """Apply the launch's plan, and say what is left; one that can't be applied is given up."""
     try:
         return applied(op).left
     except PlanConflictError:
-        op.store.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
+        op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
         raise
 
 
-def _made(run: RunContext, targets: Mapping[str, IntervalSet], means: Means) -> Plan:
+def _made(run: RunContext, targets: Mapping[str, IntervalSet], why: str) -> Plan:
     request = PlanRequest(
         environment=run.environment.name,
-        asked_by=means["who"],
-        reason=means.get("why", ""),
+        asked_by=run.project.who,
+        reason=why,
         launch=run.root_id,
         restate=tuple(one for name in targets for one in _restated(run, name, targets[name])),
         select=tuple(f"{name}+" for name in targets),
         skip_upstream=True,
     )
-    return make_plan(maker_of(run), request).plan
+    return make_plan(run.own, request).plan
 
 
 def _of_launch(store: Store, launch: str) -> Plan | None:
-    for stored in store.plans(statuses=(PlanStatus.PROPOSED, *OPEN, PlanStatus.PROMOTED)):
+    for stored in store.plans.latest(statuses=(PlanStatus.PROPOSED, *OPEN, PlanStatus.PROMOTED)):
         plan = read_plan(stored.content)
         if plan.request.launch == launch:
             return plan
@@ -157,7 +159,7 @@ def _stretch(model: Model, cells: Interval) -> Restatement:
 
 def _promoted(op: Operation) -> bool:
     """Promote a plan that is built and changes nothing."""
-    if op.store.plan(op.plan_id).status is not PlanStatus.BUILT or _differs(op):
+    if op.store.plans.get(op.plan_id).status is not PlanStatus.BUILT or _differs(op):
         return False
     promote(replace(op, why="nothing is different"))
     return True
@@ -166,7 +168,7 @@ def _promoted(op: Operation) -> bool:
 def _differs(op: Operation) -> bool:
     built, published = workspace_name(op.plan_id), op.plan.environment
     return any(
-        op.store.content_at_pin(built, one.model, one.cells)
-        != op.store.content_at_pin(published, one.model, one.cells)
+        op.store.views.content_at_pin(built, one.model, one.cells)
+        != op.store.views.content_at_pin(published, one.model, one.cells)
         for one in op.plan.models
     )

@@ -13,6 +13,7 @@ from backfill_assets.execution.events import Failed, Waiting
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.leftover import BUILT_APART, as_text, left_in, todo, work_of
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan import Build
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def not_carried_over(
     )
 
 
-def carried_over(op: Operation) -> dict[str, IntervalSet]:
+def carried_over(op: Operation) -> CellsByModel:
     """Compute in the plan's workspace what was published meanwhile, and say what was computed.
 
     Planned cells that read these are built again as well, where the rule says so; no other cell that
@@ -48,29 +49,21 @@ def carried_over(op: Operation) -> dict[str, IntervalSet]:
     """
     cells = lacking(op)
     if not cells:
-        return {}
+        return cells
     run = op.workspace()
     unbuilt = left_in(run, op.plan)  # what was never built is not carried over
-    carried: dict[str, IntervalSet] = {}
+    carried = CellsByModel()
     events: dict[str, tuple[Event, ...]] = {}
     while cells:
-        told = fill_cells(run, cells, op.listener, batches_at_once=op.batches_at_once)
+        told = fill_cells(
+            run, cells, op.project.listener, batches_at_once=op.project.batches_at_once
+        )
         events = {name: (*events.get(name, ()), *told.get(name, ())) for name in events | told}
-        carried = {
-            name: carried.get(name, _NONE) | cells.get(name, _NONE) for name in carried | cells
-        }
-        reached = left_in(run, op.plan)
-        cells = _without(_without(reached, unbuilt), carried)
+        carried |= cells
+        cells = left_in(run, op.plan) - unbuilt - carried
     if left := lacking(op):
         raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return carried
-
-
-def _without(
-    cells: Mapping[str, IntervalSet], others: Mapping[str, IntervalSet]
-) -> dict[str, IntervalSet]:
-    rest = {name: found - others.get(name, _NONE) for name, found in cells.items()}
-    return {name: found for name, found in rest.items() if found}
 
 
 def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
@@ -81,14 +74,14 @@ def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
     return (*failed, *dict.fromkeys(waits))
 
 
-def lacking(op: Operation) -> dict[str, IntervalSet]:
+def lacking(op: Operation) -> CellsByModel:
     """Give the cells that the environment published meanwhile and that need work, by model.
 
     A planned cell is among them when the published one has read newer inputs than the workspace's.
     """
     run = op.workspace()
-    view, published = run.view(), op.store.view(op.plan.environment)
-    found: dict[str, IntervalSet] = {}
+    view, published = run.view(), op.store.views.of(op.plan.environment)
+    found = CellsByModel()
     for one in op.plan.models:
         if one.build not in BUILT_APART:
             continue
@@ -96,7 +89,7 @@ def lacking(op: Operation) -> dict[str, IntervalSet]:
         since = model.cadence.snap_out(_published(published, one, op.plan.seen))
         work = work_of(run, view, one.model)
         cells = ((todo(view, work, one.model) & since) - one.cells) | work.older
-        found |= {one.model: cells} if cells else {}
+        found |= {one.model: cells}
     return found
 
 
@@ -111,6 +104,3 @@ def _published(view: StateView, one: ModelPlan, seen: int) -> IntervalSet:
     return IntervalSet.of(
         run.interval for run in (state.runs if state else ()) if run.built_at > seen
     )
-
-
-_NONE = IntervalSet.empty()

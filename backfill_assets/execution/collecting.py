@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.table_turn import reconcile, refuse_strangers, take
-from backfill_assets.state.collecting import VersionNeededError
+from backfill_assets.state.collection import VersionNeededError
+from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.warehouse.collection import (
     GRACE,
     Vacuumed,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.snapshots.environment import Environment, Pointer
-    from backfill_assets.state.collecting import Collectable
+    from backfill_assets.state.collection import Collectable
     from backfill_assets.state.locks import CommitLock
 
 
@@ -53,6 +54,21 @@ class Collected:
     compacted: tuple[Compacted, ...]
 
 
+def settle_read(run: RunContext) -> None:
+    """Account for what others left in the tables that environments read, a collection's commit among it.
+
+    What a publication is at stays to it.
+
+    Raises:
+        TableLockedError: a live holder has a table and did not give it back in time.
+        CorruptTableError: a table's log is damaged, or lacks commits that the state knows.
+    """
+    for version in _tables_read(run):
+        if head(run.store.versions.version_path(version)) != run.store.versions.known_head(version):
+            with suppress(PromotionPendingError), _turn(run, version):
+                pass
+
+
 def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Collected:
     """Say what a collection would delete; nothing is written.
 
@@ -61,7 +77,7 @@ def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRAC
     """
     return Collected(
         environments=tuple(one.name for one in _expired(run)),
-        tables=tuple(run.store.collectable_versions(promise, grace)),
+        tables=tuple(run.store.collection.collectable_versions(promise, grace)),
         vacuumed=tuple(_vacuumed(run, promise, grace, dry_run=True)),
         compacted=tuple(_piled_up(run)),
     )
@@ -83,7 +99,7 @@ def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Co
 
 def _expired(run: RunContext) -> list[Environment]:
     """Give the environments whose time is over, and that nobody follows."""
-    known = run.store.environments()
+    known = run.store.environments.by_name()
     followed = {one.follows for one in known}
     return [
         one
@@ -95,17 +111,17 @@ def _expired(run: RunContext) -> list[Environment]:
 
 def _forgotten(run: RunContext) -> Iterator[str]:
     for one in _expired(run):
-        run.store.drop_environment(one.name)
+        run.store.environments.drop_environment(one.name)
         yield one.name
 
 
 def _deleted(run: RunContext, promise: timedelta, grace: timedelta) -> Iterator[Collectable]:
     """Delete the tables of versions that nobody needs; one that was begun is finished."""
-    for one in run.store.collectable_versions(promise, grace):
+    for one in run.store.collection.collectable_versions(promise, grace):
         with suppress(VersionNeededError):  # somebody needs it since it was listed
-            run.store.mark_collecting(one.version, promise, grace)
+            run.store.collection.mark_collecting(one.version, promise, grace)
             delete_table(one.path)
-            run.store.forget_version(one.version)
+            run.store.collection.forget_version(one.version)
             yield one
 
 
@@ -114,7 +130,7 @@ def _vacuumed(
 ) -> Iterator[Vacuumed]:
     """Vacuum the tables that environments read, each under its commit lock."""
     for version, oldest in sorted(_oldest_needed(run, promise).items()):
-        path = run.store.version_path(version)
+        path = run.store.versions.version_path(version)
         if oldest < 0 <= head(path):
             continue  # of this table the state knows nothing
         gone = _Vacuum(path, oldest, run.clock(), grace)
@@ -155,30 +171,38 @@ def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:
 def _piled_up(run: RunContext) -> Iterator[Compacted]:
     """Name the tables in which small files have piled up."""
     for version in _tables_read(run):
-        found = what_to_compact(run.store.version_path(version))
+        found = what_to_compact(run.store.versions.version_path(version))
         if found.files:
             yield found
 
 
 def _compacted(run: RunContext) -> Iterator[Compacted]:
-    """Join files before the lock is taken; where one of them has gone by then, the next time."""
+    """Join files before the lock is taken; where one of them has gone by then, the next time.
+
+    What lay there for longer than the grace another collection may be about to delete.
+    """
     for version in _tables_read(run):
-        path = run.store.version_path(version)
+        path, since = run.store.versions.version_path(version), run.clock()
         with suppress(CommitConflictError), joined_files(path) as joined:
             if not joined.instead_of:
                 continue
             with _turn(run, version) as lock:
+                if run.clock() - since >= GRACE:
+                    continue
                 done = joined.commit(app_id=version, token=lock.token)
                 refuse_strangers(run, version, done.delta_version)
-                run.store.compacted(lock, done.delta_version, run.clock())
+                run.store.locks.follow_head(lock, done.delta_version, run.clock())
             yield Compacted(path, len(joined.instead_of), len(joined.written.files))
 
 
 def _tables_read(run: RunContext) -> list[str]:
     """Name the versions that environments read and of whose tables the state knows."""
-    pointed = (run.store.own_pointers(one.name).values() for one in run.store.environments())
+    pointed = (
+        run.store.environments.own_pointers(one.name).values()
+        for one in run.store.environments.by_name()
+    )
     read = {at.version for at in chain.from_iterable(pointed)}
-    return sorted(version for version in read if run.store.known_head(version) > ABSENT)
+    return sorted(version for version in read if run.store.versions.known_head(version) > ABSENT)
 
 
 @contextmanager
@@ -189,19 +213,21 @@ def _turn(run: RunContext, version: str) -> Iterator[CommitLock]:
             reconcile(run, lock)
             yield lock
         finally:
-            run.store.release_commit_lock(lock)
+            run.store.locks.release_commit_lock(lock)
 
 
 def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:
     """Give the oldest pin that somebody needs, by version that some environment reads."""
     pointed = [
-        at for one in run.store.environments() for at in run.store.own_pointers(one.name).values()
+        at
+        for one in run.store.environments.by_name()
+        for at in run.store.environments.own_pointers(one.name).values()
     ]
     since = run.clock() - promise
     promised = [
         at
-        for one in run.store.environments()
-        for move in run.store.moves_in(one.name)
+        for one in run.store.environments.by_name()
+        for move in run.store.history.moves_in(one.name)
         if move.at >= since
         for at in (move.old, move.new)
         if at is not None

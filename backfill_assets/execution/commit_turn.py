@@ -36,8 +36,8 @@ def commit_turn(run: RunContext, opened: OpenBatch) -> Iterator[CommitLock]:
     """
     request = opened.request
     with _turn(run, request.version, request.batch_id) as lock:
-        run.store.check_claims(request.batch_id)
-        run.store.check_inputs(opened)
+        run.store.batches.check_claims(request.batch_id)
+        run.store.batches.check_inputs(opened)
         yield lock
 
 
@@ -46,7 +46,7 @@ def unchanged(
 ) -> dict[Interval, int]:
     """Count the rows of the cells whose own table holds the very content that was computed again."""
     cells = IntervalSet.of(one.cell for one in profiles)
-    held = run.store.held_contents(version, cells)
+    held = run.store.versions.held_contents(version, cells)
     same = (one for one in profiles if held.get(one.cell) == one.content)
     return {one.cell: one.content.rows for one in same}
 
@@ -62,7 +62,7 @@ def settle(run: RunContext, model: Model) -> None:
         CorruptTableError: the table's log is damaged, or lacks commits that the state knows.
     """
     version = run.pointer(model).version
-    if head(run.table(model)) != run.store.known_head(version):
+    if head(run.table(model)) != run.store.versions.known_head(version):
         for upstream in _own_upstreams(run, model):
             settle(run, upstream)
         # Not as the run itself, which may be finishing a promotion over this table.
@@ -93,7 +93,7 @@ def _own_upstreams(run: RunContext, model: Model) -> Iterator[Model]:
         found, at = run.graph.models.get(name), run.pointers.get(name)
         if found is None or at is None:
             continue
-        if run.store.owner(at.version) in (None, run.environment.name):
+        if run.store.versions.owner(at.version) in (None, run.environment.name):
             yield found
 
 
@@ -105,7 +105,7 @@ def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: Committ
         LostLeaseError: the lock was taken over.
     """
     refuse_strangers(run, lock.version, done.delta_version)
-    run.store.record(
+    run.store.batches.record(
         commit, lock, done.delta_version, bytes_written=done.bytes, finished_at=run.clock()
     )
 
@@ -118,7 +118,7 @@ def _turn(run: RunContext, version: str, holder: str) -> Iterator[CommitLock]:
         reconcile(run, lock)
         yield lock
     finally:
-        run.store.release_commit_lock(lock)
+        run.store.locks.release_commit_lock(lock)
 
 
 def _taken(run: RunContext, version: str, holder: str) -> CommitLock:

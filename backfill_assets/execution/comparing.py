@@ -73,12 +73,12 @@ def outside_once(op: Operation, both: Compared, where: str, cells: IntervalSet) 
 
 
 def _once(op: Operation, key: str, ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - what is asked for
-    kept = op.store.comparison(op.plan_id, key)
+    kept = op.store.plans.comparison(op.plan_id, key)
     if kept is not None:
         return loads(kept, _KEPT)
     found = ask()
     if not (isinstance(found, OutsideRows) and found.differing):
-        op.store.keep_comparison(op.plan_id, key, dumps(found))
+        op.store.plans.keep_comparison(op.plan_id, key, dumps(found))
     return found
 
 

@@ -61,7 +61,7 @@ class Effects:
 
 def effects_of(run: RunContext) -> Effects:
     """Give the effects of a run's batches."""
-    return run.effects or USUAL
+    return run.project.effects or USUAL
 
 
 USUAL = Effects()

@@ -7,23 +7,24 @@ that its pointers name. What a run has yet to write is listed: new models, and n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.relied_sources import as_relied_on
 from backfill_assets.models.fingerprint import Fingerprint, fingerprints
 from backfill_assets.models.graph import stored_graph
-from backfill_assets.models.lineage import lineage_of
 from backfill_assets.models.source_reading import (
     changed_sources,
     read_readings,
     source_readings,
 )
 from backfill_assets.snapshots.environment import PROD, Pointer
-from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of, stored_model
+from backfill_assets.snapshots.loaded import Reads
+from backfill_assets.snapshots.snapshot import Snapshot, stored_model
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backfill_assets.execution.relied_sources import Misread
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
@@ -60,22 +61,16 @@ class EnvironmentGraph:
     reworded: tuple[Snapshot, ...] = ()
 
 
-def environment_graph(
-    store: Store,
-    loaded: Graph,
-    environment: Environment,
-    snapshots: Mapping[str, Snapshot] | None = None,
-) -> EnvironmentGraph:
+def environment_graph(store: Store, known: Loaded, environment: Environment) -> EnvironmentGraph:
     """Tell what an environment runs, and how that differs from what is loaded.
 
     Args:
         store: the state.
-        loaded: the models and sources that are declared now.
+        known: the models and sources that are declared now.
         environment: whose.
-        snapshots: of the loaded models, when they are known already.
     """
-    snapshots = snapshots_of(loaded) if snapshots is None else snapshots
-    pointers = store.pointers(environment.name)
+    loaded, snapshots = known.graph, known.snapshots
+    pointers = store.environments.pointers(environment.name)
     running = _running(store, loaded, pointers, snapshots)
     if environment.is_workspace:
         graph = _graph({name: one.model for name, one in running.items()}, loaded)
@@ -109,7 +104,7 @@ def environment_graph(
         and _is_reworded(environment, at, snapshots[name])
     )
     first = {one.model.name: _first(environment, one) for one in new}
-    reads = Reads(graph)
+    reads = known.reads if graph is loaded else Reads(graph)
     seen = {**first, **pointers}
     return EnvironmentGraph(graph, seen, reads, changed, running, misread, new, reworded)
 
@@ -124,8 +119,8 @@ def sources_read(store: Store, loaded: Loaded) -> Mapping[str, Source]:
         store: the state.
         loaded: the models and sources that are declared now.
     """
-    prod = store.environment(PROD)
-    return environment_graph(store, loaded.graph, prod, loaded.snapshots).graph.sources
+    prod = store.environments.get(PROD)
+    return environment_graph(store, loaded, prod).graph.sources
 
 
 def _lives_shorter(before: Model, after: Model) -> bool:
@@ -134,27 +129,6 @@ def _lives_shorter(before: Model, after: Model) -> bool:
     later = new.start is not None and (old.start is None or new.start > old.start)
     earlier = new.end is not None and (old.end is None or new.end < old.end)
     return later or earlier
-
-
-class Reads(Mapping[str, Mapping[str, frozenset[str]]]):
-    """Per model, what it reads by column; a model's SQL is traced when somebody asks."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._known: dict[str, Mapping[str, frozenset[str]]] = {}
-
-    def __getitem__(self, name: str) -> Mapping[str, frozenset[str]]:
-        """Trace one model."""
-        if name not in self._known:
-            self._known[name] = lineage_of(self._graph, self._graph.models[name]).reads
-        return self._known[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Every model."""
-        return iter(self._graph.models)
-
-    def __len__(self) -> int:
-        return len(self._graph.models)
 
 
 def _running(
@@ -169,7 +143,9 @@ def _running(
     if len(same) == len(pointers):
         return same
     stored = {
-        name: store.snapshot(at.fingerprint) for name, at in pointers.items() if name not in same
+        name: store.snapshots.get(at.fingerprint)
+        for name, at in pointers.items()
+        if name not in same
     }
     read = {name: stored_model(one.definition) for name, one in stored.items()}
     # Fingerprinted again: a newer release may hash the same declaration to another id.

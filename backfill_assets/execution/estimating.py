@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.at_work import Phase
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from backfill_assets.execution.plan_terms import PlanTerms
+    from backfill_assets.execution.project import Project
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.timing import Timing
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.store import Store
 
 _COMMITTED = "committed"
@@ -29,86 +28,75 @@ _RECENT, _RECENT_OF_ALL = 200, 1000
 _OPERATIONS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Estimator:
-    """Tells what plans will take.
+def estimated(project: Project, plan: Plan) -> Plan:
+    """Fill in what a plan will take; nothing is looked up for a plan that builds nothing."""
+    building = [one for one in plan.models if one.batches]
+    if not building:
+        return plan
+    store, terms, warm = project.store, project.terms, _warm(project.store)
+    history = {one.model: _facts(project, one.model, warm) for one in building}
+    read = sorted({each.upstream for one in building for each in one.reads})
+    known = Known(
+        history=history,
+        sizes={name: size for name in read if (size := _size(project, plan, name))},
+        prices=terms.prices,
+        batches_at_once=terms.batches_at_once,
+        operations=tuple(map(_operation, store.plans.timings(limit=_OPERATIONS))),
+    )
+    return estimate(plan, known)
 
-    Attributes:
-        store: the state, with the batches of before.
-        graph: the loaded models and sources.
-        data_root: folder or URI under which tables lie.
-        terms: the prices, and how many batches are in flight.
-    """
 
-    store: Store
-    graph: Graph
-    data_root: str
-    terms: PlanTerms
+def _warm(store: Store) -> dict[str, datetime]:
+    """Tell when the first batch of each run ended: what began before that was slowed by its start."""
+    ends: dict[str, datetime] = {}
+    for row in store.batches.latest(limit=_RECENT_OF_ALL):
+        if row.finished_at is not None:
+            ends[row.run_id] = min(row.finished_at, ends.get(row.run_id, row.finished_at))
+    return ends
 
-    def estimated(self, plan: Plan) -> Plan:
-        """Fill in what a plan will take; nothing is looked up for a plan that builds nothing."""
-        building = [one for one in plan.models if one.batches]
-        if not building:
-            return plan
-        warm = self._warm()
-        history = {one.model: self._facts(one.model, warm) for one in building}
-        read = sorted({each.upstream for one in building for each in one.reads})
-        known = Known(
-            history=history,
-            sizes={name: size for name in read if (size := self._size(plan, name))},
-            prices=self.terms.prices,
-            batches_at_once=self.terms.batches_at_once,
-            operations=tuple(map(_operation, self.store.timings(limit=_OPERATIONS))),
-        )
-        return estimate(plan, known)
 
-    def _warm(self) -> dict[str, datetime]:
-        """Tell when the first batch of each run ended: what began before that was slowed by its start."""
-        ends: dict[str, datetime] = {}
-        for row in self.store.batches(limit=_RECENT_OF_ALL):
-            if row.finished_at is not None:
-                ends[row.run_id] = min(row.finished_at, ends.get(row.run_id, row.finished_at))
-        return ends
+def _facts(project: Project, model: str, warm: Mapping[str, datetime]) -> tuple[BatchFact, ...]:
+    graph, rows = project.loaded.graph, project.store.batches.latest(model=model, limit=_RECENT)
+    return tuple(
+        _fact(graph, row, cold=row.run_id in warm and row.started_at < warm[row.run_id])
+        for row in rows
+        if row.status == _COMMITTED and row.finished_at
+    )
 
-    def _facts(self, model: str, warm: Mapping[str, datetime]) -> tuple[BatchFact, ...]:
-        rows = self.store.batches(model=model, limit=_RECENT)
-        return tuple(
-            self._fact(row, cold=row.run_id in warm and row.started_at < warm[row.run_id])
-            for row in rows
-            if row.status == _COMMITTED and row.finished_at
-        )
 
-    def _fact(self, row: BatchRow, *, cold: bool) -> BatchFact:
-        ended = row.finished_at or row.started_at
-        known = self.graph.models.get(row.model)
-        return BatchFact(
-            seconds=(ended - row.started_at).total_seconds(),
-            cells=known.cadence.count(row.stretches) if known else 1,
-            rows=row.rows or 0,
-            bytes=row.bytes_written or 0,
-            cold=cold,
-        )
+def _fact(graph: Graph, row: BatchRow, *, cold: bool) -> BatchFact:
+    ended = row.finished_at or row.started_at
+    known = graph.models.get(row.model)
+    return BatchFact(
+        seconds=(ended - row.started_at).total_seconds(),
+        cells=known.cadence.count(row.stretches) if known else 1,
+        rows=row.rows or 0,
+        bytes=row.bytes_written or 0,
+        cold=cold,
+    )
 
-    def _size(self, plan: Plan, name: str) -> TableSize | None:
-        """Give the size of what is read: of a source by its log, of a model by its batches."""
-        declared = self.graph.sources.get(name)
-        if declared is None:
-            return self._built(name)
-        reads = (one.cells for model in plan.models for one in model.reads if one.upstream == name)
-        cells = IntervalSet.union_all(reads)
-        column = declared.times.event if declared.times else None
-        path = source_path(self.data_root, declared.path)
-        try:
-            found = source_bytes(path, column=column, cadence=declared.cadence, cells=cells)
-        except CorruptTableError:
-            return None  # the batch that reads it says so
-        return TableSize(found, cells) if found and cells else None
 
-    def _built(self, model: str) -> TableSize | None:
-        rows = [row for row in self.store.batches(model=model, limit=_RECENT) if row.bytes_written]
-        cells = IntervalSet.union_all(row.stretches for row in rows)
-        last = {row.stretches: row.bytes_written or 0 for row in reversed(rows)}
-        return TableSize(sum(last.values()), cells) if cells else None
+def _size(project: Project, plan: Plan, name: str) -> TableSize | None:
+    """Give the size of what is read: of a source by its log, of a model by its batches."""
+    declared = project.loaded.graph.sources.get(name)
+    if declared is None:
+        return _built(project.store, name)
+    reads = (one.cells for model in plan.models for one in model.reads if one.upstream == name)
+    cells = IntervalSet.union_all(reads)
+    column = declared.times.event if declared.times else None
+    path = source_path(project.data_root, declared.path)
+    try:
+        found = source_bytes(path, column=column, cadence=declared.cadence, cells=cells)
+    except CorruptTableError:
+        return None  # the batch that reads it says so
+    return TableSize(found, cells) if found and cells else None
+
+
+def _built(store: Store, model: str) -> TableSize | None:
+    rows = [row for row in store.batches.latest(model=model, limit=_RECENT) if row.bytes_written]
+    cells = IntervalSet.union_all(row.stretches for row in rows)
+    last = {row.stretches: row.bytes_written or 0 for row in reversed(rows)}
+    return TableSize(sum(last.values()), cells) if cells else None
 
 
 def _operation(timing: Timing) -> OperationFact:

@@ -26,7 +26,7 @@ from backfill_assets.state.opening import (
     VersionMovedError,
 )
 from backfill_assets.state.overtaking import InputsMovedError
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 from backfill_assets.warehouse.cell_files import UnseenFilesError
 from backfill_assets.warehouse.computed import MovedMeanwhileError
 from backfill_assets.warehouse.connect import (

@@ -61,7 +61,8 @@ def fill_cells(
 
     Args:
         run: what all batches share.
-        targets: per model, the whole cells to fill where they are missing.
+        targets: per model, the whole cells to fill where they are missing; one that has none is looked at
+            and told of all the same.
         listener: called from this thread only, in order.
         batches_at_once: how many batches may be in flight altogether, over all runs and processes,
             unless a person has set another limit; a model's own is `batch_concurrency`.
@@ -159,7 +160,7 @@ class Filling:
         now = self._whole_batches(todo, undecided)
         reasons = {run.fills: now - again - refresh, RERUN: now & again, REFRESH: now & refresh}
         later = undecided | (todo - now)
-        claimed = view.claimed.get(model.name, IntervalSet.empty())
+        claimed = view.claimed[model.name]
         return Needs(self._pieces(reasons, claimed), later, self._count(later), held, tuple(events))
 
     def _cut(self, cells: IntervalSet) -> tuple[Interval, ...]:
@@ -203,10 +204,10 @@ class Filling:
     def _leader(self) -> str | None:
         """What fills the model's table in place of this run, if anything does."""
         store, environment = self.run.store, self.run.environment.name
-        owner = store.owner(self.run.pointer(self.model).version)
+        owner = store.versions.owner(self.run.pointer(self.model).version)
         if owner not in (None, environment):
             return owner
-        return None if self.model.name in store.pointers(environment) else "a plan"
+        return None if self.model.name in store.environments.pointers(environment) else "a plan"
 
     @cached_property
     def _in_the_way(self) -> BackfillAssetsError | None:
@@ -231,7 +232,7 @@ def _asked_again(run: RunContext, model: Model, work: Work) -> IntervalSet:
     """The published cells that a run by hand rebuilds, but for those that it built itself."""
     if not run.rebuilds:
         return IntervalSet.empty()
-    built = run.store.built_by(run.pointer(model).version)
+    built = run.store.versions.built_by(run.pointer(model).version)
     own = IntervalSet.of(cell for cell, one in built.items() if one.root_id == run.root_id)
     return work.ready - own
 
@@ -281,7 +282,7 @@ def _published(run: RunContext, model: Model) -> IntervalSet:
     follows = run.environment.follows
     if not run.environment.is_workspace or follows is None:
         return IntervalSet.empty()
-    return run.store.view(follows).ready(model.name)
+    return run.store.views.of(follows).ready(model.name)
 
 
 def _behind_a_gap(gaps: IntervalSet, todo: IntervalSet) -> IntervalSet:
@@ -297,7 +298,7 @@ def _automatic(run: RunContext, model: Model, work: Work) -> IntervalSet:
     """The stale cells that late data's own plan builds again."""
     if not work.stale or run.environment.is_workspace:
         return IntervalSet.empty()
-    return late_work_of(run).automatic.get(model.name, IntervalSet.empty())
+    return late_work_of(run).automatic[model.name]
 
 
 def _at_rest(

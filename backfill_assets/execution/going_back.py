@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
 from backfill_assets.execution.back_steps import is_dropped, steps_back
 from backfill_assets.execution.carrying_over import not_carried_over
 from backfill_assets.execution.commit_turn import settle_tables
 from backfill_assets.execution.leftover import as_text
-from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.publishing import Prepared, finish_publication, publish
 from backfill_assets.execution.undone_versions import (
     carried_back,
@@ -32,19 +32,17 @@ from backfill_assets.execution.way_back import (
     refuse_expired,
     refuse_later,
 )
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.warehouse.spark_errors import PinGoneError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import timedelta
 
-    from backfill_assets.intervals.interval_set import IntervalSet
-    from backfill_assets.models.graph import Graph
+    from backfill_assets.execution.project import Project
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.publication import PointerMove
-    from backfill_assets.state.store import Store
 
 
 class _NewCellsError(Exception):
@@ -63,34 +61,34 @@ class WentBack:
 
     plan_id: str
     number: int
-    carried: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
+    carried: CellsByModel = field(default_factory=CellsByModel)
 
 
-def abandon_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) -> None:
+def abandon_plan(project: Project, plan: Plan, why: str = "") -> None:
     """Give up a plan that is not published; what it built is left for collection.
 
     Raises:
         RequestError: it is promoted.
         CellsClaimedError: a live batch is building in its workspace.
     """
-    op = Operation(store=store, loaded=loaded, plan=plan, **means)
+    op, store = Operation(project=project, plan=plan, why=why), project.store
     finish_publication(op.environment(), plan.plan_id)
-    status = store.plan(plan.plan_id).status
+    status = store.plans.get(plan.plan_id).status
     if status not in (PlanStatus.PROPOSED, *OPEN, PlanStatus.ABANDONED):
         raise RequestError(
             found=f"plan {plan.plan_id} is {status.value} and can't be abandoned any more",
             do=f"`backfill rollback {plan.plan_id}` brings back what was published before it",
         )
-    store.drop_workspace(plan.plan_id)
+    store.environments.drop_workspace(plan.plan_id)
     if status is PlanStatus.ABANDONED:
         return
-    store.set_plan_status(plan.plan_id, (PlanStatus.PROPOSED, *OPEN), PlanStatus.ABANDONED)
-    store.drop_workspace(plan.plan_id)  # of somebody who opened it in between
+    store.plans.set_plan_status(plan.plan_id, (PlanStatus.PROPOSED, *OPEN), PlanStatus.ABANDONED)
+    store.environments.drop_workspace(plan.plan_id)  # of somebody who opened it in between
     op.tell("abandoned")
 
 
 def rollback_plan(
-    store: Store, loaded: Graph, plan: Plan, promise: timedelta = PROMISE, **means: Unpack[Means]
+    project: Project, plan: Plan, promise: timedelta = PROMISE, why: str = ""
 ) -> WentBack:
     """Bring every model of a plan back to where it was before its promotion.
 
@@ -101,7 +99,7 @@ def rollback_plan(
         RequestError: a later plan has moved the same models.
         RequestError: what was published before is not kept any more.
     """
-    op = Operation(store=store, loaded=loaded, plan=plan, **means)
+    op = Operation(project=project, plan=plan, why=why)
     moves = moves_to_take_back(op, promise)
     refuse_later(op, moves, cells_only=False)
     number = _publish(op, moves, PublicationKind.ROLLBACK, promise)
@@ -110,7 +108,7 @@ def rollback_plan(
 
 
 def undo_plan(
-    store: Store, loaded: Graph, plan: Plan, promise: timedelta = PROMISE, **means: Unpack[Means]
+    project: Project, plan: Plan, promise: timedelta = PROMISE, why: str = ""
 ) -> WentBack:
     """Bring only the cells of a plan back; days that were written since are kept.
 
@@ -120,7 +118,7 @@ def undo_plan(
         RequestError: what was published before is not kept any more.
         RequestError: days written since can't be computed with the old logic.
     """
-    op = Operation(store=store, loaded=loaded, plan=plan, **means)
+    op = Operation(project=project, plan=plan, why=why)
     moves = moves_to_take_back(op, promise)
     refuse_later(op, moves, cells_only=True)
     open_old_versions(op, moves)
@@ -133,12 +131,11 @@ def undo_plan(
 
 def _undone(
     op: Operation, moves: list[PointerMove], promise: timedelta
-) -> tuple[dict[str, IntervalSet], int]:
+) -> tuple[CellsByModel, int]:
     """Publish once the old tables hold all that is published, and say what had to be computed."""
-    carried: dict[str, IntervalSet] = {}
+    carried = CellsByModel()
     for _ in range(_TRIES):
-        for name, cells in carried_back(op, moves).items():
-            carried[name] = carried[name] | cells if name in carried else cells
+        carried |= carried_back(op, moves)
         with suppress(_NewCellsError):
             return carried, _publish(op, moves, PublicationKind.UNDO, promise)
     raise not_carried_over(op.plan_id, as_text(op.environment().graph, lacking_back(op, moves)), ())
@@ -163,7 +160,7 @@ def _publish(
 
 
 def _is_ours(op: Operation, version: str) -> bool:
-    owner = op.store.owner(version)
+    owner = op.store.versions.owner(version)
     return owner in (None, op.plan.environment) or owner.startswith(_WORKSPACE)
 
 
@@ -171,7 +168,7 @@ def _prepared(
     op: Operation, moves: list[PointerMove], kind: PublicationKind, promise: timedelta
 ) -> Prepared:
     """Under the locks: look again, and decide what moves."""
-    view = op.store.view(op.plan.environment)
+    view = op.store.views.of(op.plan.environment)
     refuse_after_promise(op, moves, promise)
     _look_again(op, moves, kind)
     steps = steps_back(op, moves, only_cells=kind is PublicationKind.UNDO)
@@ -182,7 +179,7 @@ def _prepared(
 
 def _look_again(op: Operation, moves: list[PointerMove], kind: PublicationKind) -> None:
     """Refuse what others have done while the locks were taken."""
-    status = op.store.plan(op.plan_id).status
+    status = op.store.plans.get(op.plan_id).status
     if status is not PlanStatus.PROMOTED:
         raise nothing_to_take_back(op.plan_id, status)
     refuse_later(op, moves, cells_only=kind is PublicationKind.UNDO)

@@ -21,5 +21,7 @@ def beating(store: Store, run_id: str) -> Iterator[None]:
     token makes our commit fail: nothing can go wrong but lost work.
     """
     every = store.lease_seconds / 3
-    with meanwhile(lambda: store.heartbeat(run_id), every=every, name=f"heartbeat of {run_id}"):
+    with meanwhile(
+        lambda: store.batches.heartbeat(run_id), every=every, name=f"heartbeat of {run_id}"
+    ):
         yield

@@ -14,6 +14,7 @@ from backfill_assets.execution.audit_run import audit_published
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan import Build
 from backfill_assets.planning.request import Category
 from backfill_assets.snapshots.snapshot import stored_model
@@ -89,22 +90,21 @@ def audit_kept(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
     return found
 
 
-def unaudited(op: Operation) -> dict[str, IntervalSet]:
+def unaudited(op: Operation) -> CellsByModel:
     """Give the kept cells that the plan's changed audits have not passed yet, by model."""
     touched = [one for one in op.plan.models if _keeps(one) and _changed_audits(op, one)]
     if not touched:
-        return {}
+        return CellsByModel()
     run, passed = op.workspace(), _passed(op)
     view = run.view()
-    found: dict[str, IntervalSet] = {}
+    found = CellsByModel()
     for one in touched:
         state = view.models.get(one.model)
         since = passed.get(one.model, {})
         cells = _committed_since(run, one.model, since) if since else None
         kept = IntervalSet.empty() if state is None else state.ready - state.own
         kept -= view.kept(run.graph.model(one.model), kept)  # the old definition's, for good
-        if todo := kept if cells is None else kept & cells:
-            found[one.model] = todo
+        found |= {one.model: kept if cells is None else kept & cells}
     return found
 
 
@@ -125,7 +125,7 @@ def _keeps(one: ModelPlan) -> bool:
 
 def _changed_audits(op: Operation, one: ModelPlan) -> tuple[Audit, ...]:
     old, new = (
-        audits_of(stored_model(op.store.snapshot_definition(print_)))
+        audits_of(stored_model(op.store.snapshots.definition(print_)))
         for print_ in (one.old_fingerprint, one.fingerprint)
     )
     return tuple(audit for audit in new if audit not in old)
@@ -133,8 +133,8 @@ def _changed_audits(op: Operation, one: ModelPlan) -> tuple[Audit, ...]:
 
 def _tables(run: RunContext, name: str) -> dict[str, int]:
     """Give the tables that the workspace reads a model from, at their pins."""
-    pointer = run.store.pointers(run.environment.name)[name]
-    return {one.version: one.delta_version for one in run.store.tables(pointer)}
+    pointer = run.store.environments.pointers(run.environment.name)[name]
+    return {one.version: one.delta_version for one in run.store.views.tables(pointer)}
 
 
 def _committed_since(run: RunContext, name: str, since: Mapping[str, int]) -> IntervalSet:
@@ -143,7 +143,7 @@ def _committed_since(run: RunContext, name: str, since: Mapping[str, int]) -> In
         record.cell
         for version, at in _tables(run, name).items()
         if at != since.get(version)
-        for record in run.store.ready_records(version, at)
+        for record in run.store.versions.ready_records(version, at)
         if record.valid_from > since.get(version, -1)
     )
     return IntervalSet.of(cells)
@@ -151,7 +151,7 @@ def _committed_since(run: RunContext, name: str, since: Mapping[str, int]) -> In
 
 def _passed(op: Operation) -> dict[str, dict[str, int]]:
     """Read per model at which pins its kept cells have passed."""
-    events = op.store.plan_events(op.plan_id)
+    events = op.store.plans.events(op.plan_id)
     told = (one.detail for one in events if one.event == AUDITED and one.detail["passed"])
     return {detail["model"]: detail["tables"] for detail in told}
 

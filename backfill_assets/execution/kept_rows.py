@@ -50,7 +50,7 @@ def tell_kept(run: RunContext, request: BatchRequest, kept: Kept | None) -> None
     if counts:
         detail = {"model": request.model, "carried": kept.carried, "cells": counts}
         why = f"{request.model}: {kept.words}"
-        run.store.tell(request.plan_id, EVENT, who=request.run_id, why=why, detail=detail)
+        run.store.plans.tell(request.plan_id, EVENT, who=request.run_id, why=why, detail=detail)
 
 
 def kept_rows_in(events: Iterable[PlanEvent]) -> dict[str, KeptRowsFound]:

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING
 from backfill_assets.execution.plan_age import open_plans, waits_until
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.late_work import late_work
 from backfill_assets.planning.plan import Build
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.planning.late_work import LateWork
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.state_view import StateView
 
 
-def late_work_of(run: RunContext, failed: Mapping[str, IntervalSet] | None = None) -> LateWork:
+def late_work_of(run: RunContext, failed: CellsByModel | None = None) -> LateWork:
     """Split the stale cells of a run's environment; from recorded state alone.
 
     A model that relies on another declaration of a source than is read waits for the plan that makes
@@ -36,20 +35,10 @@ def late_work_of(run: RunContext, failed: Mapping[str, IntervalSet] | None = Non
         now=run.until,
         reads=run.reads,
         held=_held_by_plans(run),
-        failed={**(failed or {}), **dict.fromkeys(run.misread, _EVERYTHING)},
+        failed=(failed or CellsByModel()) | dict.fromkeys(run.misread, _EVERYTHING),
     )
     planned = {name: cells for name, cells in found.held.items() if name in run.misread}
-    return replace(
-        found,
-        waiting={**found.waiting, **_joined(found.waiting, planned)},
-        held={name: cells for name, cells in found.held.items() if name not in planned},
-    )
-
-
-def _joined(
-    one: Mapping[str, IntervalSet], more: Mapping[str, IntervalSet]
-) -> dict[str, IntervalSet]:
-    return {name: one.get(name, IntervalSet.empty()) | cells for name, cells in more.items()}
+    return replace(found, waiting=found.waiting | planned, held=found.held - planned)
 
 
 def lease_name(environment: str) -> str:
@@ -73,25 +62,21 @@ def _ours(run: RunContext) -> list[Plan]:
     ]
 
 
-def _held_by_plans(run: RunContext) -> dict[str, IntervalSet]:
+def _held_by_plans(run: RunContext) -> CellsByModel:
     """Give what open plans of the environment are at work on; one that moves a table has all of it."""
-    found: dict[str, IntervalSet] = {}
-    for plan in plans_at_work(run):
-        for one in plan.models:
-            cells = _EVERYTHING if one.build is Build.NEW_VERSION else one.cells
-            found[one.model] = found.get(one.model, IntervalSet.empty()) | cells
-    return found
+    return CellsByModel.of(
+        (one.model, _EVERYTHING if one.build is Build.NEW_VERSION else one.cells)
+        for plan in plans_at_work(run)
+        for one in plan.models
+    )
 
 
 def _without_marks(run: RunContext) -> StateView:
     """Forget what plans owe that have waited for too long: it is rebuilt with what reaches it."""
     view, standing = run.view(), {one.plan_id for one in plans_at_work(run)}
-    owed = dict(view.owed)
     outwaited = (plan for plan in _ours(run) if plan.plan_id not in standing)
-    for one in (model for plan in outwaited for model in plan.models):
-        if one.model in owed:
-            owed[one.model] -= one.cells
-    return replace(view, owed={name: cells for name, cells in owed.items() if cells})
+    theirs = ((one.model, one.cells) for plan in outwaited for one in plan.models)
+    return replace(view, owed=view.owed - CellsByModel.of(theirs))
 
 
 _EVERYTHING = IntervalSet.of([WHOLE_CELL])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.apply import applied, built_in, spared_in
@@ -22,24 +22,26 @@ from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.heartbeat import beating
 from backfill_assets.execution.late_cells import late_work_of, lease_name
-from backfill_assets.execution.making import maker_of
+from backfill_assets.execution.making import keep, plan_of
 from backfill_assets.execution.observing import observe
-from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.promotion import promote
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.late_work import ASKED_BY
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.locks import PlanLeasedError
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from backfill_assets.execution.observing import Looked
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.planning.late_work import LateWork
     from backfill_assets.planning.plan import Plan
@@ -68,12 +70,12 @@ class Refreshed:
     """
 
     plan_id: str | None = None
-    cells: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
-    built: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    cells: CellsByModel = field(default_factory=CellsByModel)
+    built: CellsByModel = field(default_factory=CellsByModel)
     promoted: bool = True
     spared: Mapping[str, int] = field(default_factory=dict[str, int])
-    waiting: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
-    held: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    waiting: CellsByModel = field(default_factory=CellsByModel)
+    held: CellsByModel = field(default_factory=CellsByModel)
     because: Mapping[str, str] = field(default_factory=dict[str, str])
     failed: tuple[Failed, ...] = ()
     notes: tuple[str, ...] = ()
@@ -85,22 +87,19 @@ class Refreshed:
         return self.promoted and not any(one.kind in _MAY_PASS for one in self.failed)
 
 
-def refresh_late(
-    run: RunContext, besides: Collection[str] = (), **means: Unpack[Means]
-) -> Refreshed:
+def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") -> Refreshed:
     """Build late data again and publish it, in one environment.
 
     Args:
         run: the environment. It runs its own snapshots, whatever code is loaded.
         besides: models that are left alone, and with them all that reaches them.
-        means: who does it, and with what.
+        why: the reason, in words.
     """
-    given = cast("Means", {key: value for key, value in means.items() if key != "code"})
-    given["who"] = ASKED_BY
-    left = dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL]))
+    project = replace(run.own, who=ASKED_BY, code=None)
+    left = CellsByModel(dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL])))
     try:
         with _turn(run):
-            return _Refresh(run, given, left=left).done()
+            return _Refresh(run, project, why, left=left).done()
     except PlanLeasedError as error:
         looks = observe(run, run.graph.order)
         notes = (str(error), *(one.note for one in looks if one.note))
@@ -110,12 +109,12 @@ def refresh_late(
 @contextmanager
 def _turn(run: RunContext) -> Iterator[None]:
     name = lease_name(run.environment.name)
-    run.store.take_lease(name, run.run_id)
+    run.store.locks.take_lease(name, run.run_id)
     try:
         with beating(run.store, run.run_id):
             yield
     finally:
-        run.store.release_lease(name, run.run_id)
+        run.store.locks.release_lease(name, run.run_id)
 
 
 @dataclass
@@ -123,9 +122,10 @@ class _Refresh:
     """One refresh, while it lasts."""
 
     run: RunContext
-    means: Means
+    project: Project
+    why: str
     so_far: Refreshed = field(default_factory=Refreshed)
-    left: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    left: CellsByModel = field(default_factory=CellsByModel)
     gave_up: bool = False
 
     def done(self) -> Refreshed:
@@ -149,7 +149,7 @@ class _Refresh:
 
     def _begun(self) -> Iterator[Plan]:
         """Find plans of a refresh that died; one that was never applied is given up."""
-        for stored in self.run.store.plans(statuses=(PlanStatus.PROPOSED, *OPEN)):
+        for stored in self.run.store.plans.latest(statuses=(PlanStatus.PROPOSED, *OPEN)):
             if (stored.environment, stored.created_by) != (self.run.environment.name, ASKED_BY):
                 continue
             plan = read_plan(stored.content)
@@ -162,7 +162,7 @@ class _Refresh:
 
     def _made(self, work: LateWork) -> Plan:
         run = self.run
-        pointers = run.store.pointers(run.environment.name)
+        pointers = run.store.environments.pointers(run.environment.name)
         reasons = dict.fromkeys(work.because[name] for name in work.automatic)
         request = PlanRequest(
             environment=run.environment.name,
@@ -172,26 +172,26 @@ class _Refresh:
             skip_upstream=True,
             late=tuple(work.automatic.items()),
         )
-        maker = maker_of(run)  # the sources were looked at before the work was split
-        plan = maker.plan(request)
-        maker.keep(plan)
+        plan = plan_of(
+            self.project, request
+        )  # the sources were looked at before the work was split
+        keep(self.project, plan)
         return plan
 
     def _in_place(self, work: LateWork) -> None:
         """Refresh models that nobody reads in their own tables."""
         if not work.in_place:
             return
-        listener = self.means.get("listener", lambda _: None)
-        at_once = self.means.get("batches_at_once", 1)
+        listener, at_once = self.project.listener, self.project.batches_at_once
         told = fill_cells(self.run, work.in_place, listener, batches_at_once=at_once)
         failed = tuple(one for events in told.values() for one in events if isinstance(one, Failed))
         self._failed(failed)
-        built = {name: cells - self._lost(failed, name) for name, cells in work.in_place.items()}
+        built = work.in_place - _lost(failed)
         self._built(built, built)
 
     def _carry(self, plan: Plan) -> bool:
         """Build a plan and publish it; whether it is worth while to go on."""
-        op = Operation(store=self.run.store, loaded=self.run.graph, plan=plan, **self.means)
+        op = Operation(project=self.project, plan=plan, why=self.why)
         self.so_far = replace(self.so_far, plan_id=plan.plan_id)
         if self._is_held(plan):
             return False
@@ -202,53 +202,43 @@ class _Refresh:
             if done.left:
                 return self._stopped(plan, done.failed, done.left)
             spared = spared_in(op)
-            if op.store.plan(op.plan_id).status is PlanStatus.BUILT:
+            if op.store.plans.get(op.plan_id).status is PlanStatus.BUILT:
                 promote(op)
         except BackfillAssetsError as error:  # its world has moved: the next one knows better
             self._give_up(plan)
             self.gave_up = True
             self._note(f"plan {plan.plan_id} was given up: {error}")
             return True
-        self._built({one.model: one.certain for one in plan.models}, built_in(op.store, plan))
+        late = CellsByModel({one.model: one.certain for one in plan.models})
+        self._built(late, built_in(op.store, plan))
         self.so_far = replace(self.so_far, spared={**self.so_far.spared, **spared})
         return True
 
     def _is_held(self, plan: Plan) -> bool:
         """Whether somebody has paused or stopped a plan: its cells are theirs, so they are left."""
-        control = self.run.store.control_of(plan.plan_id)
+        control = self.run.store.queue.control_of(plan.plan_id)
         if control.holds:
             self._note(str(PlanHeldError(plan.plan_id, control)))
-            for one in plan.models:
-                self._leave(one.model, one.cells)
+            self.left |= {one.model: one.cells for one in plan.models}
         return control.holds
 
-    def _leave(self, name: str, cells: IntervalSet) -> None:
-        self.left[name] = self.left.get(name, IntervalSet.empty()) | cells
-
-    def _stopped(
-        self, plan: Plan, failed: tuple[Failed, ...], left: Mapping[str, IntervalSet]
-    ) -> bool:
+    def _stopped(self, plan: Plan, failed: tuple[Failed, ...], left: CellsByModel) -> bool:
         """Leave a plan that may go on later; else let the cells that failed wait, and all they reach."""
         self._failed(failed)
         if not failed or all(one.kind in _MAY_PASS for one in failed):
             self.so_far = replace(self.so_far, promoted=False)
             self._note(f"plan {plan.plan_id} is not built to the end; the next refresh goes on")
             return False
-        for name in left:
-            cells = self._lost(failed, name)
-            if cells:
-                self._leave(name, cells)
+        lost = _lost(failed)
+        self.left |= {name: lost[name] for name in left}
         self._give_up(plan)
         return True
 
-    def _lost(self, failed: tuple[Failed, ...], name: str) -> IntervalSet:
-        return IntervalSet.union_all(one.stretches for one in failed if one.model == name)
-
     def _give_up(self, plan: Plan) -> None:
-        abandon_plan(self.run.store, self.run.graph, plan, **self.means)
+        abandon_plan(self.project, plan, self.why)
 
-    def _built(self, late: Mapping[str, IntervalSet], built: Mapping[str, IntervalSet]) -> None:
-        cells, all_ = _joined(self.so_far.cells, late), _joined(self.so_far.built, built)
+    def _built(self, late: CellsByModel, built: CellsByModel) -> None:
+        cells, all_ = self.so_far.cells | late, self.so_far.built | built
         self.so_far = replace(self.so_far, cells=cells, built=all_)
 
     def _failed(self, failed: tuple[Failed, ...]) -> None:
@@ -258,11 +248,8 @@ class _Refresh:
         self.so_far = replace(self.so_far, notes=(*self.so_far.notes, *notes))
 
 
-def _joined(
-    known: Mapping[str, IntervalSet], more: Mapping[str, IntervalSet]
-) -> dict[str, IntervalSet]:
-    found = {name: known.get(name, IntervalSet.empty()) | cells for name, cells in more.items()}
-    return {name: cells for name, cells in {**known, **found}.items() if cells}
+def _lost(failed: tuple[Failed, ...]) -> CellsByModel:
+    return CellsByModel.of((one.model, one.stretches) for one in failed)
 
 
 def _told(work: LateWork, done: Refreshed) -> Refreshed:
@@ -270,6 +257,6 @@ def _told(work: LateWork, done: Refreshed) -> Refreshed:
     return replace(
         done,
         waiting=work.waiting,
-        held={**work.held, **work.automatic},
+        held=CellsByModel({**work.held, **work.automatic}),
         because=work.because,
     )

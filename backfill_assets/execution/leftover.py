@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.needs_work import Work
     from backfill_assets.planning.plan import Plan
@@ -33,9 +34,9 @@ def plan_unfinished(plan_id: str, left: Mapping[str, str]) -> RequestError:
     )
 
 
-def left_in(run: RunContext, plan: Plan) -> dict[str, IntervalSet]:
+def left_in(run: RunContext, plan: Plan) -> CellsByModel:
     """Give the plan's cells that still need work in its workspace, by model."""
-    return dict(left_to_do(plan, run.graph, run.view(), plan.until, run.reads))
+    return left_to_do(plan, run.graph, run.view(), plan.until, run.reads)
 
 
 def work_of(run: RunContext, view: StateView, name: str) -> Work:
@@ -58,6 +59,6 @@ def to_remember(plan: Plan, work: Work) -> IntervalSet:
     return work.stale_cells if plan.request.late else work.overtaken_cells
 
 
-def as_text(graph: Graph, cells: Mapping[str, IntervalSet]) -> dict[str, str]:
+def as_text(graph: Graph, cells: CellsByModel) -> dict[str, str]:
     """Write cells by model as ranges."""
     return {name: ranges_text(graph.model(name).cadence, found) for name, found in cells.items()}

@@ -165,7 +165,7 @@ class _Look:
 
     def _taken(self) -> Looked | None:
         for _ in range(_TRIES):
-            known = self.store.observed().get(self.source.name)
+            known = self.store.sources.observed().get(self.source.name)
             found = self._found()
             if found is None:
                 return self._gone() if known is not None else None
@@ -174,7 +174,7 @@ class _Look:
             seen, note = self._seen(known, found)
             held = bytes_in(self.path, found.head)  # counted once the look has come to an end
             seen = replace(seen, found=replace(seen.found, bytes=held))
-            if self.store.observe(seen):
+            if self.store.sources.observe(seen):
                 changed = IntervalSet.of(
                     one.cell
                     for change in seen.changes
@@ -213,9 +213,9 @@ class _Look:
         return Looked(self.source.name, note=note, judged=False)
 
     def _unjudged(self) -> Looked | None:
-        known = self.store.observed().get(self.source.name)
+        known = self.store.sources.observed().get(self.source.name)
         if known is None:  # nothing was built that it could have overtaken; a run looks first
-            read = self.store.source_pins(self.source.name, self.path)
+            read = self.store.sources.source_pins(self.source.name, self.path)
             return Looked(self.source.name, judged=False, counts=bool(read))
         since = f"since its delta_version {known.head}"
         note = (
@@ -229,7 +229,9 @@ class _Look:
     def _first(self, known: ObservedSource | None, found: ObservedSource) -> Observation:
         """Take what is there; what ready cells have read of before is looked at stretch by stretch."""
         there = self._present(found.head)
-        pins = [pin.delta_version for pin in self.store.source_pins(self.source.name, self.path)]
+        pins = [
+            pin.delta_version for pin in self.store.sources.source_pins(self.source.name, self.path)
+        ]
         read = [pin for pin in pins if pin <= found.head]
         late: dict[Interval, int] = {}
         for since, until in pairwise([*read, found.head] if read else []):
@@ -245,7 +247,7 @@ class _Look:
 
     def _moved(self, known: ObservedSource, found: ObservedSource) -> Observation:
         """Look at what came since the last look."""
-        stored = self.store.source_cells(self.source.name, life_of(self.source))
+        stored = self.store.sources.source_cells(self.source.name, life_of(self.source))
         seen = self._between(known.head, found.head, stored)
         changes = (
             ChangedCells(tuple(one for cell, one in seen.cells.items() if cell in part))
@@ -256,7 +258,7 @@ class _Look:
     def _anew(self, known: ObservedSource, found: ObservedSource) -> Observation:
         """Compare every cell of a table that was made anew with what is known of the old one."""
         everything = life_of(self.source)
-        stored = self.store.source_cells(self.source.name, everything)
+        stored = self.store.sources.source_cells(self.source.name, everything)
         (now,) = _spark_side().content_by_cell(
             self._session(), self.path, self.source, (found.head,), everything
         )

@@ -63,7 +63,7 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
     for attempt in patience:
         with attempt:
             now = run.resources(request.model)
-            return run.store.open_batch(replace(request, resources=now))
+            return run.store.batches.open_batch(replace(request, resources=now))
         why = _waited_for(attempt.retry_state)
         if why != told:
             told = why

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.execution.late_cells import late_work_of, lease_name, plans_at_work
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.snapshots.environment import PROD
 
@@ -15,9 +14,10 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.observing import Looked
     from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.state.locks import Lease
 
-_NOTHING = IntervalSet.empty()
 A_PLAN = "need a plan"
 
 
@@ -69,7 +69,7 @@ def outstanding(
     run: RunContext,
     names: Collection[str],
     looks: Iterable[Looked] = (),
-    within: Mapping[str, IntervalSet] | None = None,
+    within: CellsByModel | None = None,
 ) -> Outstanding:
     """Count what is left of some models.
 
@@ -80,19 +80,19 @@ def outstanding(
         within: by model, the cells that were asked for; None: all.
     """
     view, late = run.view(), late_work_of(run)
-    lease = run.store.lease(lease_name(run.environment.name))
+    lease = run.store.locks.lease(lease_name(run.environment.name))
     missing = running = stale = 0
     waits: dict[str, int] = {}
     for name in names:
         model = run.graph.model(name)
         work = needs_work(run.graph, view, model, now=run.clock(), reads=run.reads.get(name))
-        inside = work.required if within is None else within.get(name, _NOTHING)
+        inside = work.required if within is None else within[name]
         missing += model.cadence.count(work.gaps & inside)
-        claimed = view.claimed.get(name, _NOTHING)
+        claimed = view.claimed[name]
         running += model.cadence.count(claimed & work.todo & inside)
         stale += model.cadence.count(work.stale_cells & inside)
-        held = late.held.get(name, _NOTHING)
-        needs = late.waiting.get(name, _NOTHING)
+        held = late.held[name]
+        needs = late.waiting[name]
         by_need = (
             (A_PLAN, work.stale_cells & needs),
             (_for_whom(run, held, name), held),

@@ -25,12 +25,12 @@ def waits_until(store: Store, plan: Plan) -> datetime:
     Raises:
         UnknownPlanError: there is no such plan.
     """
-    return store.plan_touched(plan.plan_id) + (plan.expires_at - plan.created_at)
+    return store.plans.touched(plan.plan_id) + (plan.expires_at - plan.created_at)
 
 
 def open_plans(store: Store) -> tuple[Plan, ...]:
     """Read the plans that are applied and neither promoted nor abandoned, of every environment."""
-    return tuple(read_plan(one.content) for one in store.plans(statuses=OPEN))
+    return tuple(read_plan(one.content) for one in store.plans.latest(statuses=OPEN))
 
 
 def standing_plans(store: Store, now: datetime) -> tuple[Plan, ...]:

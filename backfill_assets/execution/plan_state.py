@@ -17,46 +17,38 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from backfill_assets.snapshots.loaded import Loaded
+    from backfill_assets.execution.project import Project
     from backfill_assets.snapshots.snapshot import Snapshot
     from backfill_assets.snapshots.state_view import ModelState
     from backfill_assets.state.store import Store
 
 
-def plan_state(
-    store: Store,
-    loaded: Loaded,
-    environment: str,
-    *,
-    data_root: str,
-    now: datetime,
-    plan_days: int = 7,
-) -> PlanState:
+def plan_state(project: Project, environment: str, now: datetime) -> PlanState:
     """Tell what an environment runs, and what is there already.
 
     Args:
-        store: the state.
-        loaded: the declarations that a plan is made for.
+        project: with the declarations that a plan is made for.
         environment: its name.
-        data_root: folder or URI under which tables lie.
         now: the instant that history ends at (UTC).
-        plan_days: after how many days a plan expires.
 
     Raises:
         UnknownEnvironmentError: there is no environment of that name.
     """
+    store, loaded = project.store, project.loaded
     graph, snapshots = loaded.graph, loaded.snapshots
-    found = environment_graph(store, graph, store.environment(environment), snapshots)
-    pointers = store.pointers(environment)
-    sources = {name: head(source_path(data_root, one.path)) for name, one in graph.sources.items()}
+    found = environment_graph(store, loaded, store.environments.get(environment))
+    pointers = store.environments.pointers(environment)
+    sources = {
+        name: head(source_path(project.data_root, one.path)) for name, one in graph.sources.items()
+    }
     return PlanState(
-        view=store.view(environment),
+        view=store.views.of(environment),
         running={name: found.running[name] for name in pointers},
         built=_built(store, environment, snapshots, pointers),
         open_plans=standing_plans(store, now),
         furthest_read=furthest_read(graph, now),
         source_heads=sources,
-        plan_days=plan_days,
+        plan_days=project.terms.plan_days,
     )
 
 
@@ -79,12 +71,12 @@ def _built(
                 )
     if not instead:
         return {}
-    models = store.view_with(environment, instead).models
+    models = store.views.view_with(environment, instead).models
     return {one.version: models[name] for name, one in instead.items()}
 
 
 def _known_head(store: Store, version: str) -> int:
     try:
-        return store.known_head(version)
+        return store.versions.known_head(version)
     except UnknownVersionError:
         return -1

@@ -3,14 +3,14 @@
     carry over what was published meanwhile -> nothing left, nothing moved, checks pass
     -> intent -> locks -> look again -> copy what really differs -> one transaction
 
-The transaction is `Store.publish`; before it nobody reads anything of the plan. Approvals will stand
+The transaction is `Publications.publish`; before it nobody reads anything of the plan. Approvals will stand
 in front of all this.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.carrying_over import carried_over, lacking
@@ -21,7 +21,7 @@ from backfill_assets.execution.leftover import (
     left_in,
     plan_unfinished,
 )
-from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.promotion_steps import concerned, steps_of
 from backfill_assets.execution.publishing import Prepared, finish_publication, publish
 from backfill_assets.execution.refusals import (
@@ -30,18 +30,15 @@ from backfill_assets.execution.refusals import (
     refuse_stale,
 )
 from backfill_assets.execution.strategy_checks import check_strategies
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.publication import Intent, PublicationKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.snapshots.timing import PROMOTE
-from backfill_assets.state.publishing import PinMovedError
+from backfill_assets.state.publications import PinMovedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from backfill_assets.intervals.interval_set import IntervalSet
-    from backfill_assets.models.graph import Graph
+    from backfill_assets.execution.project import Project
     from backfill_assets.planning.plan import Plan
-    from backfill_assets.state.store import Store
 
 _TRIES = 5
 
@@ -60,7 +57,7 @@ class Promoted:
 
     plan_id: str
     number: int
-    appended: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
+    appended: CellsByModel = field(default_factory=CellsByModel)
     removed: tuple[str, ...] = ()
 
 
@@ -68,7 +65,7 @@ class _NewCellsError(Exception):
     """The environment has published more cells while the locks were taken."""
 
 
-def promote_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]) -> Promoted:
+def promote_plan(project: Project, plan: Plan, why: str = "") -> Promoted:
     """Publish what a plan has built.
 
     Raises:
@@ -80,24 +77,26 @@ def promote_plan(store: Store, loaded: Graph, plan: Plan, **means: Unpack[Means]
         RequestError: an audit that the plan brings fails on cells that it keeps.
         SliceLeakError: rows outside the plan's slice would change.
     """
-    return promote(Operation(store=store, loaded=loaded, plan=plan, **means))
+    return promote(Operation(project=project, plan=plan, why=why))
 
 
 def promote(op: Operation) -> Promoted:
     """Publish what a plan has built, for somebody; see `promote_plan`."""
     finish_publication(op.environment(), op.plan_id)  # of somebody who died
-    status, last = op.store.plan(op.plan_id).status, op.store.promotion(op.plan_id)
+    status, last = (
+        op.store.plans.get(op.plan_id).status,
+        op.store.publications.promotion(op.plan_id),
+    )
     if status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
         return Promoted(op.plan_id, last.published or 0, removed=op.plan.removed)
     if status not in OPEN:
         raise plan_ended(op.plan_id, status)
     refuse_outwaited(op)
     since = op.at_work.seconds()
-    appended: dict[str, IntervalSet] = {}
+    appended = CellsByModel()
     for _ in range(_TRIES):
         settle_tables(op.environment(), concerned(op))
-        for name, cells in carried_over(op).items():
-            appended[name] = appended[name] | cells if name in appended else cells
+        appended |= carried_over(op)
         with op.at_work.at(Phase.CHECKING, "what was built"):
             _check(op)
             check_strategies(op)
@@ -113,7 +112,7 @@ def promote(op: Operation) -> Promoted:
     raise plan_unfinished(op.plan_id, as_text(op.workspace().graph, lacking(op)))
 
 
-def _shown(op: Operation, cells: Mapping[str, IntervalSet]) -> dict[str, str]:
+def _shown(op: Operation, cells: CellsByModel) -> dict[str, str]:
     return as_text(op.environment().graph, cells)
 
 
@@ -137,7 +136,7 @@ def _intent(op: Operation) -> Intent:
 
 def _prepared(op: Operation) -> Prepared:
     """Under the locks: look again, and decide what moves."""
-    view = op.store.view(op.plan.environment)
+    view = op.store.views.of(op.plan.environment)
     with op.at_work.at(Phase.CHECKING, "what came meanwhile"):
         if lacking(op) or unaudited(op):
             raise _NewCellsError

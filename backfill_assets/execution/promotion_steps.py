@@ -10,6 +10,7 @@ from backfill_assets.execution.publishing import Step
 from backfill_assets.execution.rewriting import Rewrite
 from backfill_assets.execution.workspace import scope
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan import Build
 from backfill_assets.snapshots.environment import Layer, Pointer, workspace_name
 from backfill_assets.snapshots.publication import Copy, Move
@@ -23,22 +24,22 @@ if TYPE_CHECKING:
 def concerned(op: Operation) -> tuple[str, ...]:
     """Name every table that a promotion must hold: those of the workspace, and the environment's."""
     plan, name = op.plan, workspace_name(op.plan_id)
-    pointers = op.store.pointers(plan.environment)
+    pointers = op.store.environments.pointers(plan.environment)
     models = [*(one.model for one in scope(plan.models)), *plan.removed]
-    ours = {one.version for one in op.store.own_pointers(name).values()}
+    ours = {one.version for one in op.store.environments.own_pointers(name).values()}
     theirs = {pointers[model].version for model in models if model in pointers}
-    owned = {one for one in theirs if op.store.owner(one) == plan.environment}
+    owned = {one for one in theirs if op.store.versions.owner(one) == plan.environment}
     return tuple(sorted(ours | owned))
 
 
 def steps_of(op: Operation) -> tuple[Step, ...]:
     """Decide what moves, model by model; called under the locks."""
     environment = op.environment()
-    pointers = op.store.pointers(op.plan.environment)
-    own = op.store.own_pointers(workspace_name(op.plan_id))
+    pointers = op.store.environments.pointers(op.plan.environment)
+    own = op.store.environments.own_pointers(workspace_name(op.plan_id))
     stale = _stale_before(op, environment)
     steps = (
-        _step(op, one, own[one.model], pointers.get(one.model), stale.get(one.model, _NONE))
+        _step(op, one, own[one.model], pointers.get(one.model), stale[one.model])
         for one in scope(op.plan.models)
     )
     return tuple(step for step in steps if step is not None)
@@ -52,11 +53,11 @@ def _step(
     if at is None or one.build is Build.NEW_VERSION:
         new = Pointer(environment, one.model, built.fingerprint, built.version, built.delta_version)
         return Step(_move(new, at, stale))
-    records = op.store.ready_records(built.version, built.delta_version)
+    records = op.store.versions.ready_records(built.version, built.delta_version)
     cells = IntervalSet.of(record.cell for record in records)
     if not cells and built.fingerprint == at.fingerprint:
         return None
-    if at.environment != environment or op.store.owner(at.version) != environment:
+    if at.environment != environment or op.store.versions.owner(at.version) != environment:
         # Somebody else's table lies under it: the workspace's own becomes the environment's.
         over = replace(built, environment=environment, certain=_NONE)
         return Step(_move(over, at, stale))
@@ -64,7 +65,7 @@ def _step(
     if not cells:
         return Step(_move(same, at, stale))
     # A cell that only a table below holds is copied too: from now on this one answers for it.
-    known = op.store.held_contents(at.version, cells, at.delta_version)
+    known = op.store.versions.held_contents(at.version, cells, at.delta_version)
     differing = IntervalSet.of(
         record.cell for record in records if known.get(record.cell) != record.content
     )
@@ -82,14 +83,16 @@ def _move(new: Pointer, at: Pointer | None, stale: IntervalSet) -> Move:
     )
 
 
-def _stale_before(op: Operation, environment: RunContext) -> dict[str, IntervalSet]:
+def _stale_before(op: Operation, environment: RunContext) -> CellsByModel:
     """Remember what was stale, for the way back."""
     view, names = environment.view(), [one.model for one in scope(op.plan.models)]
-    return {
-        name: to_remember(op.plan, work_of(environment, view, name))
-        for name in names
-        if name in view.models
-    }
+    return CellsByModel(
+        {
+            name: to_remember(op.plan, work_of(environment, view, name))
+            for name in names
+            if name in view.models
+        }
+    )
 
 
 _NONE = IntervalSet.empty()

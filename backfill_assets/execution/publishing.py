@@ -21,7 +21,7 @@ from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
 from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication
 from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
-from backfill_assets.state.publishing import PinMovedError, PointerMovedError
+from backfill_assets.state.publications import PinMovedError, PointerMovedError
 from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
 from backfill_assets.warehouse.tables import head
 
@@ -100,34 +100,34 @@ def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) ->
                 reconcile(run, lock)
             steps = {_NOTED: dumps(prepare())}
         except BaseException:
-            run.store.withdraw_promotion(intent)
+            run.store.publications.withdraw_promotion(intent)
             raise
-        run.store.note_promotion(intent, steps)
+        run.store.publications.note_promotion(intent, steps)
         return _carried_out(run, replace(intent, steps=steps), locks)
 
 
 def finish_publication(run: RunContext, plan_id: str) -> None:
     """Finish what somebody who died had begun; of what was not decided yet, nothing is left."""
     with _ONE_AT_A_TIME, beating(run.store, run.run_id):
-        found = run.store.promotion(plan_id)
+        found = run.store.publications.promotion(plan_id)
         if found is None or found.status is not IntentStatus.OPEN:
             return
         try:
-            intent = run.store.begin_promotion(replace(found, holder=run.run_id))
+            intent = run.store.publications.begin_promotion(replace(found, holder=run.run_id))
         except PromotionTakenOverError:  # somebody else has finished it meanwhile
             return
         if _NOTED in intent.steps:
             with suppress(PinMovedError):  # it is given up: the plan is as it was before
                 _carried_out(run, intent, _locked(run, intent))
         else:
-            run.store.withdraw_promotion(intent)
+            run.store.publications.withdraw_promotion(intent)
 
 
 def _begun(run: RunContext, wanted: Intent) -> Intent:
     """Write the intent; dead ones of others that name one of its tables are finished first."""
     while True:
         try:
-            return run.store.begin_promotion(replace(wanted, holder=run.run_id))
+            return run.store.publications.begin_promotion(replace(wanted, holder=run.run_id))
         except PromotionPendingError as pending:
             finish_publication(run, pending.plan_id)
 
@@ -160,7 +160,7 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
     )
     try:
         with run.at_work.at(Phase.RECORDING, "the pointers"):
-            return run.store.publish(publication, locks.values())
+            return run.store.publications.publish(publication, locks.values())
     except (PinMovedError, PointerMovedError, UnknownVersionError, VersionCollectingError):
         _give_up(run, intent, locks)
         raise
@@ -172,10 +172,10 @@ def _give_up(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -
     Else its tables would stay closed for good.
     """
     for version, lock in locks.items():
-        known = run.store.known_head(version)
-        if known >= 0 and head(run.store.version_path(version)) > known:
+        known = run.store.versions.known_head(version)
+        if known >= 0 and head(run.store.versions.version_path(version)) > known:
             take_back(run, lock)
-    run.store.withdraw_promotion(intent)
+    run.store.publications.withdraw_promotion(intent)
 
 
 def _together(prepared: Prepared) -> Iterator[Step]:

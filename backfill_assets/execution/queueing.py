@@ -12,7 +12,7 @@ from backfill_assets.execution.apply import begin, publishes_nothing
 from backfill_assets.execution.workspace import open_workspace
 from backfill_assets.planning.off_peak import read_off_peak
 from backfill_assets.snapshots.queued_plan import Control
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 
 if TYPE_CHECKING:
     from backfill_assets.execution.operation import Operation
@@ -39,12 +39,12 @@ def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
         PlanConflictError: another plan is at work on the same cells.
     """
     window = None if off_peak is None else str(read_off_peak(off_peak))
-    control = op.store.control_of(op.plan_id)
+    control = op.store.queue.control_of(op.plan_id)
     if control in (Control.STOPPED, Control.CANCELLED):
         raise PlanHeldError(op.plan_id, control)
     begin(op)
     if not publishes_nothing(op.plan):
         open_workspace(op, op.environment())
-    queued = op.store.queue_plan(op.plan_id, op.who, window)
+    queued = op.store.queue.queue_plan(op.plan_id, op.who, window)
     op.tell("queued", off_peak=window)
     return queued

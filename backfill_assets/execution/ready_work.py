@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.frozen_code import FrozenCode
-from backfill_assets.execution.looker import plan_scenes, prod_scene
+from backfill_assets.execution.looker import looking, plan_scenes, prod_scene
 from backfill_assets.execution.scenes import in_turn
 from backfill_assets.execution.settled import Settled, hashed, marked
-from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.automation import Automation
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.late_work import ASKED_BY
 from backfill_assets.planning.off_peak import read_off_peak
 from backfill_assets.planning.plan_json import read_plan
@@ -27,12 +27,15 @@ from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from backfill_assets.execution.looker import Looker
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.scenes import Looked, Scene
     from backfill_assets.planning.failed_cells import Rest
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.queued_plan import QueuedPlan
     from backfill_assets.snapshots.stored_plan import StoredPlan
+
+MOST = 40_000
+"""About how many cells one look reads per environment, so that none takes long; the rest is next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +52,26 @@ class ReadyWork:
 
     settled: Settled
     offers: tuple[Offer, ...]
-    reported: Mapping[str, IntervalSet]
+    reported: CellsByModel
     notes: tuple[str, ...]
     asked: int
 
 
-def ready_work(looker: Looker, settled: Settled) -> ReadyWork:
+def ready_work(project: Project, settled: Settled, most: int = MOST) -> ReadyWork:
     """Look at prod and at every plan in the queue.
 
     Args:
-        looker: who looks.
+        project: where to look.
         settled: what earlier looks found to need nothing.
+        most: about how many cells are read per environment or plan; one model at least is asked about.
     """
-    found = _Look(looker, settled)
-    plans = looker.store.plans(statuses=OPEN)
-    found.at(prod_scene(looker, plans))
+    project = looking(project)
+    found = _Look(project, settled, most)
+    plans = project.store.plans.latest(statuses=OPEN)
+    found.at(prod_scene(project, plans))
     found.late(plans)
     stored = {one.plan_id: one for one in plans}
-    for queued in looker.store.queued_plans():
+    for queued in project.store.queue.queued_plans():
         if queued.plan_id in stored:
             found.at_plan(stored[queued.plan_id], queued)
     return ReadyWork(
@@ -82,12 +87,13 @@ def ready_work(looker: Looker, settled: Settled) -> ReadyWork:
 class _Look:
     """One look, while it lasts."""
 
-    looker: Looker
+    project: Project
     settled: Settled
+    most: int
     keys: dict[str, str] = field(default_factory=dict[str, str])
     next: dict[str, int] = field(default_factory=dict[str, int])
     offers: list[Offer] = field(default_factory=list[Offer])
-    reported: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    reported: CellsByModel = field(default_factory=CellsByModel)
     notes: list[str] = field(default_factory=list[str])
     stale: dict[str, str] = field(default_factory=dict[str, str])
     asked: int = 0
@@ -102,7 +108,9 @@ class _Look:
         stale = {**Settled(self.keys).stale(), **self.stale}
         if stale:
             late = {one.plan_id for one in plans if one.created_by == ASKED_BY}
-            spoken_of = [one for one in self.looker.store.queued_plans() if one.plan_id in late]
+            spoken_of = [
+                one for one in self.project.store.queue.queued_plans() if one.plan_id in late
+            ]
             self.notes += [
                 f"late data waits: its plan {one.plan_id} is {one.control.words}; "
                 f"`backfill resume {one.plan_id}` lets it go on"
@@ -112,8 +120,13 @@ class _Look:
             # With the instant: a run that met the pause has ended well under the name of before it.
             said = [[one.plan_id, one.control.value, str(one.set_at)] for one in spoken_of]
             others = sorted(one.plan_id for one in plans)
-            words = {name: at.fingerprint for name, at in self.looker.store.pointers(PROD).items()}
-            mark = hashed([stale, others, said, words, self.looker.store.owed_marks(PROD)])
+            words = {
+                name: at.fingerprint
+                for name, at in self.project.store.environments.pointers(PROD).items()
+            }
+            mark = hashed(
+                [stale, others, said, words, self.project.store.environments.owed_marks(PROD)]
+            )
             self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark))
 
     def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:
@@ -124,12 +137,12 @@ class _Look:
             self.notes.append(f"plan {stored.plan_id} is {queued.control.words}")
             return
         try:
-            if queued.off_peak and not read_off_peak(queued.off_peak).covers(self.looker.now):
+            if queued.off_peak and not read_off_peak(queued.off_peak).covers(self.project.clock()):
                 self.notes.append(f"plan {stored.plan_id} waits for its hours, {queued.off_peak}")
                 return
             plan = _parsed(stored.content)
-            FrozenCode.of(plan, lambda: self.looker.loaded.fingerprints).check()
-            scenes = list(plan_scenes(self.looker, plan))
+            FrozenCode.of(plan, lambda: self.project.loaded.fingerprints).check()
+            scenes = list(plan_scenes(self.project, plan))
             before = len(self.offers)
             for scene in scenes:
                 self.at(scene)
@@ -149,7 +162,7 @@ class _Look:
             else:
                 todo.append(name)
         start = self.settled.next.get(scene.title, 0)
-        asked = in_turn(scene, todo, start, self.looker.most)
+        asked = in_turn(scene, todo, start, self.most)
         self.asked += len(asked)
         rests: dict[str, Rest] = {}
         for one in scene.looks(asked) if asked else ():
@@ -172,9 +185,9 @@ class _Look:
         if not one.offers:
             return
         if scene.plan_id is None and self._only_reported(name):
-            self.reported[name] = IntervalSet.union_all(offer.cells for offer in one.offers)
+            self.reported |= CellsByModel.of((name, offer.cells) for offer in one.offers)
             return
-        owner = scene.run.store.owner(scene.pointers[name].version)
+        owner = scene.run.store.versions.owner(scene.pointers[name].version)
         if owner in (None, scene.run.environment.name):
             self.offers += one.offers
         else:
@@ -184,7 +197,7 @@ class _Look:
         """Say why cells rest that come again by themselves, once per cause."""
         causes: dict[str, list[str]] = {}
         for name, rest in rests.items():
-            batch = self.looker.store.find_batch(rest.batch_id)
+            batch = self.project.store.batches.find(rest.batch_id)
             error = (batch.error if batch else None) or "nobody said"
             causes.setdefault(error, []).append(f"{name} at {rest.until:%Y-%m-%d %H:%M} UTC")
         for error, listed in causes.items():
@@ -208,7 +221,7 @@ class _Look:
             )
 
     def _only_reported(self, name: str) -> bool:
-        return self.looker.loaded.graph.models[name].automated is Automation.REPORT
+        return self.project.loaded.graph.models[name].automated is Automation.REPORT
 
     def _is_done(self, scene: Scene) -> bool:
         known = Settled(self.keys)

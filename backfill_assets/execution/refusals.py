@@ -77,7 +77,7 @@ def refuse(op: Operation) -> None:
         StalePlanError: cells, columns or snapshots that it reads or rewrites have moved.
         PlanConflictError: another plan is at work on the same cells.
     """
-    plan, stored = op.plan, op.store.plan(op.plan_id)
+    plan, stored = op.plan, op.store.plans.get(op.plan_id)
     if stored.content_hash != content_hash(plan):
         raise RequestError(
             found=f"plan {plan.plan_id} is not what was saved under this id: its file was edited. "
@@ -125,7 +125,7 @@ def refuse_stale(op: Operation) -> None:
     """
     environment = op.environment()
     found = [
-        *moved(op.plan, environment.graph, op.store.view(op.plan.environment)),
+        *moved(op.plan, environment.graph, op.store.views.of(op.plan.environment)),
         *_snapshots_moved(op, environment),
     ]
     if found:
@@ -133,10 +133,9 @@ def refuse_stale(op: Operation) -> None:
 
 
 def _refuse_other_code(op: Operation) -> None:
-    loaded = {name: one.fingerprint.id for name, one in op.snapshots.items()}
-    FrozenCode.of(op.plan, lambda: loaded).check()
-    if op.code is not None:
-        FrozenCode.of(op.plan, op.code).check()
+    FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints).check()
+    if op.project.code is not None:
+        FrozenCode.of(op.plan, op.project.code).check()
 
 
 def _refuse_conflicts(op: Operation) -> None:

@@ -33,7 +33,7 @@ def batch_request(
 ) -> BatchRequest:
     """Say what a batch over some cells asks of the state."""
     pointer = run.pointer(model)
-    attempt = run.store.attempts(pointer.version, stretches) + 1
+    attempt = run.store.batches.attempts(pointer.version, stretches) + 1
     return BatchRequest(
         batch_id=_batch_id(run.run_id, pointer.version, stretches, attempt),
         environment=run.environment.name,
@@ -62,7 +62,7 @@ def batch_request(
 
 
 def input_cells(run: RunContext, model: Model, cells: IntervalSet) -> dict[str, IntervalSet]:
-    """Give the cells of every upstream that a batch reads; of itself only earlier ones."""
+    """Give the cells that a batch reads by upstream: of itself only earlier ones, of some perhaps none."""
     read = {
         upstream.name: cells_read(
             model.cadence,

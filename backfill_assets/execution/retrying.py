@@ -47,7 +47,7 @@ def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event],
         once: makes an attempt, and gives how that ended.
         put: is told before each further attempt.
     """
-    limit = run.patience.attempts
+    limit = run.project.patience.attempts
 
     def tell(state: RetryCallState) -> None:
         failed = _ending(state)
@@ -73,7 +73,7 @@ def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event],
 
     patience = Retrying(
         retry=retry_if_result(_may_pass),
-        wait=pauses(run.patience),
+        wait=pauses(run.project.patience),
         stop=stop_after_attempt(limit) | stop_when_event_set(run.interrupted),
         sleep=sleep_using_event(run.interrupted),
         before_sleep=tell,
@@ -86,8 +86,9 @@ def patiently(run: RunContext, work: Callable[[], T]) -> T:
     """Do what may be done twice, and again where what failed it may pass by itself."""
     patience = Retrying(
         retry=retry_if_exception(_passes),
-        wait=pauses(run.patience),
-        stop=stop_after_attempt(run.patience.attempts) | stop_when_event_set(run.interrupted),
+        wait=pauses(run.project.patience),
+        stop=stop_after_attempt(run.project.patience.attempts)
+        | stop_when_event_set(run.interrupted),
         sleep=sleep_using_event(run.interrupted),
         reraise=True,
     )

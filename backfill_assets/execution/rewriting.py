@@ -50,14 +50,14 @@ def rewritten(
     run: RunContext, intent: Intent, pointer: Pointer, rewrite: Rewrite, lock: CommitLock
 ) -> int:
     """Make a rewrite's commit, unless it is in the log already, and give its delta_version."""
-    path = run.store.version_path(pointer.version)
+    path = run.store.versions.version_path(pointer.version)
     commit = _commit(run, intent, pointer, rewrite, lock)
-    known = find_commit(path, run.store.known_head(pointer.version), commit.batch_id)
+    known = find_commit(path, run.store.versions.known_head(pointer.version), commit.batch_id)
     if known is not None:
         refuse_strangers(run, pointer.version, known.delta_version)
         return known.delta_version
-    model = stored_model(run.store.snapshot_definition(pointer.fingerprint))
-    known = run.store.known_head(pointer.version)
+    model = stored_model(run.store.snapshots.definition(pointer.fingerprint))
+    known = run.store.versions.known_head(pointer.version)
     ticket = Ticket(path, pointer.version, lock.token, commit.to_json(), known)
     source, touched = rewrite.source, rewrite.differing | rewrite.emptied
     if source.version == pointer.version:
@@ -70,7 +70,7 @@ def rewritten(
             ticket,
         )
     else:
-        table = Table(run.store.version_path(source.version), source.delta_version)
+        table = Table(run.store.versions.version_path(source.version), source.delta_version)
         done = copy_cells(
             lambda: batch_session(run.spark()),
             model,
@@ -92,7 +92,7 @@ def _commit(
     source = rewrite.source
     records = [
         one
-        for one in run.store.ready_records(source.version, source.delta_version)
+        for one in run.store.versions.ready_records(source.version, source.delta_version)
         if one.cell in rewrite.cells
     ]
     return BatchCommit(
@@ -122,7 +122,7 @@ def _sources_read(run: RunContext, batches: set[str]) -> tuple[InputPin, ...]:
     """Name where copied cells have read sources, at the oldest: all that the log will know of it."""
     oldest: dict[str, InputPin] = {}
     for batch_id in sorted(batches):
-        row = run.store.find_batch(batch_id)
+        row = run.store.batches.find(batch_id)
         for pin in row.inputs if row else ():
             known = oldest.get(pin.upstream)
             if not pin.version and (known is None or pin.delta_version < known.delta_version):

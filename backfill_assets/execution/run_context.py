@@ -1,28 +1,28 @@
-"""What every batch of one run shares: the environment, its snapshots, the store and Spark."""
+"""What every batch of one run shares: the environment, its snapshots, and the project."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from backfill_assets.execution.at_work import AtWork
 from backfill_assets.execution.cancelling import Flights
-from backfill_assets.execution.patience import Patience
-from backfill_assets.execution.plan_terms import PlanTerms
+from backfill_assets.execution.project import InProject
 from backfill_assets.models.spark_tuning import tuned
 from backfill_assets.planning.batch_size import batch_size
 from backfill_assets.snapshots.batch import GAP
+from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.places import located
+from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.warehouse.collection import GRACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
-    from backfill_assets.execution.effects import Effects
     from backfill_assets.execution.frozen_code import FrozenCode
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.relied_sources import Misread
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from backfill_assets.planning.request import KeptRows
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.state_view import StateView
-    from backfill_assets.state.store import Store
 
 
 class Published(StrEnum):
@@ -40,21 +39,16 @@ class Published(StrEnum):
     REBUILT = "rebuilt"
 
 
-@dataclass(frozen=True, slots=True)
-class RunContext:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext(InProject):
     """What every batch of one run shares.
 
     Attributes:
-        store: the state.
-        spark: gives the Spark session, started on first use.
         environment: whose pointers are read and moved.
         graph: the models that the environment runs (its snapshots), and the sources.
         pointers: where the environment read each model when the run began.
         reads: per model, what it reads by column (lineage).
-        data_root: folder or URI under which tables lie.
-        clock: gives the instant (UTC).
         until: the instant that history ends at for this run, so that all its batches agree.
-        run_id: the Dagster run or CLI process.
         root_id: the root run or backfill; the same over re-executions.
         plan_id: the plan served; None for a gap fill.
         changed: models whose loaded logic is not what the environment runs.
@@ -69,25 +63,16 @@ class RunContext:
         overall: how many batches may be in flight over all runs and processes; None for any number.
         kept_rows: in a plan's workspace, of the models that keep rows whose source is gone: whether these
             are carried over.
-        effects: what its batches do; None: what batches do.
-        patience: how often a batch is tried, and how long it may take.
-        terms: how long plans last that the run makes by itself, and what their work costs.
         interrupted: set when the run is to end: what waits for a slot, or for its next attempt, gives
             up.
         flights: its batches in flight, so that they can be given up before their commit.
-        at_work: what its steps tell themselves to.
     """
 
-    store: Store
-    spark: Callable[[], Any]
     environment: Environment
     graph: Graph
     pointers: Mapping[str, Pointer]
     reads: Mapping[str, Mapping[str, frozenset[str]]]
-    data_root: str
-    clock: Callable[[], datetime]
     until: datetime
-    run_id: str
     root_id: str
     plan_id: str | None = None
     changed: tuple[str, ...] = ()
@@ -99,12 +84,16 @@ class RunContext:
     batch_cells: Mapping[str, int] = field(default_factory=dict[str, int])
     overall: int | None = None
     kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
-    effects: Effects | None = None
-    patience: Patience = field(default_factory=Patience)
-    terms: PlanTerms = field(default_factory=PlanTerms)
     interrupted: threading.Event = field(default_factory=threading.Event)
     flights: Flights = field(default_factory=Flights)
-    at_work: AtWork = field(default_factory=AtWork)
+
+    @property
+    def own(self) -> Project:
+        """The project as if what the environment runs were loaded, whatever code is."""
+        if self.graph is self.project.loaded.graph:
+            return self.project
+        loaded = Loaded(self.graph, snapshots_of(self.graph), self.reads)
+        return replace(self.project, loaded=loaded)
 
     @property
     def rebuilds(self) -> bool:
@@ -116,13 +105,15 @@ class RunContext:
 
         Never longer than files stay that no log names: one that takes longer could commit nothing.
         """
-        wanted = self.patience.timeout if model.batch_timeout is None else model.batch_timeout
+        wanted = (
+            self.project.patience.timeout if model.batch_timeout is None else model.batch_timeout
+        )
         longest = GRACE.total_seconds()
         return longest if wanted is None else min(wanted, longest)
 
     def resources(self, model: str) -> dict[str, str]:
         """The Spark settings that a batch of a model has of its own when it is opened now."""
-        hours = self.patience.off_peak
+        hours = self.project.patience.off_peak
         off_peak = hours is not None and hours.covers(self.clock())
         return tuned(self.graph.model(model), self.tuning, off_peak=off_peak)
 
@@ -142,11 +133,11 @@ class RunContext:
 
     def table(self, model: Model) -> str:
         """The path of the model's physical table."""
-        return self.store.version_path(self.pointer(model).version)
+        return self.store.versions.version_path(self.pointer(model).version)
 
     def view(self) -> StateView:
         """What is ready now, at the environment's pins."""
-        return self.store.view(self.environment.name)
+        return self.store.views.of(self.environment.name)
 
 
 def source_path(data_root: str, path: str) -> str:

@@ -11,6 +11,7 @@ from backfill_assets.execution.settled import DONE, FAILED, LEFT, Pins, hashed
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.failed_cells import failed_cells
 from backfill_assets.planning.needs_work import needs_work
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from backfill_assets.planning.stale import Stale
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.failed_batch import FailedBatch
-    from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.snapshots.observation import ObservedSource
     from backfill_assets.snapshots.state_view import StateView
 
@@ -67,26 +67,28 @@ class Scene:
     """One environment, looked at for its own work or for a plan's.
 
     Attributes:
-        run: the environment; only read.
+        run: the environment, and the plan that it is looked at for; only read.
         pointers: where it reads each model, as the state has it.
-        loaded: the declarations of this process.
         names: the models concerned, upstream first.
-        now: the instant that history ends at for what is looked at.
-        clock: the instant of the look.
-        plan_id: the plan; None for an environment's own work.
         within: the plan's cells, by model; None outside of a plan.
         others: cells that belong to open plans, by model.
     """
 
     run: RunContext
     pointers: Mapping[str, Pointer]
-    loaded: Loaded
     names: Sequence[str]
-    now: datetime
-    clock: datetime
-    plan_id: str | None = None
-    within: Mapping[str, IntervalSet] | None = None
-    others: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    within: CellsByModel | None = None
+    others: CellsByModel = field(default_factory=CellsByModel)
+
+    @property
+    def now(self) -> datetime:
+        """The instant that history ends at for what is looked at."""
+        return self.run.until
+
+    @property
+    def plan_id(self) -> str | None:
+        """The plan; None for an environment's own work."""
+        return self.run.plan_id
 
     @property
     def title(self) -> str:
@@ -102,14 +104,14 @@ class Scene:
     def pins(self) -> Pins:
         """Where everything stands that decides."""
         store, environment = self.run.store, self.run.environment
-        published = store.pointers(environment.follows) if environment.follows else {}
-        heads = {name: _place(one) for name, one in store.observed().items()}
+        published = store.environments.pointers(environment.follows) if environment.follows else {}
+        heads = {name: _place(one) for name, one in store.sources.observed().items()}
         return Pins(self.graph, self.pointers, published, heads, self.now)
 
     def key(self, name: str) -> str:
         """Hash what decides about a model."""
-        within = None if self.within is None else self.within.get(name, _NONE)
-        return self.pins.key(self.graph.models[name], within, self.others.get(name))
+        within = None if self.within is None else self.within[name]
+        return self.pins.key(self.graph.models[name], within, self.others[name] or None)
 
     def read(self, name: str) -> set[str]:
         """Name the models that a look at one reads: itself, and those that it reads."""
@@ -128,10 +130,10 @@ class Scene:
         """Ask the one rule about some models, upstream first."""
         models = [self.graph.models[name] for name in names]
         read = {name for model in models for name in self._and_upstreams(model)}
-        view = self.run.store.view(self.run.environment.name, only=read)
+        view = self.run.store.views.of(self.run.environment.name, only=read)
         versions = {at.version for name in names if (at := self.pointers.get(name))}
         failed: dict[str, list[FailedBatch]] = {}
-        for one in self.run.store.failed_batches(versions):
+        for one in self.run.store.batches.failed_batches(versions):
             failed.setdefault(one.model, []).append(one)
         for model in models:
             yield self._looked(view, model, failed.get(model.name, ()))
@@ -139,12 +141,12 @@ class Scene:
     def _looked(self, view: StateView, model: Model, failed: Iterable[FailedBatch]) -> Looked:
         columns = self._columns(model.name)
         work = needs_work(self.graph, view, model, now=self.now, reads=columns)
-        broken = failed_cells(self.graph, view, model, failed, now=self.clock, reads=columns)
-        claimed = view.claimed.get(model.name, _NONE)
-        elsewhere = self.others.get(model.name, _NONE)
+        broken = failed_cells(self.graph, view, model, failed, now=self.run.clock(), reads=columns)
+        claimed = view.claimed[model.name]
+        elsewhere = self.others[model.name]
         todo = work.gaps | work.refresh
         waiting = lacking_in_sources(self.graph, view, model, todo, self.now)
-        within = None if self.within is None else self.within.get(model.name, _NONE)
+        within = None if self.within is None else self.within[model.name]
         left = todo if within is None else self._left(work, view, model.name) & within
         # Of a model that reads its own cells each is a batch, and a run has many of them.
         size = model.batch_size if model.in_order else self.run.batch_size(model, view).cells
@@ -175,9 +177,10 @@ class Scene:
 
     def _columns(self, name: str) -> Mapping[str, frozenset[str]] | None:
         """What a model reads by column; traced only where it is not as it was loaded."""
-        theirs, ours = self.graph.models, self.loaded.graph.models
+        loaded = self.run.project.loaded
+        theirs, ours = self.graph.models, loaded.graph.models
         if all(theirs.get(one) == ours.get(one) for one in self._and_upstreams(theirs[name])):
-            return self.loaded.reads.get(name)
+            return loaded.reads.get(name)
         return self.run.reads.get(name)
 
 

@@ -107,7 +107,7 @@ def scheduled(
         asked: the models, upstream before downstream.
         work: does what a thread has to do for a batch; None: `run_batch`, with patience.
     """
-    limits = run.store.limits()
+    limits = run.store.limits.by_scope()
     lanes = _lanes(asked, limits)
     most = limits.get(ALL, run.overall) or sum(lane.at_once for lane in lanes)
     events: _Events = SimpleQueue()

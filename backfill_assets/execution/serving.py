@@ -16,8 +16,6 @@ from backfill_assets.snapshots.batch import EMPTY, GAP
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from backfill_assets.execution.events import Event
     from backfill_assets.execution.operation import Operation
     from backfill_assets.execution.run_context import RunContext
@@ -57,7 +55,9 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
     one = _asked(op, name)
     run = _run_for(op, one)
     todo = cells & one.cells
-    told = fill_cells(run, {name: todo}, op.listener, batches_at_once=op.batches_at_once)
+    told = fill_cells(
+        run, {name: todo}, op.project.listener, batches_at_once=op.project.batches_at_once
+    )
     view, fills = run.view(), one.build is Build.GAP_FILL
     work = work_of(run, view, name)
     left = work.gaps if fills else left_by_rule(view, work, name)
@@ -65,10 +65,10 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
 
 
 def _asked(op: Operation, name: str) -> ModelPlan:
-    status = op.store.plan(op.plan_id).status
+    status = op.store.plans.get(op.plan_id).status
     if status is not PlanStatus.APPLYING:
         raise plan_ended(op.plan_id, status)
-    FrozenCode.of(op.plan, lambda: _fingerprints(op)).check()
+    FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints).check()
     one = op.plan.model(name)
     if one is None or one.build is Build.POINTER or not one.cells:
         raise RequestError(
@@ -83,10 +83,5 @@ def _run_for(op: Operation, one: ModelPlan) -> RunContext:
     """Open the environment in which a model of a plan is built."""
     run = op.environment() if one.build is Build.GAP_FILL else op.workspace()
     fills = EMPTY if op.plan.request.empty else GAP
-    frozen = FrozenCode.of(op.plan, lambda: _fingerprints(op))
+    frozen = FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints)
     return replace(run, until=op.plan.until, fills=fills, frozen=frozen)
-
-
-def _fingerprints(op: Operation) -> Mapping[str, str]:
-    """Give the fingerprints of the declarations that this process has loaded."""
-    return {name: one.fingerprint.id for name, one in op.snapshots.items()}

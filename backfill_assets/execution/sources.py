@@ -120,7 +120,7 @@ def _present(run: RunContext, source: Source, read: IntervalSet) -> IntervalSet:
         raise MissingTableError(name=source.name, path=path)
     if source.when_empty is WhenEmpty.ACCEPT:
         return read
-    known = run.store.source_rows(source.name, path, read)  # where batches read it
+    known = run.store.sources.source_rows(source.name, path, read)  # where batches read it
     if known is not None:
         return known
     return cells_with_rows(run.spark(), path, source, read)

@@ -92,7 +92,7 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> Rebuilt:
     )
     store.rebuild([one for found in commits.values() for one in found], heads=heads, seen=seen)
     for snapshot in snapshots_of(loaded).values():
-        store.save_snapshot(
+        store.snapshots.save_snapshot(
             fingerprint_id=snapshot.fingerprint.id,
             model=snapshot.model.name,
             version=snapshot.version,
@@ -226,7 +226,7 @@ def _save_creator(store: Store, path: str, batches: list[LoggedCommit]) -> None:
     if definition is None:
         return
     for fingerprint, commit in {one.commit.fingerprint: one.commit for one in batches}.items():
-        store.save_snapshot(
+        store.snapshots.save_snapshot(
             fingerprint_id=fingerprint,
             model=commit.model,
             version=commit.version,

@@ -12,6 +12,7 @@ from backfill_assets.execution.batch_inputs import published_table
 from backfill_assets.execution.comparing import compared_once, outside_once, totals_once
 from backfill_assets.execution.leftover import BUILT_APART, work_of
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.explained import explained
 from backfill_assets.planning.plan import Change, Why
 from backfill_assets.planning.request import KeptRows, Strategy
@@ -136,10 +137,10 @@ class _Sides:
         return explained(self.op.plan, self.environment.graph, run.graph, run.reads)
 
     @cached_property
-    def restated(self) -> Mapping[str, IntervalSet]:
+    def restated(self) -> CellsByModel:
         """The cells that the plan's restatements reach."""
         if not self.op.plan.request.restate:
-            return {}
+            return CellsByModel()
         return restated_cells(self.op.plan, self.workspace.graph, self.environment.view())
 
 
@@ -147,7 +148,7 @@ def _comparison(both: _Sides, one: ModelPlan) -> Comparison:
     op, environment, workspace = both.op, both.environment, both.workspace
     before, after = environment.view(), workspace.view()
     sides = (
-        op.store.content_at_pin(run.environment.name, one.model, view.ready(one.model))
+        op.store.views.content_at_pin(run.environment.name, one.model, view.ready(one.model))
         for run, view in ((environment, before), (workspace, after))
     )
     old, new = sides
@@ -238,7 +239,7 @@ def _expected(both: _Sides, one: ModelPlan) -> Expected:
     edit = both.edits[one.model]
     again = (work.cells for work in one.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP))
     stale = work_of(environment, environment.view(), one.model).stale_cells
-    restated = both.restated.get(one.model, IntervalSet.empty())
+    restated = both.restated[one.model]
     return Expected(
         rows=edit.rows,
         columns=edit.columns,

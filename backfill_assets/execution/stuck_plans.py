@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.execution.looker import plan_scenes
+from backfill_assets.execution.looker import looking, plan_scenes
 from backfill_assets.execution.settled import DONE, FAILED
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.looker import Looker
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.scenes import Looked
     from backfill_assets.planning.plan import Plan
 
 
-def is_stuck(looker: Looker, plan: Plan) -> bool:
+def is_stuck(project: Project, plan: Plan) -> bool:
     """Whether all that is left of a plan has failed for good, or reads what has.
 
     Args:
-        looker: who looks; only recorded state is read.
+        project: where the plan is; only recorded state is read.
         plan: one that is being applied.
     """
     stuck: set[str] = set()
-    for scene in plan_scenes(looker, plan):
+    for scene in plan_scenes(looking(project), plan):
         for one in scene.looks(scene.names):
             if one.end == DONE and one.settled:
                 continue

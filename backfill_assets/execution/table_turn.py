@@ -17,7 +17,13 @@ from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state.locks import TableLockedError
 from backfill_assets.state.plans import UnknownPlanError
-from backfill_assets.warehouse.housekeeping import fence, is_ours, restore, restored_to
+from backfill_assets.warehouse.housekeeping import (
+    fence,
+    is_ours,
+    keeps_rows,
+    restore,
+    restored_to,
+)
 from backfill_assets.warehouse.tables import (
     CorruptTableError,
     head,
@@ -68,7 +74,7 @@ def take(run: RunContext, version: str, holder: str) -> CommitLock:
         TableLockedError: another live holder has it and did not give it back in time.
         PromotionPendingError: an unfinished promotion comes first.
     """
-    path = run.store.version_path(version)
+    path = run.store.versions.version_path(version)
     patience = Retrying(
         retry=retry_if_exception_type(TableLockedError),
         wait=wait_random_exponential(multiplier=0.05, max=1.0),
@@ -76,11 +82,11 @@ def take(run: RunContext, version: str, holder: str) -> CommitLock:
         reraise=True,
     )
     token = last_token(path, version)
-    lock = patience(run.store.take_commit_lock, version, holder, above=token)
+    lock = patience(run.store.locks.take_commit_lock, version, holder, above=token)
     try:
         _fence_off(path, lock)
     except BaseException:
-        run.store.release_commit_lock(lock)
+        run.store.locks.release_commit_lock(lock)
         raise
     return lock
 
@@ -103,8 +109,8 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
         RequestError: there is no table, though the state knows its commits.
         CorruptTableError: the table's log is damaged, or lacks commits that the state knows.
     """
-    path = run.store.version_path(lock.version)
-    known, newest = run.store.known_head(lock.version), head(path)
+    path = run.store.versions.version_path(lock.version)
+    known, newest = run.store.versions.known_head(lock.version), head(path)
     if newest < 0 <= known:
         raise RequestError(
             found=f"there is no table at {path}, though the state knows it up to delta_version "
@@ -121,8 +127,10 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
     for logged in unknown:
         if logged.delta_version in gone:
             continue
-        if _is_kept(logged, known):
-            run.store.advance_head(lock, logged.delta_version)
+        if keeps_rows(logged.metadata):
+            run.store.locks.follow_head(lock, logged.delta_version, run.clock())
+        elif _is_kept(logged, known):
+            run.store.locks.advance_head(lock, logged.delta_version)
         elif not _is_adopted(run, lock, logged):
             take_back(run, lock)
             _tell_copies(run, unknown)
@@ -141,7 +149,7 @@ def _tell_copies(run: RunContext, commits: tuple[LoggedCommit, ...]) -> None:
         )
         detail = {"model": commit.model, "delta_version": logged.delta_version}
         with suppress(UnknownPlanError):  # the backup is older than the plan
-            run.store.tell(commit.plan_id, TAKEN_BACK, who=run.run_id, why=why, detail=detail)
+            run.store.plans.tell(commit.plan_id, TAKEN_BACK, who=run.run_id, why=why, detail=detail)
 
 
 def _taken_back(commits: tuple[LoggedCommit, ...]) -> set[int]:
@@ -165,7 +173,7 @@ def _is_adopted(run: RunContext, lock: CommitLock, logged: LoggedCommit) -> bool
     commit = BatchCommit.from_json(logged.metadata)
     if commit is None or commit.version != lock.version:
         return False
-    return run.store.adopt(
+    return run.store.batches.adopt(
         commit,
         lock,
         logged.delta_version,
@@ -180,7 +188,7 @@ def refuse_strangers(run: RunContext, version: str, delta_version: int) -> None:
     Raises:
         OvertakenError: something that is not ours stands between it and what the state knows.
     """
-    path, known = run.store.version_path(version), run.store.known_head(version)
+    path, known = run.store.versions.version_path(version), run.store.versions.known_head(version)
     if delta_version <= known + 1:
         return
     between = logged_commits(path, known)[: delta_version - known - 1]
@@ -194,8 +202,11 @@ def take_back(run: RunContext, lock: CommitLock) -> None:
     Raises:
         ForeignTableError: nothing of the table is known.
     """
-    path, known = run.store.version_path(lock.version), run.store.known_head(lock.version)
+    path, known = (
+        run.store.versions.version_path(lock.version),
+        run.store.versions.known_head(lock.version),
+    )
     if known < 0:
         raise ForeignTableError(path)
     restored = restore(path, known, app_id=lock.version, token=lock.token)
-    run.store.advance_head(lock, restored.delta_version)
+    run.store.locks.advance_head(lock, restored.delta_version)

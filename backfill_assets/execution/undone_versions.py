@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from backfill_assets.execution.carrying_over import not_carried_over, what_lacked
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.leftover import as_text, work_of
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.workspace import WorkspaceModel, WorkspaceRequest
 
 if TYPE_CHECKING:
     from backfill_assets.execution.operation import Operation
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.snapshots.publication import PointerMove
 
 
@@ -30,21 +30,21 @@ def open_old_versions(op: Operation, moves: list[PointerMove]) -> None:
     models = tuple(
         WorkspaceModel(
             replace(one.old, environment=workspace_name(undo_id(op.plan_id))),
-            op.store.version_path(one.old.version),
+            op.store.versions.version_path(one.old.version),
         )
         for one in moves
         if one.old is not None and one.new is not None and one.old.version != one.new.version
         if not one.old.under and one.old.environment == op.plan.environment
     )
     if models:
-        op.store.open_workspace(
+        op.store.environments.open_workspace(
             WorkspaceRequest(
                 plan_id=undo_id(op.plan_id), environment=op.plan.environment, models=models
             )
         )
 
 
-def carried_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSet]:
+def carried_back(op: Operation, moves: list[PointerMove]) -> CellsByModel:
     """Compute with the old logic what was published since.
 
     Raises:
@@ -52,36 +52,36 @@ def carried_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalS
     """
     cells = lacking_back(op, moves)
     if not cells:
-        return {}
+        return cells
     run = op.run_in(workspace_name(undo_id(op.plan_id)))
-    events = fill_cells(run, cells, op.listener, batches_at_once=op.batches_at_once)
+    events = fill_cells(run, cells, op.project.listener, batches_at_once=op.project.batches_at_once)
     if left := lacking_back(op, moves):
         raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return cells
 
 
-def lacking_back(op: Operation, moves: list[PointerMove]) -> dict[str, IntervalSet]:
+def lacking_back(op: Operation, moves: list[PointerMove]) -> CellsByModel:
     """Give the cells that are published now and that the old tables lack, by model."""
     name = workspace_name(undo_id(op.plan_id))
-    if name not in {one.name for one in op.store.environments()}:
-        return {}
-    run, published = op.run_in(name), op.store.view(op.plan.environment)
-    own, view = op.store.own_pointers(name), run.view()
+    if name not in {one.name for one in op.store.environments.by_name()}:
+        return CellsByModel()
+    run, published = op.run_in(name), op.store.views.of(op.plan.environment)
+    own, view = op.store.environments.own_pointers(name), run.view()
     found = {
         one.model: work_of(run, view, one.model).gaps
         & run.graph.model(one.model).cadence.snap_out(published.ready(one.model))
         for one in moves
         if one.model in own
     }
-    return {model: cells for model, cells in found.items() if cells}
+    return CellsByModel(found)
 
 
 def drop_carried(op: Operation) -> None:
     """Forget the workspace of an undo."""
-    op.store.drop_workspace(undo_id(op.plan_id))
+    op.store.environments.drop_workspace(undo_id(op.plan_id))
 
 
 def carried_pins(op: Operation) -> dict[str, int]:
     """Give the pins that old tables are published at, with what was carried back into them."""
-    own = op.store.own_pointers(workspace_name(undo_id(op.plan_id)))
+    own = op.store.environments.own_pointers(workspace_name(undo_id(op.plan_id)))
     return {name: at.delta_version for name, at in own.items()}

@@ -39,7 +39,7 @@ def watching(run: RunContext) -> Iterator[None]:
 
 def heed(run: RunContext) -> None:
     """Cancel the batches of a plan that is stopped at once."""
-    if run.plan_id is not None and run.store.control_of(run.plan_id) is Control.CANCELLED:
+    if run.plan_id is not None and run.store.queue.control_of(run.plan_id) is Control.CANCELLED:
         run.flights.cancel(PlanCancelledError(run.plan_id))
 
 

@@ -56,8 +56,10 @@ def _not_kept(plan_id: str, why: str, request: PlanRequest) -> RequestError:
 def moves_to_take_back(op: Operation, promise: timedelta) -> list[PointerMove]:
     """Read what a plan's promotion has moved, if the way back is still open."""
     finish_publication(op.environment(), op.plan_id)
-    status = op.store.plan(op.plan_id).status
-    moves = [one for one in op.store.moves_of(op.plan_id) if one.kind is PublicationKind.PROMOTE]
+    status = op.store.plans.get(op.plan_id).status
+    moves = [
+        one for one in op.store.history.moves_of(op.plan_id) if one.kind is PublicationKind.PROMOTE
+    ]
     if status is not PlanStatus.PROMOTED or not moves:
         raise nothing_to_take_back(op.plan_id, status)
     refuse_after_promise(op, moves, promise)
@@ -79,7 +81,7 @@ def refuse_after_promise(op: Operation, moves: list[PointerMove], promise: timed
 
 def _is_kept(op: Operation, old: Pointer) -> bool:
     try:
-        return head(op.store.version_path(old.version)) >= old.delta_version
+        return head(op.store.versions.version_path(old.version)) >= old.delta_version
     except UnknownVersionError:
         return False
 
@@ -105,7 +107,7 @@ def refuse_expired(op: Operation, moves: list[PointerMove], why: str) -> NoRetur
 def refuse_later(op: Operation, moves: list[PointerMove], *, cells_only: bool) -> None:
     """Refuse when later plans, that are not taken back themselves, have touched the same."""
     mine, later = {one.model: one for one in moves}, dict[str, dict[str, str]]()
-    for one in op.store.moves_in(op.plan.environment, moves[0].number):
+    for one in op.store.history.moves_in(op.plan.environment, moves[0].number):
         own = mine.get(one.model)
         if own is None or one.plan_id == op.plan_id or _is_taken_back(op, one.plan_id):
             continue
@@ -120,7 +122,7 @@ def refuse_later(op: Operation, moves: list[PointerMove], *, cells_only: bool) -
 
 
 def _is_taken_back(op: Operation, plan_id: str) -> bool:
-    return op.store.plan(plan_id).status in (PlanStatus.ROLLED_BACK, PlanStatus.UNDONE)
+    return op.store.plans.get(plan_id).status in (PlanStatus.ROLLED_BACK, PlanStatus.UNDONE)
 
 
 def _version(pointer: object) -> str:

@@ -36,7 +36,7 @@ def open_workspace(op: Operation, environment: RunContext) -> None:
     plan = op.plan
     for snapshot in planned_snapshots(op, environment).values():
         save_snapshot(op.store, snapshot)
-    op.store.open_workspace(
+    op.store.environments.open_workspace(
         WorkspaceRequest(
             plan_id=plan.plan_id,
             environment=plan.environment,
@@ -66,8 +66,9 @@ def _intended(op: Operation, environment: RunContext, loaded: list[str]) -> dict
     models = {
         name: one for name, one in environment.graph.models.items() if name not in op.plan.removed
     }
-    models |= {name: op.loaded.models[name] for name in loaded if name in op.loaded.models}
-    return snapshots_of(stored_graph(models.values(), op.loaded.sources.values()))
+    graph = op.project.loaded.graph
+    models |= {name: graph.models[name] for name in loaded if name in graph.models}
+    return snapshots_of(stored_graph(models.values(), graph.sources.values()))
 
 
 def restated(one: ModelPlan) -> IntervalSet:

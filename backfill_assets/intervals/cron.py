@@ -1,4 +1,4 @@
-"""Cron: when a model is due, by walking the real ticks; never by the wall clock."""
+"""Find when a model is due by walking the ticks of its cron expression, never by the wall clock."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def cron_of(expression: str, zone: str) -> Cron:
 def unit_of_cron(expression: str) -> Unit:
     """The largest unit that fits into the smallest gap between ticks.
 
-    Never a week: a weekly cron says when its days become due; weeks as cells are asked for by name.
+    Never a week: a weekly cron only sets when days become due; weeks as cells are declared by name.
 
     Raises:
         DeclarationError: The expression can't be read.

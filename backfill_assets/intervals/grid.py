@@ -1,7 +1,7 @@
 """Grids: the numbered cells of a unit in a zone, in epoch seconds.
 
 Cell `i` is `[boundary(i), boundary(i + 1))`; `index(t)` numbers the cell that holds `t`. Counting
-and shifting cells is arithmetic on numbers. Which number a cell has means nothing outside its grid.
+and shifting cells is arithmetic on numbers. A cell's number has no meaning outside of its grid.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class WholeGrid:
     """One cell, from 1970 to 9999, for a model that is rebuilt as a whole."""
 
     def index(self, epoch: int) -> int:
-        """The number of the cell, 0, or of the nothing before and after it."""
+        """The number of the only cell, 0, or of the empty time before or after it."""
         return epoch // _WHOLE_END
 
     def boundary(self, index: int) -> int:
@@ -198,7 +198,7 @@ def boundary_from(grid: Grid, epoch: int) -> int:
 
 
 def is_on_grid(grid: Grid, boundaries: Iterable[int]) -> bool:
-    """Whether all of these are boundaries of cells of one length; of other grids it is not told."""
+    """Whether all of these are boundaries of cells of one length; False for other grids, unchecked."""
     if not isinstance(grid, FixedGrid):
         return False
     if grid.phase:

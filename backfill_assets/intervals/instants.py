@@ -1,4 +1,4 @@
-"""Dates and instants as people write them: a date is a whole local day, an instant is exact."""
+"""Read dates and instants as people write them: a date is a whole local day, an instant is exact."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def start_at(when: When, zone: str) -> datetime:
 
 
 def end_at(when: When, zone: str) -> datetime:
-    """The exclusive end that is meant: a date is meant with its whole local day."""
+    """The exclusive end: a date includes its whole local day."""
     value = read(when)
     if isinstance(value, datetime):
         return value

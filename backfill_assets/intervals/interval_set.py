@@ -56,7 +56,7 @@ class IntervalSet:
 
     @classmethod
     def empty(cls) -> IntervalSet:
-        """The set of nothing."""
+        """The set without intervals."""
         return cls()
 
     @classmethod
@@ -73,7 +73,7 @@ class IntervalSet:
 
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[int, int]]) -> IntervalSet:
-        """The same from pairs of epoch seconds; an empty or reversed pair adds nothing."""
+        """The same from pairs of epoch seconds; an empty or reversed pair is skipped."""
         real = [(start, end) for start, end in pairs if start < end]
         return cls.of_bounds([start for start, _ in real], [end for _, end in real])
 
@@ -81,7 +81,7 @@ class IntervalSet:
     def of_bounds(cls, starts: Iterable[int], ends: Iterable[int]) -> IntervalSet:
         """The same from where intervals that are not empty start, and where they end.
 
-        Where the next start lies past as many ends as there were starts, nothing is open: a gap.
+        Where the next start lies past as many ends as there were starts, no interval is open: a gap.
         """
         first, last = sorted(starts), sorted(ends)  # sorting sorted runs is one merge: linear
         gaps = [*map(gt, first[1:], last)]
@@ -109,7 +109,7 @@ class IntervalSet:
         return at % 2 == 1 and end <= self.boundaries[at]
 
     def within(self, start: int, end: int) -> IntervalSet:
-        """What lies in `[start, end)`, in epoch seconds; logarithmic plus the answer's size."""
+        """The part in `[start, end)`, in epoch seconds; logarithmic plus the answer's size."""
         if end <= start:
             return IntervalSet()
         return IntervalSet(_common(_window(self.boundaries, start, end), (start, end)))
@@ -121,7 +121,7 @@ class IntervalSet:
         return Interval(instant_of(self.boundaries[0]), instant_of(self.boundaries[-1]))
 
     def span(self) -> Interval:
-        """The smallest interval that holds a set which is known to hold something.
+        """The smallest interval that holds a set which is not empty.
 
         Raises:
             RequestError: it holds nothing.
@@ -134,7 +134,7 @@ class IntervalSet:
         return hull
 
     def between(self) -> IntervalSet:
-        """What lies between its intervals."""
+        """The gaps between its intervals."""
         return _canonical(self.boundaries[1:-1])
 
     def seconds(self) -> int:
@@ -210,7 +210,7 @@ def _canonical(flat: tuple[int, ...]) -> IntervalSet:
 
 
 def _clipped(flat: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
-    """What lies in `[start, end)`: no more than its two ends are looked at."""
+    """The part in `[start, end)`; only its two ends are looked up."""
     inside = _window(flat, start, end)
     if not inside:
         return inside
@@ -220,7 +220,7 @@ def _clipped(flat: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
 
 
 def _gaps(away: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
-    """What of `[start, end)` is left by pairs that touch it."""
+    """The parts of `[start, end)` that pairs which touch it leave free."""
     first = () if away[0] <= start else (start,)
     last = () if away[-1] >= end else (end,)
     return (*first, *away[1 if away[0] <= start else 0 : len(away) - (away[-1] >= end)], *last)

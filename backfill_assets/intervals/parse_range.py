@@ -1,4 +1,4 @@
-"""A requested range: what a person asked for, read, checked, rounded and clipped, with a note."""
+"""Read a range that a person asked for: check, round and clip it, with a note on what changed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RequestedRange:
     """A range that was asked for, in whole cells of the model's life.
 
     Attributes:
-        interval: What is meant. Instants closer together than one cell stay as they were asked.
+        interval: The resulting range. Instants closer together than one cell stay as they were asked.
         asked: What was asked for, neither rounded nor clipped: the end that `end_bounded` respects.
         note: What was changed about the request, in words, or None.
     """
@@ -61,7 +61,7 @@ def parse_instant(when: When, cadence: Cadence, *, is_end: bool = False) -> date
 
 
 def parse_interval(start: When, end: When, cadence: Cadence) -> Interval:
-    """Both bounds as they are meant, neither rounded nor clipped.
+    """Both bounds as instants, neither rounded nor clipped.
 
     Raises:
         InstantFormatError: A bound is neither a date nor an instant with its offset.

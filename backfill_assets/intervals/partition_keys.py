@@ -1,7 +1,7 @@
-"""Partition keys: the name of a cell, letter for letter the one that Dagster gives it.
+"""Partition keys: the name of a cell, identical to the one that Dagster gives it.
 
-Days and longer are the local date they start on; hours and minutes the local time, and where
-clocks repeat an hour the second one carries its offset (`2024-10-27-02:00+0100`).
+The key of a day or a longer cell is the local date on which it starts. The key of an hour or minute is
+the local time; where clocks repeat an hour, the second one has its offset (`2024-10-27-02:00+0100`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Required and missing: which cells a model must hold, and which of them it does not.
+"""Compute the required cells of a model, and the missing ones among them.
 
-Asked for partials, the last cell may be an open one: what has happened of it so far.
+If partial cells are requested, the last cell may be an open one that holds the data so far.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Restated: how far declaring a range of a model wrong reaches within that model."""
+"""Compute how far the restatement of a range reaches within the same model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Reach(Enum):
-    """What else is wrong in a model when some of its cells are."""
+    """Which other cells of a model are wrong when some of its cells are."""
 
     CELLS = "nothing else"
     ONWARD = "all later cells: the model reads its own earlier ones"
@@ -26,9 +26,9 @@ class Reach(Enum):
 def restated(
     cadence: Cadence, asked: Interval, *, reach: Reach, ready: IntervalSet, now: datetime
 ) -> IntervalSet:
-    """The cells that a restatement declares wrong; those of them that are ready become work again.
+    """The cells that a restatement declares wrong; the ready ones of them become work again.
 
-    A reach beyond what was asked ends now; what is asked of such a model after now is none.
+    A reach beyond the requested range ends now; such a model has no restated cells after now.
 
     Args:
         cadence: The model's cells.

@@ -1,4 +1,4 @@
-"""Interval sets as text: runs of partition keys, both ends included, with counts."""
+"""Write interval sets as text: runs of partition keys, both ends included, with counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time zones: the local calendar of an instant, and back; looked up once, then remembered."""
+"""Convert between instants and the local calendar of a time zone; each zone is loaded once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits: blocking or warning tests of a batch, made before its commit. Declarations only."""
+"""The declarations of audits: blocking or warning tests that a batch must pass before its commit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class RowCountWithin:
-    """The rows of each cell stay within a fraction of what the same cell held before."""
+    """The row count of each cell stays within a fraction of its previous row count."""
 
     name: str
     fraction: float
@@ -86,7 +86,7 @@ ROWS = "*"
 
 
 def total_words(column: str) -> str:
-    """Say what is added up: a column, or the rows."""
+    """Name the sum: of a column, or of the rows."""
     return "number of rows" if column == ROWS else f"sum({column})"
 
 

@@ -1,4 +1,4 @@
-"""What an audit found in one batch: the number, what is allowed, and where."""
+"""The result of an audit on one batch: the number found, the number allowed, and the cells that fail."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class AuditResult:
     Attributes:
         audit: its name.
         severity: whether a failure keeps the batch from being committed.
-        passed: whether what was found is allowed.
-        found: what was measured, in words with its number.
-        allowed: what would have passed, in words with its number.
+        passed: whether the found value is allowed.
+        found: the measured value, in words with its number.
+        allowed: the values that pass, in words with their number.
         failing_rows: how many rows fail, where rows can fail.
         cells: keys of the cells that fail, at most 20.
         sample: failing rows as JSON objects, at most 10.

@@ -1,4 +1,4 @@
-"""Every audit of a model: what it declares, and what its key and columns already say."""
+"""List every audit of a model: those that it declares and those that its key and columns imply."""
 
 from __future__ import annotations
 

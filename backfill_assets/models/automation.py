@@ -1,4 +1,4 @@
-"""Automation: what the sensor does about a model's missing cells."""
+"""The choices for what the sensor does about a model's missing cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 class Automation(StrEnum):
     """What the sensor does when a model needs work.
 
-    Plans that somebody queues are released whatever this says.
+    Queued plans are released whatever this setting is.
 
     Attributes:
         ON: release it.

@@ -1,4 +1,4 @@
-"""Comparisons of a query's filters with its interval, and the upstream columns they are about."""
+"""Find the comparisons of a query's filters with its interval, and the upstream columns in them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEGATED = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "<>"}
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A column of a table; the table is empty where it can't be told."""
+    """A column of a table; the table is empty where it is unknown."""
 
     table: str
     column: str
@@ -56,7 +56,7 @@ class Comparison:
         sign: of the turned comparison.
         bound: its right side, with parameters.
         bounds: names of these parameters.
-        columns: what the left side is about.
+        columns: those that the left side is computed from.
     """
 
     written: exp.Expr
@@ -91,7 +91,7 @@ def bounding_comparisons(tree: exp.Expr) -> list[Comparison] | None:
 
 
 def _filters(node: exp.Expr) -> bool:
-    """Whether a condition decides which rows are there, not what is in them."""
+    """Whether a condition decides which rows exist, not which values they hold."""
     clause = node.find_ancestor(
         exp.Case, exp.If, exp.Where, exp.Join, exp.Having, exp.Qualify, exp.Select
     )
@@ -172,7 +172,7 @@ def _tables(scope: Scope, column: exp.Column) -> list[str]:
 
 
 def _named_sources(scope: Scope) -> Iterator[tuple[str, exp.Expr | Scope]]:
-    """What a scope selects from, then what the scopes around it do (a correlated subquery)."""
+    """The sources of a scope, then those of the scopes around it (a correlated subquery)."""
     around: Scope | None = scope
     while around is not None:
         yield from ((name, source) for name, (_, source) in around.selected_sources.items())

@@ -1,8 +1,8 @@
 """Check that an incremental SQL query cuts its interval on the right column, end exclusive.
 
-Of the times that a row has (event, ingestion, update, effective, creation), history is cut by one,
-which the upstream declares. A query that is bounded on another one puts late rows into the wrong
-cell, or into none; that is the commonest wrong backfill there is, so such a model does not load.
+A row may have several times (event, ingestion, update, effective, creation). The upstream declares
+the one that cuts its history. A query that is bounded on another one puts late rows into the wrong
+cell, or into none. This is the commonest error in backfills, so such a model does not load.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def check_bounds(model: Model, time_columns: Mapping[str, str | None]) -> None:
 def _bounding(model: Model, query: SqlQuery, cuts: Mapping[str, str | None]) -> frozenset[str]:
     """Name the parameters that bound the query, each comparison checked.
 
-    Those that merely occur are enough for a calendar, which has nothing to compare but has to end
+    A parameter that merely occurs is enough for a calendar, which compares no column but has to end
     somewhere, and for a query that can't be analysed.
     """
     tree = query.analysis()
@@ -90,10 +90,10 @@ def _declared(model: Model, cuts: Iterable[str | None]) -> tuple[str, ...]:
 
 
 def _check_column(model: Model, comparison: Comparison, cuts: Mapping[str, str | None]) -> bool:
-    """Refuse another column than the declared one; tell whether it is one that history is cut by.
+    """Refuse another column than the declared one; return whether history is cut by the column.
 
-    A column of an upstream that isn't cut (a `Full` one) may be compared with the interval as one
-    likes: a price is valid from a day to another.
+    A column of an upstream that isn't cut (a `Full` one) may be compared with the interval
+    freely: a price is valid from one day to another.
     """
     on_a_cut = False
     for column in comparison.columns:

@@ -1,7 +1,7 @@
-"""Bundling: what releases up to 0.1 stored of a function's module, and whether it was all of it.
+"""Compare the function bundles that releases up to 0.1 stored with today's modules.
 
-They cut out of a module what the function reaches, as normalised text. Such snapshots still run;
-whether today's modules say the same is asked here, so that a new release alone changes no model.
+Those releases cut out of a module what the function reaches, and stored it as normalised text. Such
+snapshots still run. They are compared here so that a new release alone changes no model.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def compiled(text: str, file: str) -> CodeType:
 
 
 def could_be_cut_from(bundle: str, function: str, module: str, kept: tuple[Kept, ...]) -> bool:
-    """Whether a stored bundle is what modules say now, and leaves nothing out that could matter.
+    """Whether a stored bundle equals the code of the modules now, and omits no code that could matter.
 
     Args:
         bundle: as an earlier release stored it.
         function: its function.
         module: the name of the module in which the function lies now.
-        kept: what may matter of the modules of today.
+        kept: the statements of today's modules that may matter.
     """
     sources = [one.module.source for one in kept if one.module.name == module]
     cut = bundle_text(sources[0], function) if sources else None
@@ -93,7 +93,7 @@ def _acts(node: ast.stmt) -> bool:
 
 
 def _reaches(node: ast.stmt, left: list[ast.stmt], names: set[str]) -> bool:
-    """Whether a statement mentions one of these names, itself or by what it mentions."""
+    """Whether a statement mentions one of these names, directly or through names that it mentions."""
     mentioned: set[str] = set()
     waiting = words([node])
     while waiting:
@@ -128,7 +128,7 @@ def _reached(function: str, statements: list[ast.stmt]) -> set[str]:
 
 
 def _used(text: str) -> set[str]:
-    """Names that a piece of code takes from its module: what the compiler says, nothing local."""
+    """Names that a piece of code takes from its module, as the compiler finds them; no local names."""
     found: set[str] = set()
     waiting = [compiled(text, "<bundle>")]
     while waiting:
@@ -139,7 +139,7 @@ def _used(text: str) -> set[str]:
 
 
 def _defined(node: ast.stmt) -> Iterator[str]:
-    """Names that a statement at the top level binds, or changes what is bound to."""
+    """Names that a top-level statement binds, or whose values it changes."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
@@ -190,7 +190,7 @@ def _for_types_only(node: ast.stmt) -> bool:
 
 
 def _only(node: ast.stmt, reached: set[str]) -> ast.stmt:
-    """Leave out of an import what is not reached."""
+    """Remove the names that are not reached from an import."""
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         node.names = [
             alias

@@ -1,6 +1,6 @@
-"""Which cells of an upstream a cell reads, and which cells read a changed one.
+"""Compute which cells of an upstream a cell reads, and which cells read a changed one.
 
-The exact answer, on the model's own zone and grid; Dagster's partition mappings are compiled from
+The answer is exact, on the model's own zone and grid. Dagster's partition mappings are compiled from
 the same declarations and contain it.
 """
 
@@ -62,7 +62,7 @@ def cells_reading(
 
 
 def reach_back(own: Cadence, upstream: Upstream, theirs: Cadence) -> Callable[[int], int]:
-    """Give where the upstream cells begin that a cell reads, by where it begins (epoch seconds).
+    """Map the start of a cell to the start of the upstream cells that it reads (epoch seconds).
 
     Neither of the two cadences is that of a model that is rebuilt as a whole.
     """
@@ -97,7 +97,7 @@ def _forward(
 
 def _life(cadence: Cadence, until: datetime | None) -> IntervalSet:
     end = min(end for end in (cadence.end, until, WHOLE_CELL.end) if end is not None)
-    start = cadence.start or cadence.ceil(WHOLE_CELL.start)  # a source may not say when it began
+    start = cadence.start or cadence.ceil(WHOLE_CELL.start)  # a source may declare no start
     if start >= end:
         return IntervalSet.empty()
     return cadence.snap_in(IntervalSet.of([Interval(start, end)]))

@@ -1,11 +1,12 @@
 """Write values (dataclasses, enums, instants, tuples, mappings) as JSON text and read them back.
 
-Only classes that a registry names can be read back, so stored text can never name code of its own.
+Only classes that a registry names can be read back, so stored text can't name other code.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from backfill_assets.errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
 
 ADDED_LATER: Mapping[str, bool] = MappingProxyType({"added later": True})
@@ -48,9 +49,9 @@ def loads(text: str, types: Iterable[type]) -> Any:  # noqa: ANN401 - the caller
 
 
 def restored(text: str, types: Iterable[type]) -> Any:  # noqa: ANN401 - the caller knows the type
-    """Read a value written by `dumps` of this very release, without checking it once more.
+    """Read a value that `dumps` of the same release wrote, without checking it again.
 
-    What a class checks or settles when a value is made was done before the value was written.
+    The checks that a class makes on creation were made before the value was written.
 
     Args:
         text: the JSON.
@@ -79,8 +80,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
             plain = {"@": "decimal", "v": str(value)}
         case tuple() | list():
             plain = [_plain(one) for one in cast("list[Any]", value)]
-        case dict():
-            items = cast("dict[str, Any]", value).items()
+        case Mapping():
+            items = cast("Mapping[str, Any]", value).items()
             plain = {"@": "map", "v": {key: _plain(one) for key, one in items}}
         case _ if is_dataclass(value):
             held = {one.name: getattr(value, one.name) for one in fields(value)}

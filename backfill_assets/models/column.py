@@ -1,4 +1,4 @@
-"""A column of a model or source: name, Spark type, nullability, and the rules its values obey."""
+"""The declaration of a column: name, Spark type, nullability, and the rules that its values obey."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _tolerance(column: Column) -> float:
     Raises:
         DeclarationError: the column can't have it.
     """
-    given: object = column.tolerance  # whatever an author wrote
+    given: object = column.tolerance  # the value may have any type that an author wrote
     if column.dtype.strip().lower() not in FLOATS:
         raise DeclarationError(
             found=f"column '{column.name}': found a tolerance on the type {column.dtype}",
@@ -86,7 +86,7 @@ def _tolerance(column: Column) -> float:
 
 
 class SchemaModel(Protocol):
-    """What we use of a pandera ``DataFrameModel``: no import of pandera is needed to read one."""
+    """The part of a pandera ``DataFrameModel`` that is read here, so that pandera need not be imported."""
 
     @classmethod
     def to_schema(cls) -> Any:  # noqa: ANN401 - pandera's schema object is untyped
@@ -142,7 +142,7 @@ def _predicate(column: str, check: Any) -> tuple[str, str]:  # noqa: ANN401
 
 
 def quoted(column: str) -> str:
-    """Write a column's name as a Spark SQL identifier, whatever is in it."""
+    """Quote a column's name as a Spark SQL identifier; it may hold any character."""
     return "`" + column.replace("`", "``") + "`"
 
 

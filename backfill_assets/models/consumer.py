@@ -1,4 +1,4 @@
-"""A consumer: who reads published models, which columns, and how far back; declared, never run."""
+"""The declaration of a consumer: which published models and columns it reads, and how far back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ConsumerKind(StrEnum):
-    """What sort of reader it is."""
+    """The sort of a consumer."""
 
     DASHBOARD = "dashboard"
     NOTEBOOK = "notebook"
@@ -45,7 +45,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
-    """Somebody or something outside that reads what is published.
+    """A person or system outside of the project that reads published models.
 
     Attributes:
         name: what people call it.
@@ -75,7 +75,7 @@ CONSUMED = (Consumer, Reading, ConsumerKind)
 
 
 def _wrong(consumer: Consumer) -> Iterator[tuple[str, str]]:
-    """Pairs of what was found and what was expected."""
+    """Pairs of the value found and the value expected."""
     kinds = [kind.value for kind in ConsumerKind]
     if not consumer.name.strip():
         yield "no name", "what people call it"

@@ -1,4 +1,4 @@
-"""What a cell holds, as numbers: row count, checksum of the key, checksum per column."""
+"""The content of a cell as numbers: row count, checksum of the key, checksum per column."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class Content:
     within: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
 
     def holds_still(self, column: str, after: Content) -> bool:
-        """Whether readers of a column need no notice of what follows this content.
+        """Whether readers of a column may ignore the content that follows this one.
 
-        Rows with equal keys are taken for granted. A column that has been followed within a tolerance
+        The rows are assumed to have equal keys. A column that has been followed within a tolerance
         is followed within that one only: under another, or none, its readers may have missed too much.
         """
         followed = self.within.get(column)
@@ -123,10 +123,10 @@ class ChangedAt:
 
 
 def changed_at(old: tuple[Content, ChangedAt] | None, new: Content, now: int) -> ChangedAt:
-    """Carry over what did not change; stamp with `now` (the counter) what did.
+    """Keep the stamps of parts that did not change; stamp the others with `now` (the counter).
 
-    This is early cutoff: a cell rebuilt with the same content keeps all its stamps, so nothing
-    that reads it moves. Nor does a reader of a column that differs within its tolerance.
+    This is early cutoff: a cell rebuilt with the same content keeps all its stamps, so its readers
+    are not rebuilt. Readers of a column that differs within its tolerance are not, either.
     """
     if old is None:
         return ChangedAt(now, dict.fromkeys(new.columns, now))
@@ -145,11 +145,11 @@ def changed_at(old: tuple[Content, ChangedAt] | None, new: Content, now: int) ->
 
 @dataclass(frozen=True, slots=True)
 class CellProfile:
-    """One aggregation's answer for one cell of a batch.
+    """The result of the aggregation for one cell of a batch.
 
     Attributes:
         cell: the interval.
-        content: what the computed rows of the cell are.
+        content: the content of its computed rows.
         failing: per audit name, how many rows fail it (duplicates beyond the first for `Unique`).
         sums: per audit name of a `Reconciles`, (own sum, upstream sum) as exact decimal text.
     """

@@ -1,4 +1,4 @@
-"""Fingerprints: what a model's data depends on, and what only describes it."""
+"""Fingerprints: separate hashes of what a model's data depends on and of what only describes it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fingerprints(
 
     Args:
         graph: the models and sources.
-        known: by model, what it relied on of its sources, where that is not what they declare now.
+        known: by model, the readings of its sources, where they differ from what the sources declare.
     """
     done: dict[str, Fingerprint] = {}
     for name in graph.order:
@@ -115,13 +115,13 @@ def _text(query: Query) -> str:
 
 
 def _logic(model: Model) -> str:
-    """Hash what decides the rows; a bundle as it was stored, so that ids stay."""
+    """Hash the parts that decide the rows; hash a bundle as it was stored, so that ids stay."""
     query = model.logic
     return _decides(model, query.bundle if isinstance(query, FunctionQuery) else _text(query))
 
 
 def _decides(model: Model, text: str) -> str:
-    """Hash what decides the rows: query, kind, grid, key, columns, reads and delete policy."""
+    """Hash the parts that decide the rows: query, kind, grid, key, columns, reads and delete policy."""
     return _hash(
         text,
         dumps(model.kind),

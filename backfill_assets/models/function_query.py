@@ -1,8 +1,8 @@
-"""A PySpark function of a model, with all that it needs to run again later: whole modules.
+"""A model's PySpark function, stored with the whole modules that it needs to run again later.
 
 A snapshot stores the function's module and every own module that it imports, byte for byte, and
-the files that the author declared. They run in isolation (`models.isolated`); which parts of them
-matter (`models.settled`) decides only whether an edit may be called no change.
+the files that the author declared. They run in isolation (`models.isolated`). `models.settled` finds
+the parts that matter, and decides only whether an edit may be called no change.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class ModuleQuery:
-    """A function ``(inputs, interval) -> DataFrame`` with the modules that it is made of.
+    """A function ``(inputs, interval) -> DataFrame`` with its module and the own modules it imports.
 
     Attributes:
         name: of the function.
@@ -68,7 +68,7 @@ class ModuleQuery:
     files: tuple[StoredFile, ...] = ()
 
     def identity(self) -> str:
-        """What decides its rows, as text: equal texts of one release of Python, equal rows."""
+        """The code that decides its rows, as text: equal texts in one release of Python mean equal rows."""
         return _identity(self)
 
     def kept(self) -> tuple[Kept, ...]:
@@ -103,14 +103,14 @@ class FunctionQuery:
 
     Attributes:
         name: of the function inside the bundle.
-        bundle: Python source of what those releases found it to need.
+        bundle: Python source of the code that those releases found it to need.
     """
 
     name: str
     bundle: str
 
     def identity(self) -> str:
-        """What decides its rows: the bundle as this release of Python writes it."""
+        """The code that decides its rows: the bundle as this release of Python writes it."""
         return self.shown()
 
     def kept(self) -> tuple[Kept, ...]:
@@ -196,7 +196,7 @@ def _refuse(function: str, path: str) -> StoredFile:
 
 
 def _sql_files(modules: tuple[StoredModule, ...]) -> Iterator[StoredFile]:
-    """Read what the modules take by `sql_file`: they ask for it again whenever they are imported."""
+    """Read the files that the modules open by `sql_file`: each import of the modules opens them again."""
     for one in modules:
         file = getattr(sys.modules.get(one.name), "__file__", None)
         if not file or "sql_file" not in one.source:

@@ -129,9 +129,9 @@ def build_graph(
 def stored_graph(
     models: Iterable[Model], sources: Iterable[Source] = (), consumers: Iterable[Consumer] = ()
 ) -> Graph:
-    """Put models in order that were checked when their author wrote them.
+    """Order models that were checked when they were declared.
 
-    A release that checks more must still run what an environment has stored.
+    A release with more checks must still run the snapshots that an environment has stored.
 
     Raises:
         DeclarationError: two nodes have one name.

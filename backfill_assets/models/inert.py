@@ -1,4 +1,4 @@
-"""Inert: statements of a module that do nothing but bind names, and so matter by these names alone."""
+"""Find the statements of a module that only bind names, and so matter by these names alone."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _imported(node: ast.Import | ast.ImportFrom, stored: Set[str]) -> frozenset[
 
 
 def _modules_of(node: ast.Import | ast.ImportFrom) -> list[str]:
-    """Name every module that an import may run; nothing is known of a relative one."""
+    """Name every module that an import may run; those of a relative import are unknown."""
     names = [alias.name for alias in node.names]
     if isinstance(node, ast.Import):
         return names
@@ -106,7 +106,7 @@ def _bound(node: ast.stmt, quiet: _Quiet) -> frozenset[str] | None:
 
 
 class _Quiet:
-    """Tells what a module may say at its top level without anything being done by it."""
+    """Finds the top-level statements of a module that have no effect but binding names."""
 
     def __init__(self, body: list[ast.stmt], package: str, stored: Set[str]) -> None:
         times = Counter(name for node in body for one in ast.walk(node) for name in bindings(one))
@@ -142,13 +142,13 @@ class _Quiet:
         self._flags = flags & {_FLAG} if times[_FLAG] else flags & {"typing"}
 
     def _imported(self, accepts: Callable[[str], bool]) -> set[str]:
-        """Names that imports of such modules bind, and nothing else in the module does."""
+        """Names that only imports of such modules bind."""
         return {
             _name_of(alias) for node, alias in self._imports if all(map(accepts, _modules_of(node)))
         }
 
     def is_the_flag(self, test: ast.expr) -> bool:
-        """Whether ``TYPE_CHECKING`` or ``typing.TYPE_CHECKING`` is what `typing` calls so."""
+        """Whether ``TYPE_CHECKING`` or ``typing.TYPE_CHECKING`` is the constant of `typing`."""
         first = test.value if isinstance(test, ast.Attribute) else test
         return isinstance(first, ast.Name) and first.id in self._flags
 
@@ -212,7 +212,7 @@ class _Quiet:
                 return False
 
     def annotation(self, node: ast.expr) -> bool:
-        """Whether an annotation runs nothing: it stays text, is a name, or is made of known types."""
+        """Whether an annotation runs no code: it stays text, is a name, or consists of known types."""
         if self._deferred or isinstance(node, ast.Constant) or self._is_there(node):
             return True
         parts = [*ast.walk(node)]
@@ -222,5 +222,5 @@ class _Quiet:
 
 
 def _literal(node: ast.expr) -> bool:
-    """Whether a value is written out: nothing but constants, arithmetic on them and their containers."""
+    """Whether a value is a literal: constants, arithmetic on them, or containers of them."""
     return all(isinstance(one, _IN_LITERALS) for one in ast.walk(node))

@@ -1,8 +1,8 @@
-"""Isolated: a snapshot's modules run under private names, beside other snapshots and the files on disk.
+"""Run a snapshot's modules under private names, apart from other snapshots and the files on disk.
 
-Modules live in `sys.modules` below a package that is named after their content. Each has its own
-``__import__``: what the snapshot stores comes from the snapshot, at every time, and all else from
-what is installed. Neither sees other snapshots, nor what the same names mean on disk.
+The modules are in `sys.modules` below a package that is named after their content. Each has its own
+``__import__``: it takes what the snapshot stores from the snapshot, and everything else from what is
+installed. So a snapshot sees neither other snapshots nor the files that have the same names on disk.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Isolated:
         return sys.modules[private]
 
     def _prepare(self, module: ModuleType, stored: StoredModule) -> None:
-        """Give a module what its code finds in it before its first statement."""
+        """Set the attributes that a module has before its first statement runs."""
         parts = stored.name.split(".")
         place = self._root.joinpath(*parts)
         file = place / "__init__.py" if stored.is_package else place.with_suffix(".py")
@@ -169,7 +169,7 @@ class Origin:
 
 
 def isolated_origin(module: str) -> Origin | None:
-    """Say which snapshot's module a private name is; None for any other name."""
+    """Name the snapshot's module that a private name stands for; None for any other name."""
     package, _, name = module.partition(".")
     for one in tuple(_LOADED.values()):
         if one.package == package and name:
@@ -187,7 +187,7 @@ def _digest(modules: tuple[StoredModule, ...], files: Mapping[str, bytes]) -> st
 
 
 def _stand_in(module: ModuleType, name: str) -> None:
-    """Let a package that is not the snapshot's give what the installed one of that name has."""
+    """Let a package outside of the snapshot give the attributes of the installed one of that name."""
 
     def installed(attribute: str) -> object:
         with suppress(ImportError):

@@ -1,4 +1,4 @@
-"""How a model's rows are kept: rewritten cell by cell, merged by key, or whole."""
+"""The kinds of models: rewritten cell by cell, merged by key, or rebuilt as a whole."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SoftDelete:
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """The source says so itself: a computed row whose `column` is TRUE deletes its key."""
+    """The source marks deletions: a computed row whose `column` is TRUE deletes its key."""
 
     column: str
 

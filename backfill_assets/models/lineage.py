@@ -68,7 +68,7 @@ def lineage_of(graph: Graph, model: Model) -> Lineage:
 
 
 def _may_lose_outputs(tree: exp.Expr) -> bool:
-    """Whether what a CTE or subquery selects for nobody can be left out of sight.
+    """Whether outputs of a CTE or subquery that no query reads can be left out.
 
     Not where it decides about rows: by EXPLODE, under EXCEPT or INTERSECT, with GROUP BY ALL.
     """
@@ -102,7 +102,7 @@ def _schema(graph: Graph, model: Model) -> dict[str, dict[str, dict[str, str]]]:
 
 
 def _reads(root: Scope, tables: set[str]) -> dict[str, frozenset[str]]:
-    """Collect columns by upstream; empty (all is read) as soon as one can't be told."""
+    """Collect columns by upstream; empty (every column is read) if the upstream of one is unknown."""
     found: dict[str, set[str]] = {table: set() for table in tables}
     for scope in root.traverse():
         if _reads_unnamed(scope):

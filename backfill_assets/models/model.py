@@ -50,7 +50,7 @@ Query: TypeAlias = SqlQuery | ModuleQuery | FunctionQuery
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """One table and how every cell of it comes to be.
+    """One table, and how each of its cells is computed.
 
     Attributes:
         name: two-part, ``subject.table``.
@@ -66,7 +66,7 @@ class Model:
         audits: tests of each batch beside those that columns and key already declare.
         times: which column carries which time; the cell's is taken from `kind`.
         late_window: how many of the last cells late source rows reopen without a plan.
-        deletes: what a key that is gone means (merge kinds): ``"none"``, ``"absent"``,
+        deletes: what a key that its source no longer has means (merge kinds): ``"none"``, ``"absent"``,
             `SoftDelete` or `Tombstone`.
         batch_size: cells per batch; None lets the bytes that its inputs hold decide
             (`planning.batch_size`).
@@ -118,7 +118,7 @@ class Model:
 
     @property
     def reads(self) -> tuple[Upstream, ...]:
-        """What the model reads, each as an `Upstream`."""
+        """The upstreams of the model, each as an `Upstream`."""
         return cast("tuple[Upstream, ...]", self.upstreams)
 
     @property
@@ -138,7 +138,7 @@ class Model:
 
     @property
     def delete_policy(self) -> Deletes:
-        """What a key that is gone means."""
+        """The meaning of a key that its source no longer has."""
         return cast("Deletes", self.deletes)
 
     @property
@@ -163,7 +163,7 @@ class Model:
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether rows stay whose source is gone."""
+        """Whether rows stay after their source has lost them."""
         merged = isinstance(self.kind, IncrementalByUniqueKey)
         return merged and not isinstance(self.delete_policy, AbsentMeansDeleted)
 
@@ -179,7 +179,7 @@ class Model:
 
     @property
     def all_audits(self) -> tuple[Audit, ...]:
-        """Every audit: uniqueness at the grain first, then what is declared."""
+        """Every audit: uniqueness at the grain first, then the declared ones."""
         return (Unique(GRAIN_AUDIT, self.key), *self.audits)
 
 

@@ -1,4 +1,4 @@
-"""The rules that a model's declaration obeys, and the errors that tell which one it breaks."""
+"""The rules that a model's declaration obeys, and one error class per broken rule."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OWNER = re.compile(r"team:[\w-]+|[^@\s]+@[^@\s]+")
 
 
 def require_declarations(model: Model) -> None:
-    """Refuse a model that lacks what every model must say.
+    """Refuse a model that lacks a required declaration.
 
     Raises:
         DeclarationError: as it says.
@@ -58,7 +58,7 @@ def require_consistency(model: Model) -> None:
     Raises:
         DeclarationError: one names a column that the model does not have.
         DeclarationError: its cadence has no start.
-        DeclarationError: two say the same thing twice or differently, or one is out of range.
+        DeclarationError: two repeat or contradict each other, or one is out of range.
     """
     _require_distinct(model)
     known = [column.name for column in model.schema]
@@ -75,7 +75,7 @@ def require_consistency(model: Model) -> None:
 
 
 def automation_of(model: str, written: Automation | str) -> Automation:
-    """Read what an author wrote of a model's automation.
+    """Read a model's automation as its author wrote it.
 
     Raises:
         DeclarationError: it is none of the words.
@@ -128,7 +128,7 @@ def _require_grid(model: Model) -> None:
 
 
 def _out_of_range(model: Model) -> Iterator[tuple[str, str]]:
-    """Pairs of what was found and what was expected."""
+    """Pairs of the value found and the value expected."""
     if not OWNER.fullmatch(model.owner):
         yield f"owner '{model.owner}'", "'team:name' or an e-mail address"
     for what, number, least in (

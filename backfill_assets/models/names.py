@@ -1,4 +1,4 @@
-"""Names of models and sources: ``subject.table``, so that they are keys, tables and folders."""
+"""Check names of models and sources: ``subject.table``, usable as keys, tables and folders."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The project's own modules: those that a model's function is made of, read byte for byte.
+"""Find the project's own modules that a model's function imports, and read them byte for byte.
 
-A module is the project's own unless it was installed: its file lies in Python's standard library, or
-in a folder of installed packages (``site-packages``, ``dist-packages``). Two rules besides:
-what shares the function's top-level package is its own wherever it lies, and of this product and
-of Spark nothing is, except the product's ``pipelines``, which hold models.
+A module is the project's own unless it was installed: unless its file is in Python's standard library
+or in a folder of installed packages (``site-packages``, ``dist-packages``). There are two exceptions.
+A module in the function's top-level package is always the project's own. Modules of this product and
+of Spark never are, except the product's ``pipelines``, which hold models.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PRODUCT = "backfill_assets"
 MODELS = f"{PRODUCT}.pipelines"
 _ENGINE = frozenset({"pyspark", "py4j", "delta"})  # may lie on the search path uninstalled
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
+INSTALLED = frozenset({"site-packages", "dist-packages"})
 _STANDARD = tuple(Path(sysconfig.get_paths()[one]) for one in ("stdlib", "platstdlib"))
 
 
@@ -47,7 +47,7 @@ class StoredModule:
 
     @property
     def package(self) -> str:
-        """What its relative imports start from."""
+        """The package that its relative imports start from."""
         return self.name if self.is_package else self.name.rpartition(".")[0]
 
 
@@ -79,12 +79,12 @@ def own_modules(module: str) -> tuple[StoredModule, ...]:
 
 
 def imported_names(module: StoredModule) -> set[str]:
-    """Name all that a module may import when it runs, packages and possible submodules included."""
+    """Name every module that a module may import when it runs, with packages and possible submodules."""
     return imports_of(ast.parse(module.source), module.package)
 
 
 def imports_of(tree: ast.AST, package: str) -> set[str]:
-    """Name all that code may import when it runs.
+    """Name every module that code may import when it runs.
 
     Args:
         tree: the code.
@@ -147,8 +147,14 @@ def is_own(name: str, family: str) -> bool:
         return False
     if top == family:
         return True
-    spec = next(filter(None, map(_spec, reversed(_with_packages(name)))), None)
-    return spec is not None and any(map(_is_of_the_project, _places(spec)))
+    spec = next(filter(None, map(spec_of, reversed(_with_packages(name)))), None)
+    return spec is not None and any(map(is_of_the_project, _places(spec)))
+
+
+def places_of_the_project(spec: ModuleSpec) -> list[str]:
+    """Where a module of the project lies, this product included: its file, or a package's folders."""
+    found = [] if spec.name.partition(".")[0] in _ENGINE else _places(spec)
+    return [one for one in found if is_of_the_project(one)]
 
 
 def _places(spec: ModuleSpec) -> list[str]:
@@ -157,9 +163,10 @@ def _places(spec: ModuleSpec) -> list[str]:
     return list(spec.submodule_search_locations or ())  # a package without `__init__`
 
 
-def _is_of_the_project(place: str) -> bool:
+def is_of_the_project(place: str) -> bool:
+    """Whether a file or folder is none of Python's own, and was not installed."""
     path = Path(place)
-    if _INSTALLED & {*path.parts}:
+    if INSTALLED & {*path.parts}:
         return False
     return not any(path.is_relative_to(standard) for standard in _STANDARD)
 
@@ -170,7 +177,7 @@ def _with_packages(name: str) -> list[str]:
 
 
 def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """Walk code, past what only type checkers read."""
+    """Walk code, without the parts that only type checkers read."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -179,7 +186,7 @@ def _running(tree: ast.AST) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def _spec(name: str) -> ModuleSpec | None:
+def spec_of(name: str) -> ModuleSpec | None:
     """Find a module, without importing it or its packages."""
     loaded = getattr(sys.modules.get(name), "__spec__", None)
     if loaded is not None:
@@ -187,7 +194,7 @@ def _spec(name: str) -> ModuleSpec | None:
     parent = name.rpartition(".")[0]
     path = None
     if parent:
-        package = _spec(parent)
+        package = spec_of(parent)
         path = None if package is None else package.submodule_search_locations
         if path is None:
             return None
@@ -201,7 +208,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 def _read(name: str, importer: str) -> StoredModule | None:
     """Read a module's file; None for a package without one, and for what is no module."""
-    spec = _spec(name)
+    spec = spec_of(name)
     if spec is None:
         return _main_script(name)
     if not spec.has_location or spec.origin is None:
@@ -231,7 +238,7 @@ def _main_script(name: str) -> StoredModule | None:
 
 
 def _text(content: bytes) -> str:
-    """Decode a module as Python does, and leave its newlines alone."""
+    """Decode a module as Python does, without changing its newlines."""
     encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
     return content.decode(encoding)
 

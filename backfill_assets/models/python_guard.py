@@ -1,8 +1,8 @@
-"""What the code of a Python model takes from elsewhere than its inputs: refused, or declared.
+"""Find what a Python model reads from elsewhere than its inputs: it must be declared, or is refused.
 
-Looked at is the code that may matter (`models.settled`), of the function's module and of all own
-modules that it imports, import time included. Names are followed through imports; of a value whose
-type can't be known the name of the method decides. It is a guard against mistakes, no proof.
+The guard reads the code that may matter (`models.settled`) of the function's module and of all own
+modules that it imports, import time included. It follows names through imports. Where the type of a
+value can't be known, the name of the method decides. It guards against mistakes and is no proof.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Outside(Enum):
-    """Where something comes from that is no input; the value says what to do about it."""
+    """The origin of a value that is no input; the text of the member says how to declare it."""
 
     CLOCK = "take it out, or declare the model volatile=True"
     FILE = (
@@ -89,10 +89,10 @@ class Use:
 def check_python(model: Model) -> None:
     """Refuse what a Python model reads besides its inputs, unless it is declared.
 
-    A model that is declared volatile may use all of it; declared files may be read.
+    A model that is declared volatile may use such reads; declared files may be read.
 
     Raises:
-        DeclarationError: it uses a clock, dice, or a volatile function of SQL.
+        DeclarationError: it uses a clock, random numbers, or a volatile function of SQL.
         DeclarationError: it reads files, the environment, other tables or other systems.
     """
     query = model.logic
@@ -363,7 +363,7 @@ class _Reader:
             yield Outside.TABLE, _MADE_WHEN_IT_RUNS
 
     def _put_in(self, text: str, taken_by: str) -> Iterator[tuple[Outside, str]]:
-        """What texts of the code may bring into a hole: each of them, as it can't be known which."""
+        """The texts of the code that may fill a hole: all of them, since it is unknown which one does."""
         if PUT_IN not in text:
             return
         is_called = taken_by.startswith("call_") or _PUT_BEFORE_BRACKET.search(text)
@@ -375,7 +375,7 @@ class _Reader:
             )
 
     def _called(self, func: ast.expr) -> tuple[str, bool]:
-        """Name what is called, and whether it is known whose it is."""
+        """Name the called function, and say whether its owner is known."""
         qualified = self._qualified(func)
         if qualified is not None:
             return qualified.rpartition(".")[2], True
@@ -453,7 +453,7 @@ def _bindings(node: ast.AST) -> Iterator[str]:
 
 
 def _with_parents(body: Iterable[ast.stmt]) -> Iterator[tuple[ast.AST, ast.AST | None]]:
-    """Walk code in the order of its lines, as far as possible; annotations say nothing."""
+    """Walk code in the order of its lines, as far as possible, without annotations."""
     waiting: list[tuple[ast.AST, ast.AST | None]] = [(node, None) for node in reversed([*body])]
     while waiting:
         node, parent = waiting.pop()
@@ -479,9 +479,9 @@ def _sql_arguments(node: ast.Call) -> Iterator[ast.expr]:
 
 
 def _said(one: Kept, texts: Texts, naming: Set[str]) -> Iterator[str]:
-    """Every text in code but docstrings, names of columns and what errors say, in lower case.
+    """Every text in code, in lower case, except docstrings, names of columns and messages of errors.
 
-    What is filled in later is a hole. Of an f-string the whole counts, not its pieces.
+    A part that is filled in later is a hole. An f-string counts as a whole, not by its pieces.
     """
     no_sql = _no_sql(one.body, naming)
     for node, parent in _with_parents(one.body):
@@ -511,7 +511,7 @@ def _no_sql(body: Iterable[ast.stmt], naming: Set[str]) -> set[ast.AST]:
 
 
 def _may_be_a_query(text: str) -> bool:
-    """Say whether a text holds a query, or the end of one that is put together."""
+    """Say whether a text holds a query, or the end of one that is joined from parts."""
     return bool(_HOLDS_A_QUERY.search(text) or _GOES_ON.search(_TAKEN_FROM.sub(" ", text)))
 
 

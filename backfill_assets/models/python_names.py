@@ -1,9 +1,9 @@
-"""Python names: what the names in a model's code stand for, as far as the code itself tells.
+"""Find the values that the names in a model's code stand for, as far as the code itself shows.
 
-A name stands for what is assigned to it, for what a loop takes out of a written collection, for
-what every call of an own function gives to a parameter, or for what a class holds. Scopes are not
-told apart: everything that binds a name in its module counts, and what can't be followed makes the
-answer incomplete.
+A name stands for the value assigned to it, for what a loop takes out of a written collection, for
+what every call of an own function passes as a parameter, or for what a class holds. Scopes are not
+distinguished: every statement that binds a name in its module counts. A value that can't be followed
+makes the answer incomplete.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Found:
 
     Attributes:
         pieces: what was found.
-        complete: there can't be anything else.
+        complete: whether no other piece is possible.
     """
 
     pieces: tuple[tuple[ast.expr, str], ...] = ()
@@ -45,7 +45,7 @@ _UNKNOWN = Found()
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """One place that binds a name: to a value, to the parts of a collection, or to what calls give."""
+    """One place that binds a name: to a value, to the parts of a collection, or to arguments of calls."""
 
     value: ast.expr | None = None
     parts_of: ast.expr | None = None
@@ -151,7 +151,7 @@ class Names:
         return parts if one.position is None else _at(parts, one.position)
 
     def _in_class(self, owner: ast.ClassDef, name: str, module: str) -> Found:
-        """What a class holds under a name, if only its own body says so."""
+        """The value that a class holds under a name, if only its own body sets it."""
         bound = [
             one
             for node in owner.body
@@ -166,7 +166,7 @@ class Names:
         return _all([self._of(one, module) for one in bound], complete=complete and bool(bound))
 
     def _imported(self, name: str, module: str) -> tuple[str, str]:
-        """Say which own module holds what is imported, and its name there."""
+        """Name the own module that defines an imported name, and the name there."""
         first, _, rest = name.partition(".")
         origin = self._imports.get(module, {}).get(first)
         parts = ".".join(filter(None, (origin, rest))).split(".") if origin else []
@@ -176,7 +176,7 @@ class Names:
         return "", ""
 
     def _given(self, function: _Function, parameter: str, module: str) -> Found:
-        """What all calls of an own function give to a parameter, if it is only ever called."""
+        """The values that all calls of an own function pass as a parameter, if its name is only called."""
         name = function.name
         known = self._modules[module]
         is_followed = (
@@ -235,7 +235,7 @@ class Names:
                 return self._of_displays(node, module, _parts)
 
     def looked_up(self, node: ast.expr, key: ast.expr, module: str) -> Found:
-        """Give what a written collection holds under a key; all that it holds for an unknown one."""
+        """Give the value of a written collection under a key; every value if the key is unknown."""
         return self._of_displays(node, module, lambda display: _under(display, key))
 
     def _of_displays(
@@ -454,7 +454,7 @@ def _holds_others(display: ast.expr) -> bool:
 
 
 def _looks(node: ast.expr, parent: ast.AST | None, own: Mapping[str, int]) -> bool:
-    """Say whether a place where a collection is mentioned can't change it nor pass it on.
+    """Whether code that mentions a collection can neither change it nor pass it on.
 
     Args:
         node: names the collection.
@@ -479,7 +479,7 @@ def _looks(node: ast.expr, parent: ast.AST | None, own: Mapping[str, int]) -> bo
 
 
 def _shallow(node: ast.stmt) -> Iterator[ast.AST]:
-    """A statement of a class and what it binds there, without the inside of functions."""
+    """A statement of a class with the names it binds there; the bodies of functions are left out."""
     yield node
     if isinstance(node, ast.Assign):
         yield from node.targets

@@ -1,7 +1,7 @@
-"""Python texts: what a text in a model's code says, as far as the code itself tells.
+"""Find the texts that expressions in a model's code produce, as far as the code itself shows.
 
-Names are followed to what they stand for (`models.python_names`), and the usual ways to put a text
-together are gone along with. What can't be known stands as a hole.
+Names are followed to their values (`models.python_names`), and the usual ways to join texts are
+evaluated. A part that can't be known is a hole in the text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PUT_IN = "?put_in?"
 
 _HOLE = f" {PUT_IN} "
 _MOST = 64  # texts that one piece of code may give
-_DEEPEST = 16  # steps from a name to what it says
+_DEEPEST = 16  # steps from a name to its text
 _AS_IT_IS = frozenset({"dedent", "cleandoc", "str", "strip", "lstrip", "rstrip"})
 PERCENT = re.compile(r"%(?:\(\w+\))?[-+ #0-9.]*[a-zA-Z]")
 """Finds what `%` fills in."""
@@ -77,7 +77,7 @@ class Texts:
                 return (_HOLE,)
 
     def _named(self, node: ast.expr, module: str, depth: int) -> tuple[str, ...]:
-        """Follow a dotted name to what it stands for."""
+        """Follow a dotted name to its value."""
         name = dotted(node)
         return self._once(name, module, lambda: self._names.values(name, module), depth)
 
@@ -125,7 +125,7 @@ class Texts:
 
 
 def _formatted(text: str, given: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Fill a text as `str.format` does; what isn't known, or is formatted, is a hole."""
+    """Fill a text as `str.format` does; an unknown or formatted part is a hole."""
     try:
         parts = [*Formatter().parse(text)]
     except ValueError:

@@ -1,4 +1,4 @@
-"""A SQL query of a model: the author's text, in which parameters and upstreams are replaced."""
+"""A model's SQL query: the author's text, with parameters and upstreams to be replaced."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _unparsable_sql(*, found: str, sql: str) -> DeclarationError:
 class SqlQuery:
     """A query in Spark's dialect over upstreams by name, with `PARAMETERS` for the interval.
 
-    What runs is its text: parameters and names of upstreams are replaced where they stand, and
+    Spark runs its text: parameters and names of upstreams are replaced in place, and
     every other character reaches Spark as it was written.
 
     Attributes:
@@ -68,9 +68,9 @@ class SqlQuery:
         return tokens_of(self.sql)
 
     def analysis(self) -> exp.Query | None:
-        """Give a fresh syntax tree for lineage and categories; None where none is lossless.
+        """Give a new syntax tree for lineage and categories; None where no lossless one exists.
 
-        Spark runs many a text that is not analysed here: then nothing is known of what it reads.
+        Spark runs many texts that are not analysed here; the columns that these read are unknown.
         """
         return lossless_tree(self.sql)
 
@@ -106,7 +106,7 @@ class SqlQuery:
         return edited(self.sql, edits)
 
     def require_placeable(self, columns: frozenset[str]) -> None:
-        """Refuse what could not be bound safely, as the author writes it: a stored text runs as it did.
+        """Refuse a new text that can't be bound safely; a stored text is not checked and runs as before.
 
         Args:
             columns: of all that it reads, in small letters.
@@ -122,7 +122,7 @@ class SqlQuery:
 
 
 def require_one_query(sql: str, tokens: Sequence[Token]) -> None:
-    """Refuse what is not one query, by its tokens.
+    """Refuse a text that is not one query, by its tokens.
 
     Raises:
         DeclarationError: it is empty, two statements, or a statement of another kind.
@@ -156,6 +156,6 @@ def _typed(text: str, sql_type: str) -> exp.Expr:
 
 
 def table_name(table: exp.Table) -> str:
-    """Name what a query reads as models and sources are named: two lower-case parts."""
+    """Name a table of a query in the form of models and sources: two lower-case parts."""
     parts = [part.name for part in table.parts]
     return ".".join(parts).lower()

@@ -1,4 +1,4 @@
-"""Reflection: whether code may look for things in a way that its words don't show."""
+"""Decide whether code may look names up by reflection, where its text does not show them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _FLAG = "TYPE_CHECKING"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What may matter of one module.
+    """The statements of one module that may matter.
 
     Attributes:
         module: the module.
@@ -170,7 +170,7 @@ def _all_module_names(found: tuple[Kept, ...], stored: Set[str]) -> dict[str, fr
 
 
 def _hands_on(node: ast.AST, parent: ast.AST | None, modules: Set[str], handles: Set[str]) -> bool:
-    """Whether an own module is used as a value: whatever gets it may look through it."""
+    """Whether an own module is used as a value: code that receives it may read all its names."""
     if isinstance(parent, ast.Attribute):
         return False
     match node:
@@ -183,7 +183,7 @@ def _hands_on(node: ast.AST, parent: ast.AST | None, modules: Set[str], handles:
 
 
 def _writes_to(node: ast.AST, imported: Set[str]) -> bool:
-    """Whether an attribute of something imported is set: what others know under that name changes."""
+    """Whether an attribute of an imported object is set: other code then reads the new value."""
     match node:
         case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
             return bool(imported & {one.id for one in ast.walk(value) if isinstance(one, ast.Name)})
@@ -198,7 +198,7 @@ def _imports_in(top: ast.stmt) -> Iterator[str]:
 
 
 def _brings_in_more(node: ast.AST, parent: ast.AST | None, package: str, stored: Set[str]) -> bool:
-    """Whether an import of own modules binds what it doesn't name, or an attribute of a class."""
+    """Whether an import of own modules binds names that it does not list, or an attribute of a class."""
     match node:
         case ast.Import() | ast.ImportFrom() if isinstance(parent, ast.ClassDef):
             return bool(imports_of(node, package) & stored)

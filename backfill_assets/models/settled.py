@@ -1,11 +1,11 @@
-"""Settled: of a snapshot's modules, the statements that may matter to the model's function.
+"""Select the statements of a snapshot's modules that may matter to the model's function.
 
-All of the modules run, as they were written. This is only about the word "unchanged": a statement at the
-top level of a module is left out where it provably can't matter. It is of a form that does nothing
-but bind names (a plain function, class or constant, an import from the standard library, what type
-checkers read), and no statement that is kept mentions one of these names: as a name, an attribute, a
-keyword, or a word in a text. Where kept code may look things up in another way, all is kept; where
-it may look at its own source, so are comments and formatting.
+All of the modules run as they were written. The selection only decides about the word "unchanged". A
+top-level statement is left out where it provably can't matter: it only binds names (a plain function,
+class or constant, an import from the standard library, an import for type checkers), and no statement
+that is kept mentions one of these names as a name, an attribute, a keyword, or a word in a text. If
+kept code may look names up in another way, every statement is kept. If it may read its own source,
+comments and formatting are kept, too.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def kept(modules: tuple[StoredModule, ...], module: str, function: str) -> tuple[Kept, ...]:
-    """Give what may matter to a function, per module that kept code may import.
+    """Give the statements that may matter to a function, per module that kept code may import.
 
     Args:
-        modules: all that the snapshot stores.
+        modules: every module that the snapshot stores.
         module: the name of the function's own.
         function: its name there.
     """
@@ -41,10 +41,10 @@ def kept(modules: tuple[StoredModule, ...], module: str, function: str) -> tuple
 
 
 def identity(modules: tuple[StoredModule, ...], module: str, function: str) -> str:
-    """Write what may matter as text: equal texts, equal rows.
+    """Write the statements that may matter as text: equal texts mean equal rows.
 
     Comments and formatting are left out, unless the code may look at its own source, or at the private
-    names and paths under which it runs: they are made of all that the snapshot stores.
+    names and paths under which it runs: these depend on everything that the snapshot stores.
     """
     found = kept(modules, module, function)
     if sees_source(found):
@@ -65,7 +65,7 @@ def _everything(modules: tuple[StoredModule, ...]) -> tuple[Kept, ...]:
 
 
 class _Keeping:
-    """Finds what is kept: more and more of it, until nothing that is kept mentions anything else."""
+    """Extends the kept statements until they mention no name that another statement binds."""
 
     def __init__(self, modules: tuple[StoredModule, ...], module: str, function: str) -> None:
         self._modules = by_name(modules)

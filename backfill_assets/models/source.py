@@ -1,4 +1,4 @@
-"""A source: a table that somebody else writes; observed, never computed."""
+"""The declaration of a source: a table that another system writes; observed, never computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class WhenEmpty(StrEnum):
-    """What a required cell without a single source row means."""
+    """The meaning of a required cell that has no source row."""
 
     ACCEPT = "accept"
     WAIT = "wait"
@@ -41,7 +41,7 @@ class TimeColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A Delta table that others write.
+    """A Delta table that another system writes.
 
     Attributes:
         name: two-part, ``subject.table``.

@@ -1,4 +1,4 @@
-"""What a model relies on of the declarations of its sources: it is a part of what the model is made of."""
+"""The part of its sources' declarations that a model's data depends on; it is in the fingerprint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SourceReading:
-    """What decides how a source's rows reach a model.
+    """The declarations that decide how a source's rows reach a model.
 
     Attributes:
         source: its name.
@@ -45,7 +45,7 @@ class SourceReading:
 
 
 def source_readings(graph: Graph, model: Model) -> tuple[SourceReading, ...]:
-    """Give what a model relies on of each source that it reads, by name, as it is declared now."""
+    """Give the reading of each source that a model reads, by name, as it is declared now."""
     names = sorted({one.name for one in model.reads if one.name in graph.sources})
     return tuple(_reading(graph.sources[name]) for name in names)
 
@@ -53,7 +53,7 @@ def source_readings(graph: Graph, model: Model) -> tuple[SourceReading, ...]:
 def changed_sources(
     graph: Graph, model: Model, known: tuple[SourceReading, ...] | None
 ) -> tuple[str, ...]:
-    """Name the sources that are declared otherwise in what a model reads of them.
+    """Name the sources whose declarations have changed in parts that a model reads.
 
     Args:
         graph: the models and sources as they are declared now.
@@ -70,7 +70,7 @@ def changed_sources(
 
 
 def declared_as(source: Source, reading: SourceReading) -> Source:
-    """Declare a source as a reader relies on it; all else is as it is declared now."""
+    """Declare a source as a reader relies on it; the other attributes are as declared now."""
     known = {(one.name, one.dtype): one for one in source.schema}
     return replace(
         source,
@@ -81,12 +81,12 @@ def declared_as(source: Source, reading: SourceReading) -> Source:
 
 
 def readings_text(readings: tuple[SourceReading, ...]) -> str:
-    """Write readings down."""
+    """Write readings as JSON values."""
     return dumps(readings)
 
 
 def read_readings(text: str | None) -> tuple[SourceReading, ...] | None:
-    """Read readings back; None where none were kept."""
+    """Read stored readings; None where none were stored."""
     return None if text is None else loads(text, (SourceReading, Unit))
 
 
@@ -107,9 +107,9 @@ def _matters(graph: Graph, model: Model, old: SourceReading, now: SourceReading)
 
 
 def _reads(graph: Graph, model: Model, reading: SourceReading) -> Iterator[frozenset[str]]:
-    """Give what a model reads of a source that declares these columns; nothing where all counts.
+    """Give the columns that a model reads of a source with these columns; empty where all count.
 
-    A natural join reads by the names that its sides share, whatever the query names.
+    A natural join reads the columns that its sides share, even if the query does not name them.
     """
     query = model.logic
     if not isinstance(query, SqlQuery) or re.search(r"\bnatural\b", query.sql, re.IGNORECASE):

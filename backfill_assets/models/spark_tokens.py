@@ -1,8 +1,8 @@
-"""The tokens of a Spark SQL text, with the places where they stand.
+"""Split a Spark SQL text into tokens with their positions.
 
-The rules are those of Spark 4.2's own lexer (`SqlBaseLexer.g4`): the longest match wins, and of
-two as long the rule that stands first. What is left out is white space and comments; a hint is not
-a comment. `>>` is two tokens here, for it is an operator or the end of two types.
+The rules are those of Spark 4.2's own lexer (`SqlBaseLexer.g4`): the longest match wins, and of two
+equally long matches the rule that comes first. White space and comments are left out; a hint is not a
+comment. `>>` gives two tokens, because it is an operator or the end of two types.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Token:
 
     @property
     def name(self) -> str:
-        """The name in lower case, without backquotes; empty for what is no name."""
+        """The name in lower case, without backquotes; empty if the token is no name."""
         if self.kind == "quoted":
             return self.text[1:-1].replace("``", "`").lower()
         return self.text.lower() if self.kind == "word" else ""

@@ -1,8 +1,8 @@
 """Spark settings that a batch may have of its own: those that change its pace, never its rows.
 
-They are set on the batch's session while it runs. What Spark reads at its start alone (memory, cores,
-executors) can't be, and what changes the meaning of a query is part of no declaration: it is the same
-for all batches.
+They are set on the batch's session while it runs. Settings that Spark reads only at its start (memory,
+cores, executors) are refused. Settings that change the meaning of a query are the same for all batches,
+so no declaration holds them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _spark_setting(of: str, key: str, value: object, why: str) -> DeclarationErr
 
 
 def spark_tuning(of: str, written: Mapping[str, object]) -> dict[str, str]:
-    """Read Spark settings as somebody wrote them.
+    """Read Spark settings as they were written.
 
     Args:
         of: who, for the message: ``model 'a.b'``.

@@ -1,9 +1,9 @@
-"""What sqlglot makes of a SQL text, and whether it lost nothing of it.
+"""Parse a SQL text with sqlglot, and check that the parsed form is lossless.
 
 Spark always runs the author's text. The analysis only says which columns are read and what an edit
-means, and it counts only where it is shown to be lossless: what it holds, written out and read
-again, has the same tokens as the author's text, up to spelling. `SYNONYMS` and the functions named
-`_spell_*` are all the spelling there is; a test executes each of them on Spark.
+means. It counts only where it is shown to be lossless: the parsed form, written out and read again,
+has the same tokens as the author's text, up to spelling. `SYNONYMS` and the functions named
+`_spell_*` define all differences of spelling; a test executes each of them on Spark.
 
 sqlglot knows hundreds of functions and rewrites many of their calls. Here a call keeps the name and
 the arguments that it was written with; only those of `_KNOWN` become nodes of their own kind.
@@ -113,7 +113,7 @@ def written(node: exp.Expr) -> str:
 
 
 def lossless_tree(sql: str) -> exp.Query | None:
-    """Give a fresh tree of one query; None where it can't be shown that the tree holds all of it."""
+    """Give a new tree of one query; None where the tree is not shown to hold the whole text."""
     if not is_lossless(sql):
         return None
     tree = parsed(sql)[0]
@@ -149,7 +149,7 @@ def _kept_names(sql: str) -> Counter[str] | None:
 def settled_text(sql: str) -> str:
     """Give the author's text without comments and layout, and with keywords in upper case.
 
-    Two texts that settle alike are one program for Spark. A name keeps its case, for it may name an
+    Two texts with equal settled texts are one program for Spark. A name keeps its case: it may name an
     output or a field; a text whose analysis is not lossless stays as it is.
     """
     kept = _kept_names(sql)
@@ -193,7 +193,7 @@ def _is_wordlike(character: str) -> bool:
 
 
 def _gaps_are_blank(sql: str, tokens: Sequence[Token]) -> bool:
-    """Whether all that lies between tokens is layout and comments, for Spark's eyes too."""
+    """Whether Spark, too, reads only layout and comments between the tokens."""
     end = 0
     for token in _distinct(tokens):
         if not _GAP.fullmatch(sql, end, token.start):
@@ -244,7 +244,7 @@ def _spell_null_safe(tokens: list[str]) -> list[str]:
 
 
 def _spell_defaults(tokens: list[str]) -> list[str]:
-    """SELECT ALL, UNION DISTINCT and the default place of NULLs in an order say nothing."""
+    """Remove SELECT ALL, UNION DISTINCT and default orders of NULLs, which change no meaning."""
     for shape in _SAYS_NOTHING:
         tokens = _replace(tokens, shape, lambda stretch: stretch[:1])
     return _replace(

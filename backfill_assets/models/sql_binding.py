@@ -1,4 +1,4 @@
-"""Put views in the place of upstreams in the text of a query, and say what is not one query."""
+"""Replace the upstreams in a query's text by views, and refuse a text that is not one query."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _require_unambiguous(
 def require_in_scope(sql: str, tokens: Sequence[Token], columns: frozenset[str]) -> None:
     """Refuse a qualifier of two parts that means a table of an outer query where a column has its name.
 
-    Bound, it has one part, and that would be the column of the inner query's tables first.
+    After binding it has one part, which Spark resolves as the inner query's column first.
 
     Args:
         sql: the text.
@@ -140,7 +140,7 @@ def require_in_scope(sql: str, tokens: Sequence[Token], columns: frozenset[str])
 
 
 def not_one_query(tokens: Sequence[Token]) -> str:
-    """Say what a text is if it is not one query; empty if it is."""
+    """Describe a text that is not one query; empty if it is one."""
     words = [*tokens]
     while words and words[-1].text == ";":
         words.pop()

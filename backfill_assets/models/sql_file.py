@@ -1,4 +1,4 @@
-"""Read a model's SQL from a file that lies beside the Python file that declares it."""
+"""Read a model's SQL from a file in the folder of the Python file that declares it."""
 
 from __future__ import annotations
 

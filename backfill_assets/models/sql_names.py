@@ -1,7 +1,7 @@
-"""The names and parameters of a query, found among its tokens and told apart by where they stand.
+"""Find the names and parameters of a query among its tokens, and classify them by position.
 
-A name after FROM, JOIN or TABLE, or after a comma between relations, is a table's. It is one pass
-over the tokens with a stack of brackets; nothing is parsed, and nothing is refused for being new.
+A name after FROM, JOIN or TABLE, or after a comma between relations, is a table's. One pass over the
+tokens with a stack of brackets finds them. Nothing is parsed, so no new syntax is refused.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Name:
 
 @dataclass(slots=True)
 class _Bracket:
-    """What is known inside one pair of brackets."""
+    """The parser's state inside one pair of brackets."""
 
     expected: _Expected = "value"
     is_query: bool = False
@@ -143,7 +143,7 @@ class _Reader:
         return at + 1
 
     def _after_keyword(self, at: int) -> _Expected | None:
-        """What a keyword makes of what follows; None for a word that is a name here."""
+        """The role that a keyword gives to the next tokens; None for a word that is a name here."""
         word, top = self._keyword(at), self.brackets[-1]
         if word == "SELECT" or word in _SET_OPERATIONS:
             self._become_query(top)
@@ -159,7 +159,7 @@ class _Reader:
         return "argument" if follows and self._keyword(at - 1) in _BEFORE_TABLE else None
 
     def _in_relations(self, word: str, at: int, expected: _Expected) -> _Expected | None:
-        """What a keyword between FROM and the next clause makes of what follows."""
+        """The role that a keyword between FROM and the next clause gives to the next tokens."""
         if expected == "relation":
             return _IN_PLACE_OF_A_TABLE.get(word)
         if expected not in ("joined", "on", "inline", "pipe"):
@@ -229,7 +229,7 @@ def names_of(tokens: Sequence[Token]) -> tuple[Name, ...]:
 
 
 def cte_names(tokens: Sequence[Token]) -> frozenset[str]:
-    """Name what WITH defines, in lower case, wherever it stands."""
+    """Name the queries that any WITH defines, in lower case."""
     return frozenset(
         name
         for at, token in enumerate(tokens)

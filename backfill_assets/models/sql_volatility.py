@@ -1,9 +1,9 @@
-"""What in the tokens of a query answers differently tomorrow on the same input.
+"""Find the parts of a query whose answer may change tomorrow although the input is the same.
 
 The list follows Spark 4.2's own functions: those that Spark executes as non-deterministic, and
-those that answer from the clock, the session, the files or code outside of the query. Functions
-whose answer only depends on the order of rows (`first`, `collect_list`, `mode`, ...) are let
-through: an author can order them.
+those that answer from the clock, the session, files or code outside of the query. Functions whose
+answer depends only on the order of rows (`first`, `collect_list`, `mode`, ...) are allowed, because
+an author can order the rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _TYPED = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"})
 def volatile_in(
     tokens: Sequence[Token], columns: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, Token]]:
-    """Give what is volatile, by name, and the token where it stands.
+    """Give each volatile part by name, with its token.
 
     Args:
         tokens: of a query, or of a part of one.
@@ -80,7 +80,7 @@ def _without_brackets(token: Token, before: str, after: str, columns: frozenset[
 
 
 def _said(tokens: Sequence[Token], at: int) -> str:
-    """What a word says together with what follows: a sample, DATE 'today', a script."""
+    """The volatile part that a word forms with the next tokens: a sample, DATE 'today', a script."""
     word = tokens[at].keyword
     following = tokens[at + 1] if at + 1 < len(tokens) else None
     if following is None:

@@ -1,4 +1,4 @@
-"""Syntax: the words that a piece of Python code says, and the names that it may bind."""
+"""Collect the words that a piece of Python code mentions, and the names that it may bind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORD = re.compile(r"\w+")
 
 
 def words(body: Iterable[ast.stmt]) -> set[str]:
-    """Every word that code mentions, in whatever place."""
+    """Every word that code mentions, at any place."""
     return {
         word
         for top in body
@@ -26,12 +26,12 @@ def words(body: Iterable[ast.stmt]) -> set[str]:
 
 
 def own_words(node: ast.AST) -> set[str]:
-    """The words that a node itself says, without what is inside of it."""
+    """The words of a node itself, without those of its children."""
     return {word for text in own_texts(node) for word in _WORD.findall(text)}
 
 
 def own_texts(node: ast.AST) -> Iterator[str]:
-    """The texts that a node itself holds: names, and what constants say."""
+    """The texts of a node itself: names and constants."""
     for _, value in ast.iter_fields(node):
         for one in cast("list[object]", value) if isinstance(value, list) else [value]:
             if isinstance(one, (str, bytes)):
@@ -39,7 +39,7 @@ def own_texts(node: ast.AST) -> Iterator[str]:
 
 
 def bindings(node: ast.AST) -> Iterator[str]:
-    """Every name that a piece of code may bind, in whatever scope."""
+    """Every name that a piece of code may bind, in any scope."""
     match node:
         case ast.alias(name=name, asname=asname):
             yield (asname or name).partition(".")[0]

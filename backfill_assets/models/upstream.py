@@ -1,4 +1,4 @@
-"""What a model reads: an upstream, how far back, and what the upstream's change reopens."""
+"""The declaration of an upstream: what a model reads, how far back, and what its change reopens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def own_cells(count: int) -> OwnCells:
 
 
 class Reopens(StrEnum):
-    """What the change of a `Full` upstream reopens in its reader."""
+    """The cells of a reader that a change of a `Full` upstream reopens."""
 
     NEVER = "never"
     LATE_WINDOW = "late_window"

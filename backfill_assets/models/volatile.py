@@ -1,4 +1,4 @@
-"""Refuse queries that answer differently tomorrow on the same input, unless they say so."""
+"""Refuse queries whose answer may change tomorrow on the same input, unless they declare it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def volatile_query(*, model: str, function: str, line: int | None = None) -> Dec
 
 
 def check_stable(model: Model, columns: frozenset[str] = frozenset()) -> None:
-    """Refuse what is volatile in a SQL model that is not declared volatile.
+    """Refuse volatile parts in a SQL model that is not declared volatile.
 
     Args:
         model: any; of Python models, `models.python_guard` knows.
         columns: those of its upstreams, in lower case.
 
     Raises:
-        DeclarationError: it uses one of `VOLATILE`, or says as much in another way.
+        DeclarationError: it uses one of `VOLATILE`, or another volatile form.
     """
     query = model.logic
     if model.volatile or not isinstance(query, SqlQuery):

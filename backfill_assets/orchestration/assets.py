@@ -1,6 +1,7 @@
 """The asset factory: a model becomes an asset whose step fills the targeted cells."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 import dagster as dg
@@ -8,7 +9,6 @@ import dagster as dg
 from backfill_assets.execution.by_hand import published_before, rebuild_by_hand
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.opening import open_run
-from backfill_assets.execution.operation import Means
 from backfill_assets.execution.run_context import Published, RunContext
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
@@ -30,9 +30,10 @@ from backfill_assets.orchestration.plan_step import serve_plan
 from backfill_assets.orchestration.pools import pool
 from backfill_assets.orchestration.released_runs import PLAN_TAG, REASON_TAG
 from backfill_assets.orchestration.reporting import Reporter
-from backfill_assets.orchestration.resources import SparkResource, StateResource, means_of, now
+from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.steps import ended, plainly, targeted
 from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.loaded import untraced
 from backfill_assets.snapshots.snapshot import Snapshot
 
 
@@ -87,18 +88,13 @@ def fill(
     if PLAN_TAG in context.run.tags:
         yield from serve_plan(context, graph, name, spark=spark, state=state)
         return
+    who = str(who_launched(context.run))
+    project = state.project(untraced(graph), context.run.run_id, spark, who)
     run = open_run(
-        state.store,
-        graph,
-        environment=PROD,
-        spark=lambda: spark.spark_session,
-        data_root=state.data_root,
-        clock=now,
-        run_id=context.run.run_id,
+        project,
+        PROD,
         root_id=launch_of(context.instance, context.run),
         published=Published.REBUILT,  # heeded in an environment that is not protected
-        patience=state.patience,
-        terms=state.terms,
     )
     model = run.graph.model(name)
     if name in run.changed:
@@ -111,29 +107,24 @@ def fill(
     reporter = Reporter(context, model, state.store, PROD)
     with plainly():
         if target - again:
-            at_once = state.batches_at_once
+            at_once = project.batches_at_once
             fill_cells(run, {name: target - again}, reporter.listen, batches_at_once=at_once)
         if again:
-            means = means_of(run.run_id, str(who_launched(context.run)), spark=spark, state=state)
-            _rebuild(context, run, name, reporter, means)
+            _rebuild(context, run, name, reporter)
     due = required(model.cadence, start=None, end=None, now=run.clock())
     reporter.untouched(target, due)
     yield from ended(reporter, {})
 
 
 def _rebuild(
-    context: dg.AssetExecutionContext,
-    run: RunContext,
-    name: str,
-    reporter: Reporter,
-    means: Means,
+    context: dg.AssetExecutionContext, run: RunContext, name: str, reporter: Reporter
 ) -> None:
     """Build published cells again where nobody reads: in the launch's plan, before its gate."""
     launched = targets(context, run.graph)
     again = {one: cells & published_before(run, one) for one, cells in launched.items()}
-    means["listener"] = reporter.rebuilding
-    means["why"] = f"launched by hand over published cells ({run.root_id})"
-    reporter.rebuilt(rebuild_by_hand(run, name, again, **means))
+    why = f"launched by hand over published cells ({run.root_id})"
+    heard = replace(run, project=replace(run.project, listener=reporter.rebuilding))
+    reporter.rebuilt(rebuild_by_hand(heard, name, again, why))
 
 
 def _dependencies(graph: Graph, model: Model) -> list[dg.AssetDep]:

@@ -44,7 +44,7 @@ def _report_model(
     if state is None or not state.ready:
         return 0
     known = _known(instance, asset_key(name))
-    contents = run.store.content_at_pin(run.environment.name, name, state.ready)
+    contents = run.store.views.content_at_pin(run.environment.name, name, state.ready)
     batches = {
         cell: ready.batch_id for ready in state.runs for cell in model.cadence.cells(ready.interval)
     }
@@ -78,7 +78,9 @@ def _report_audits(
 ) -> None:
     """Report what the audits of these batches found, one evaluation per check."""
     found = [
-        row.result for batch in sorted(batches) for row in run.store.audit_results(batch_id=batch)
+        row.result
+        for batch in sorted(batches)
+        for row in run.store.batches.audit_results(batch_id=batch)
     ]
     for audit in audits_of(model):
         results = [one for one in found if one.audit == audit.name]

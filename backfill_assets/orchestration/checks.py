@@ -17,8 +17,9 @@ from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import cells_of, partitions_of
 from backfill_assets.orchestration.released_runs import CELLS_TAG, MODEL_TAG, cells_of_text
 from backfill_assets.orchestration.reporting import check_result
-from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.loaded import untraced
 
 PUBLISHED = "published_"
 """Prefix of the stand-alone twins; the plain name belongs to the step that audits its batches."""
@@ -48,15 +49,7 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
     def published(
         context: dg.AssetCheckExecutionContext, spark: SparkResource, state: StateResource
     ) -> Iterator[dg.AssetCheckResult]:
-        run = open_run(
-            state.store,
-            graph,
-            environment=PROD,
-            spark=lambda: spark.spark_session,
-            data_root=state.data_root,
-            clock=now,
-            run_id=context.run.run_id,
-        )
+        run = open_run(state.project(untraced(graph), context.run.run_id, spark), PROD)
         target = _targeted(context.run, model) if _ran_here(context, step) else None
         if target is None:
             results, lacking = audit_published(run, model.name), ""

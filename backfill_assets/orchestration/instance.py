@@ -11,21 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
-from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+from dagster import DagsterEvent, DagsterInstance, EventLogEntry
+
+from backfill_assets.orchestration.private_names import (
+    ASSET_EVENTS,
     AssetCheckEvaluationPlanned,
-)
-from dagster._core.events import ASSET_EVENTS, DagsterEvent, DagsterEventBatchMetadata
-from dagster._core.events.log import EventLogEntry
-from dagster._core.instance import DagsterInstance
-from dagster._core.instance.ref import InstanceRef
-from dagster._core.storage.event_log.schema import (
     AssetCheckExecutionsTable,
     AssetEventTagsTable,
+    ConfigurableClassData,
+    DagsterEventBatchMetadata,
+    DagsterSqliteStorage,
+    InstanceRef,
     SqlEventLogStorageTable,
+    SqliteEventLogStorage,
+    folder_of,
+    store_assets,
 )
-from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
-from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
-from dagster._serdes import ConfigurableClassData
 
 _AT_ONCE = 1_000
 """More than a run has cells, as a rule; and a file is not locked for seconds."""
@@ -92,13 +93,7 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
             ids = [_number(index.execute(one)) for one in inserts]
             stored = list(zip(events, ids, strict=True))
             assets = [one for one in stored if one[0].dagster_event_type in ASSET_EVENTS]
-            self._store_asset_event_tags(
-                index, [event for event, _ in assets], [number for _, number in assets]
-            )
-            # An asset's own row says what was last, once for each kind of event.
-            latest = {(one[0].dagster_event_type, _asset(one[0])): one for one in assets}
-            for event, number in latest.values():
-                self._store_asset_event(index, event, number)
+            store_assets(self, index, assets)
         try:
             for event, number in stored:
                 if event.dagster_event_type not in ASSET_EVENTS:
@@ -121,16 +116,12 @@ def _number(inserted: Any) -> int:  # noqa: ANN401 - only state names SQLAlchemy
     return inserted.inserted_primary_key[0]
 
 
-def _asset(event: EventLogEntry) -> object:
-    return event.get_dagster_event().asset_key
-
-
 class BatchedSqliteStorage(DagsterSqliteStorage):
     """Dagster's storage on SQLite, with that event log."""
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         super().__init__(base_dir, inst_data)
-        self._event_log_storage = BatchedSqliteEvents(self._event_log_storage._base_dir)  # noqa: SLF001
+        self._event_log_storage = BatchedSqliteEvents(folder_of(self._event_log_storage))
 
     @classmethod
     def from_config_value(

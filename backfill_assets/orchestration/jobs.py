@@ -1,6 +1,7 @@
 """Jobs for the launchpad: the life of a plan, for people who live in the UI."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -9,7 +10,7 @@ from backfill_assets.evidence.audit_words import audit_lines, blocks
 from backfill_assets.execution.apply import Applied, applied
 from backfill_assets.execution.going_back import abandon_plan, rollback_plan
 from backfill_assets.execution.late_plan import refresh_late
-from backfill_assets.execution.making import left_before, make_plan
+from backfill_assets.execution.making import left_before, make_plan, prepare
 from backfill_assets.execution.promotion import promote_plan
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.intervals.text import ranges_text
@@ -22,7 +23,7 @@ from backfill_assets.orchestration.job_configs import (
     StopConfig,
 )
 from backfill_assets.orchestration.launches import who_launched
-from backfill_assets.orchestration.plan_work import Known, PlanWork
+from backfill_assets.orchestration.plan_work import Known, PlanWork, logged
 from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.steps import plainly
@@ -90,7 +91,13 @@ def _job(
     ) -> None:
         with plainly():
             who = who_launched(context.run, config.who)
-            body(PlanWork(context, known(), spark, state, who), config)
+            loaded = known()
+            project = replace(
+                state.project(loaded, context.run.run_id, spark, str(who)),
+                listener=logged(context),
+                code=lambda: loaded.fingerprints,
+            )
+            body(PlanWork(project=project, context=context, who=who), config)
 
     done.__annotations__["config"] = config  # Dagster reads the form of the launchpad from it
     op = dg.op(name=op_name(name), description=says)(done)
@@ -128,8 +135,8 @@ def _plan(work: PlanWork, asked: PlanConfig) -> None:
         spark=written.spark(asked.spark),
     )
     as_of = written.instant(asked.now)
-    made = make_plan(work.maker, request, as_of)
-    found, left = made.plan, left_before(work.maker, made, as_of)
+    made = make_plan(work.project, request, as_of, told=work.context.log.warning)
+    found, left = made.plan, left_before(work.project, made, as_of)
     if found.is_empty:
         said = f"nothing to plan; {left.words}" if left.is_open else "nothing to do"
         notes = "; ".join(filter(None, (left.warning, *found.notes)))
@@ -141,7 +148,7 @@ def _plan(work: PlanWork, asked: PlanConfig) -> None:
 
 def _apply(work: PlanWork, asked: ApplyConfig) -> None:
     plan = work.plan(asked.plan)
-    work.maker.prepare(plan, work.who, read_settings().operators)
+    prepare(work.project, plan, work.who, read_settings().operators)
     op = work.operation(plan, asked.reason)
     if asked.queue:
         queue_plan(op, asked.off_peak or None)
@@ -157,8 +164,7 @@ def _finish(work: PlanWork, asked: OfPlan) -> None:
 
 def _late(work: PlanWork, asked: InEnvironment) -> None:
     run = work.run(asked.environment)
-    means = work.means(asked.reason)
-    done = refresh_late(run, _not_automatic(work), **means)
+    done = refresh_late(run, _not_automatic(work), asked.reason)
     told = work.tell(asked.environment)
     counted = {
         what: {name: run.graph.models[name].cadence.count(cells) for name, cells in found.items()}
@@ -215,36 +221,36 @@ def _ended(work: PlanWork, plan: Plan, done: Applied) -> None:
 
 def _spared(work: PlanWork, plan: Plan) -> dict[str, int]:
     """Read how many cells need not be built, since what they read came out as it was."""
-    told = [one.detail.get("spared") for one in work.store.plan_events(plan.plan_id)]
+    told = [one.detail.get("spared") for one in work.store.plans.events(plan.plan_id)]
     return next((found for found in reversed(told) if found), {})
 
 
 def _promote(work: PlanWork, asked: OfPlan) -> None:
     plan = work.plan(asked.plan)
     work.may_change(plan.environment)
-    promoted = promote_plan(work.store, work.graph, plan, **work.means(asked.reason))
+    promoted = promote_plan(work.project, plan, asked.reason)
     told = work.tell(plan.environment)
     work.show(plan, publication=promoted.number, changed_cells=told)
 
 
 def _abandon(work: PlanWork, asked: OfPlan) -> None:
     plan = work.plan(asked.plan)
-    abandon_plan(work.store, work.graph, plan, **work.means(asked.reason))
+    abandon_plan(work.project, plan, asked.reason)
     work.show(plan)
 
 
 def _rollback(work: PlanWork, asked: OfPlan) -> None:
     plan = work.plan(asked.plan)
     work.may_change(plan.environment)
-    rollback_plan(work.store, work.graph, plan, **work.means(asked.reason))
+    rollback_plan(work.project, plan, why=asked.reason)
     work.show(plan, changed_cells=work.tell(plan.environment))
 
 
 def _control(control: Control) -> _Body:
     def body(work: PlanWork, asked: OfPlan) -> None:
         plan = work.plan(asked.plan)
-        work.store.control_plan(plan.plan_id, control, str(work.who))
-        work.store.tell(plan.plan_id, _TOLD[control], who=str(work.who), why=asked.reason)
+        work.store.queue.control_plan(plan.plan_id, control, str(work.who))
+        work.store.plans.tell(plan.plan_id, _TOLD[control], who=str(work.who), why=asked.reason)
         work.show(plan, control=control.words)
 
     return body

@@ -10,15 +10,20 @@ import os
 from pathlib import Path
 
 import dagster as dg
-from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, WorkerStatus
-from dagster._core.storage.tags import GRPC_INFO_TAG
+
+from backfill_assets.orchestration.private_names import (
+    GRPC_INFO_TAG,
+    CheckRunHealthResult,
+    WorkerStatus,
+    instance_of,
+)
 
 _HERE = ("127.0.0.1", "localhost")
 _SLACK = 5.0
 """Seconds by which a process may seem younger than the run that it carries: two clocks are read."""
 
 
-class WatchedRunLauncher(DefaultRunLauncher):
+class WatchedRunLauncher(dg.DefaultRunLauncher):
     """Dagster's launcher, which can say of a run on this machine whether its process is there."""
 
     @property
@@ -29,10 +34,11 @@ class WatchedRunLauncher(DefaultRunLauncher):
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
         """Call a run failed only if its process was on this machine and is not any more."""
         seen = _is_here(run) and Path("/proc/self/stat").exists()
-        pid = _pid_of(self._instance, run) if seen else None
+        instance = instance_of(self)
+        pid = _pid_of(instance, run) if seen else None
         if pid is None:
             return CheckRunHealthResult(WorkerStatus.RUNNING, "its process can't be seen from here")
-        record = self._instance.get_run_record_by_id(run.run_id)
+        record = instance.get_run_record_by_id(run.run_id)
         began, since = _began(pid), record.start_time if record else None
         if began is None or (since is not None and began > since + _SLACK):
             return CheckRunHealthResult(WorkerStatus.FAILED, f"its process, {pid}, is gone")

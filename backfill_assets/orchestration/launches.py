@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import dagster as dg
 
-from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import cells_of, partitions_of
@@ -41,7 +41,7 @@ def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
     return unknown("the launchpad", typed or run.tags.get("user", ""))
 
 
-def targets(context: dg.AssetExecutionContext, graph: Graph) -> dict[str, IntervalSet]:
+def targets(context: dg.AssetExecutionContext, graph: Graph) -> CellsByModel:
     """Give the cells that a launch targets, by model: of its whole backfill, or of its one run."""
     keys = _of_backfill(context)
     if keys is None:
@@ -53,7 +53,7 @@ def targets(context: dg.AssetExecutionContext, graph: Graph) -> dict[str, Interv
         for key, names in keys.items()
         if key in models
     }
-    return {name: found[name] for name in graph.order if found.get(name)}
+    return CellsByModel({name: found[name] for name in graph.order if name in found})
 
 
 def _of_backfill(context: dg.AssetExecutionContext) -> Mapping[dg.AssetKey, list[str]] | None:

@@ -1,7 +1,7 @@
 """The step of an asset in a run that serves a plan: built where nobody reads, and told so."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dagster as dg
@@ -13,11 +13,12 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.released_runs import PLAN_TAG
 from backfill_assets.orchestration.reporting import Reporter
-from backfill_assets.orchestration.resources import SparkResource, StateResource, means_of
+from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.steps import ended, plainly, targeted
 from backfill_assets.planning.plan import Build, Plan
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.loaded import untraced
 
 
 @dataclass
@@ -66,15 +67,14 @@ def serve_plan(
         dagster.Failure: the plan can't go on, or cells are still not built; it says why.
     """
     with plainly():
-        plan = read_plan(state.store.plan(context.run.tags[PLAN_TAG]).content)
+        plan = read_plan(state.store.plans.get(context.run.tags[PLAN_TAG]).content)
         reporter = PlanReporter(
             context, graph.model(name), state.store, plan.environment, plan_id=plan.plan_id
         )
-        means = means_of(
-            context.run.run_id, str(who_launched(context.run)), spark=spark, state=state
-        )
-        means["listener"] = reporter.listen if _fills(plan, name) else reporter.built
-        op = Operation(store=state.store, loaded=graph, plan=plan, **means)
+        who = str(who_launched(context.run))
+        heard = reporter.listen if _fills(plan, name) else reporter.built
+        project = state.project(untraced(graph), context.run.run_id, spark, who)
+        op = Operation(project=replace(project, listener=heard), plan=plan)
         done = serve(op, name, targeted(context, reporter.model))
         reporter.served(done)
         said = {"plan": plan.plan_id} if done.published else _cutoff(op, name, done)
@@ -90,7 +90,7 @@ def _fills(plan: Plan, name: str) -> bool:
 def _cutoff(op: Operation, name: str, done: Served) -> dict[str, Any]:
     """Count how many cells came out as they are published: nothing that reads them is built again."""
     store, cells = op.store, done.built
-    new = store.content_at_pin(workspace_name(op.plan_id), name, cells)
-    old = store.content_at_pin(op.plan.environment, name, cells)
+    new = store.views.content_at_pin(workspace_name(op.plan_id), name, cells)
+    old = store.views.content_at_pin(op.plan.environment, name, cells)
     same = sum(old.get(cell) == content for cell, content in new.items())
     return {"plan": op.plan_id, "cells_built": len(new), "cells_same_content": same}

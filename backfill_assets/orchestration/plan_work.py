@@ -1,4 +1,4 @@
-"""What a job of the launchpad works with: the state, the loaded models, and who asks."""
+"""What a job of the launchpad works with: the project, its op, and who asks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,67 +18,41 @@ from backfill_assets.execution.events import (
     Skipped,
     Waiting,
 )
-from backfill_assets.execution.making import PlanMaker
 from backfill_assets.execution.opening import look
-from backfill_assets.execution.operation import Means, Operation
+from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.operators import refuse_strangers
+from backfill_assets.execution.project import InProject
 from backfill_assets.execution.run_context import RunContext
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, PLAN_TAG
-from backfill_assets.orchestration.resources import SparkResource, StateResource, means_of, now
 from backfill_assets.planning.plan import Plan
 from backfill_assets.planning.plan_json import read_plan
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.person import Person
-from backfill_assets.state.store import Store
 
 if TYPE_CHECKING:
     from backfill_assets.execution.events import Listener
 
 
-@dataclass(frozen=True)
-class PlanWork:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanWork(InProject):
     """What one op works with.
 
     Attributes:
         context: of the op.
-        known: the declarations.
-        spark: started on first use.
-        state: the state database.
         who: the person who asks.
     """
 
     context: dg.OpExecutionContext
-    known: Loaded
-    spark: SparkResource
-    state: StateResource
     who: Person
-
-    @property
-    def store(self) -> Store:
-        """The open store."""
-        return self.state.store
 
     @property
     def graph(self) -> Graph:
         """The loaded models."""
-        return self.known.graph
-
-    @property
-    def maker(self) -> PlanMaker:
-        """Makes the plans, as the command does."""
-        return PlanMaker(
-            store=self.store,
-            loaded=self.known,
-            data_root=self.state.data_root,
-            clock=now,
-            spark=lambda: self.spark.spark_session,
-            told=self.context.log.warning,
-            terms=self.state.terms,
-        )
+        return self.project.loaded.graph
 
     def plan(self, plan_id: str) -> Plan:
         """Read a plan back, and let the run carry its name.
@@ -86,7 +60,7 @@ class PlanWork:
         Raises:
             UnknownPlanError: there is none.
         """
-        found = read_plan(self.store.plan(plan_id.strip()).content)
+        found = read_plan(self.store.plans.get(plan_id.strip()).content)
         self.tag(found)
         return found
 
@@ -106,25 +80,16 @@ class PlanWork:
         """
         refuse_strangers(self.store, environment, self.who, read_settings().operators)
 
-    def means(self, why: str = "") -> Means:
-        """Give what an operation on a plan takes."""
-        run_id = self.context.run.run_id
-        given = means_of(run_id, str(self.who), spark=self.spark, state=self.state)
-        given["listener"] = logged(self.context)
-        given["code"] = lambda: self.known.fingerprints
-        given["why"] = why
-        return given
-
     def operation(self, plan: Plan, why: str = "") -> Operation:
         """Bring all of it together."""
-        return Operation(store=self.store, loaded=self.graph, plan=plan, **self.means(why))
+        return Operation(project=self.project, plan=plan, why=why)
 
     def show(self, plan: Plan, **said: Any) -> None:  # noqa: ANN401 - any metadata
         """Show a plan, and where it stands, on the run's page."""
         cadences = {name: one.cadence for name, one in self.graph.models.items()}
         sources = {name: one.cadence for name, one in self.graph.sources.items()}
         naming = Naming({**cadences, **sources})
-        status = self.store.plan(plan.plan_id).status.value
+        status = self.store.plans.get(plan.plan_id).status.value
         self.context.add_output_metadata(
             {
                 "plan_id": plan.plan_id,
@@ -143,17 +108,7 @@ class PlanWork:
 
     def run(self, environment: str) -> RunContext:
         """Look at an environment."""
-        return look(
-            self.store,
-            self.graph,
-            environment=environment,
-            spark=lambda: self.spark.spark_session,
-            data_root=self.state.data_root,
-            clock=now,
-            run_id=self.context.run.run_id,
-            snapshots=self.known.snapshots,
-            terms=self.state.terms,
-        )
+        return look(self.project, environment)
 
 
 def logged(context: dg.OpExecutionContext) -> "Listener":

@@ -109,7 +109,7 @@ class Reporter:
         """Report what became of published cells that were launched again."""
         built = done.cells - done.left
         if done.promoted:
-            contents = self.store.content_at_pin(self.environment, self.model.name, built)
+            contents = self.store.views.content_at_pin(self.environment, self.model.name, built)
             said = {"plan": done.plan_id, "same_content": True}
             self._materialized({cell: (content, said) for cell, content in contents.items()})
         else:
@@ -155,10 +155,12 @@ class Reporter:
 
     def _skipped(self, event: Skipped) -> None:
         for batch_id in dict.fromkeys(event.built_by.values()):
-            self.results += [row.result for row in self.store.audit_results(batch_id=batch_id)]
+            self.results += [
+                row.result for row in self.store.batches.audit_results(batch_id=batch_id)
+            ]
         self.context.log.info("%d cells are ready already: skipped", len(event.built_by))
         ready = IntervalSet.of(event.built_by)
-        contents = self.store.content_at_pin(self.environment, self.model.name, ready)
+        contents = self.store.views.content_at_pin(self.environment, self.model.name, ready)
         self._materialized(
             {
                 cell: (contents.get(cell), {"skipped": True, "batch": batch_id})

@@ -10,10 +10,12 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pydantic import PrivateAttr
 
-from backfill_assets.execution.operation import Means
-from backfill_assets.execution.patience import Patience, patience_of
-from backfill_assets.execution.plan_terms import PlanTerms, terms_of
+from backfill_assets.execution.looker import no_spark
+from backfill_assets.execution.patience import PATIENT, patience_of
+from backfill_assets.execution.plan_terms import terms_of
+from backfill_assets.execution.project import Project
 from backfill_assets.settings import Settings, read_settings
+from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import spark_settings
 from backfill_assets.warehouse.shared_session import SharedSession
@@ -80,20 +82,30 @@ class StateResource(dg.ConfigurableResource):
         """The folder or URI under which tables lie."""
         return Settings().data_root
 
-    @property
-    def terms(self) -> PlanTerms:
-        """How long plans last, and what their work costs."""
-        return terms_of(read_settings())
+    def project(
+        self, loaded: Loaded, run_id: str, spark: SparkResource | None = None, who: str = ""
+    ) -> Project:
+        """Open the project for a run, as the settings say.
 
-    @property
-    def batches_at_once(self) -> int:
-        """How many batches one process runs side by side."""
-        return Settings().max_batches
-
-    @property
-    def patience(self) -> Patience:
-        """How often a batch is tried, and how long it may take."""
-        return patience_of(read_settings())
+        Args:
+            loaded: the models and sources.
+            run_id: of the run.
+            spark: started on first use; None where recorded state is all that is looked at.
+            who: the person who asks, as the history keeps it.
+        """
+        settings = read_settings()
+        return Project(
+            store=self.store,
+            loaded=loaded,
+            spark=no_spark if spark is None else lambda: spark.spark_session,
+            data_root=settings.data_root,
+            clock=now,
+            run_id=run_id,
+            who=who,
+            batches_at_once=settings.max_batches,
+            patience=PATIENT if spark is None else patience_of(settings),
+            terms=terms_of(settings),
+        )
 
     @contextmanager
     def yield_for_execution(
@@ -107,16 +119,3 @@ class StateResource(dg.ConfigurableResource):
             if self._store is not None:
                 self._store.close()
                 self._store = None
-
-
-def means_of(run_id: str, who: str, *, spark: SparkResource, state: StateResource) -> Means:
-    """Give what a Dagster run brings to an operation on a plan."""
-    return {
-        "spark": lambda: spark.spark_session,
-        "data_root": state.data_root,
-        "clock": now,
-        "run_id": run_id,
-        "who": who,
-        "batches_at_once": state.batches_at_once,
-        "patience": state.patience,
-    }

@@ -7,14 +7,13 @@ from functools import partial
 import dagster as dg
 
 from backfill_assets.execution.environment_graph import sources_read
-from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.settled import Settled
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.plan_work import Known
 from backfill_assets.orchestration.released_runs import LATE_JOB, RELEASE_JOB
-from backfill_assets.orchestration.resources import StateResource, now
+from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.orchestration.switches import LATE_SCHEDULE, nobody_heals
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.planning.releasing import Offer, ReleaseKind
@@ -122,10 +121,10 @@ def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
         read = sources_read(state.store, known())
         sources = [read[name] for name in timed.sources]
         looks = observe_sources(state.store, sources, state.data_root, None)
-        looker = Looker(state.store, known(), state.data_root, now())
+        project = state.project(known(), timed.name)
         found = tick(
             context.instance,
-            looker,
+            project,
             kept.get(settings.state, Settled()),
             batches=settings.cells_per_run,
             share=0,

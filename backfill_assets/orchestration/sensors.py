@@ -4,13 +4,12 @@ from collections.abc import Callable
 from functools import cache
 
 import dagster as dg
-from dagster._core.definitions.target import AutomationTarget
 
-from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.settled import Settled
 from backfill_assets.models.graph import Graph
+from backfill_assets.orchestration.private_names import target
 from backfill_assets.orchestration.released_runs import RELEASE_JOB
-from backfill_assets.orchestration.resources import StateResource, now
+from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.orchestration.switches import GAP_FILL, nobody_looks
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.settings import read_settings
@@ -50,15 +49,15 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
     )
     def released(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
         settings = read_settings()
-        looker = Looker(state.store, known(), state.data_root, now())
+        project = state.project(known(), GAP_FILL)
         found = tick(
             context.instance,
-            looker,
+            project,
             Settled.read(context.cursor),
             batches=settings.cells_per_run,
             share=settings.backfill_share,
         )
-        graph, seen = looker.loaded.graph, looker.store.observed()
+        graph, seen = project.loaded.graph, project.store.sources.observed()
         said = (*found.said, *nobody_looks(context.instance, graph, found.settled, seen))
         for line in said:
             context.log.info(line)
@@ -68,5 +67,5 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
         )
 
     # A sensor takes one name, or several jobs, and Dagster's own job over all assets is but a name.
-    released._targets = [*released.targets, *map(AutomationTarget, besides)]  # noqa: SLF001
+    target(released, besides)
     return released

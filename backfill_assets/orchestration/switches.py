@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator
 
 import dagster as dg
-from dagster._core.scheduler.instigation import InstigatorStatus
 
 from backfill_assets.execution.settled import Settled
 from backfill_assets.models.automation import Automation
@@ -17,7 +16,7 @@ GAP_FILL, SOURCE_SENSOR, LATE_SCHEDULE = "gap_fill_sensor", "source_sensor", "la
 def is_on(instance: dg.DagsterInstance, name: str) -> bool:
     """Whether a person has switched a sensor or a schedule on."""
     states = instance.all_instigator_state()
-    return any(one.name == name and one.status is InstigatorStatus.RUNNING for one in states)
+    return any(one.name == name and one.status.value == "RUNNING" for one in states)
 
 
 def nobody_heals(instance: dg.DagsterInstance) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import dagster as dg
 
-from backfill_assets.execution.looker import Looker
+from backfill_assets.execution.project import Project
 from backfill_assets.execution.ready_work import ReadyWork, ready_work
 from backfill_assets.execution.settled import Settled
 from backfill_assets.intervals.text import ranges_text
@@ -47,7 +48,7 @@ class Ticked:
 
 def tick(
     instance: dg.DagsterInstance,
-    looker: Looker,
+    project: Project,
     settled: Settled,
     *,
     batches: int,
@@ -58,14 +59,14 @@ def tick(
 
     Args:
         instance: whose runs and limits count.
-        looker: who looks.
+        project: where to look.
         settled: what earlier ticks found to need nothing.
         batches: how many batches one run carries.
         share: how many runs backfills and plans get at least.
         wanted: which offers are meant.
     """
-    graph = looker.loaded.graph
-    work = ready_work(looker, settled)
+    graph, now = project.loaded.graph, project.clock()
+    work = ready_work(project, settled)
     there = under_way(instance)
     closed = pools_without_slots(instance, graph)
     room = Room(
@@ -75,8 +76,8 @@ def tick(
         under_way=there.released,
         busy=there.busy | closed,
     )
-    tried = tried_lately(instance, looker.now) if work.offers else {}
-    rests = _resting(graph, tried, looker)
+    tried = tried_lately(instance, now) if work.offers else {}
+    rests = _resting(graph, tried, now)
     offered = [one for one in work.offers if wanted(one) and not _at_it(one, instance, there)]
     chosen = chosen_now(offered, room, rests)
     requests = [run_request(graph, one) for one in numbered(instance, graph, chosen)]
@@ -114,11 +115,11 @@ def _of(one: Release) -> tuple[object, ...]:
 
 
 def _resting(
-    graph: Graph, tried: dict[tuple[str, ...], Tried], looker: Looker
+    graph: Graph, tried: dict[tuple[str, ...], Tried], now: datetime
 ) -> Callable[[Release], bool]:
     def rests(release: Release) -> bool:
         known = tried.get(name_of(graph, release))
-        return known is not None and looker.now < known.rests_until
+        return known is not None and now < known.rests_until
 
     return rests
 

@@ -10,9 +10,9 @@
                                                -> campaign_trends_monthly, roi_analysis
     web        raw_events                  ->  events (hourly) -> sessions (daily)
 
-Each subject is a folder: `sources.py` says what comes in, `models.py` what is made of it, the
-`.sql` files how, `schemas.py` with which columns, `consumers.py` for whom, and `landing.py` where
-the sample data comes from. To add a model, declare it in its subject's `models.py` and put it into MODELS there.
+Each subject is a folder: `sources.py` declares its sources, `models.py` its models, the `.sql` files
+their queries, `schemas.py` their columns and `consumers.py` their consumers; `landing.py` lands the
+sample data. To add a model, declare it in its subject's `models.py` and put it into MODELS there.
 """
 
 from __future__ import annotations

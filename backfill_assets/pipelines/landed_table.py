@@ -1,7 +1,7 @@
-"""A landed table: sample data written once as a source's Delta table, and known again by its label.
+"""Write a source's sample data once as a Delta table, and recognise it by its label.
 
-The label says what the rows were made from (how many, which seed). It travels in the commit's
-`userMetadata`, so landing again does nothing, whatever else has been committed to the table since.
+The label names the origin of the rows (how many, which seed). It is in the commit's `userMetadata`, so
+landing the same data again does nothing, whatever else has been committed to the table since.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LandedTable:
 
     Attributes:
         source: whose table it is.
-        label: what the rows are made from; another label replaces the table.
+        label: names the origin of the rows; another label replaces the table.
         rows: makes the rows.
         partition_by: the columns that the table is partitioned by.
     """
@@ -80,7 +80,7 @@ class LandedTable:
         return True
 
     def is_landed(self, data_root: str | Path) -> bool:
-        """Say, without Spark, whether landing would do nothing."""
+        """Whether the table is landed already, without Spark."""
         path = table_path(self.source, data_root)
         return _label_found(self.source.name, path, _commits(path)) == self.label
 

@@ -1,4 +1,4 @@
-"""Landing: every source's sample data, as Delta tables below the data folder."""
+"""Land every source's sample data as Delta tables below the data folder."""
 
 from __future__ import annotations
 

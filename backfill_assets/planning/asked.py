@@ -1,4 +1,4 @@
-"""What a request may ask for together."""
+"""Check which parts of a request may be combined."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_request(request: PlanRequest, now: datetime) -> None:
-    """Refuse what can't be meant.
+    """Refuse a request that contradicts itself.
 
     Raises:
         RequestError: two wishes exclude each other, or one needs another.
@@ -39,7 +39,7 @@ def check_request(request: PlanRequest, now: datetime) -> None:
 
 
 def is_condition(text: str) -> bool:
-    """Say whether a text is one condition, so that it stays inside the brackets it is put into."""
+    """Whether a text is one condition, so that it stays inside of brackets around it."""
     try:
         (found,) = sqlglot.parse(text, read="spark")
         return (

@@ -1,8 +1,8 @@
-"""How many cells of a model go in one batch: the one answer of plans, runs and the queue. PURE.
+"""Decide how many cells of a model go in one batch, for plans, runs and the queue alike.
 
-What a model declares counts. Where it declares nothing, a batch reads about `BYTES_PER_BATCH` of what
-the state has recorded of its inputs: of a source the bytes of its files when it was looked at last, of a
-model the bytes that its batches wrote.
+A declared batch size counts. Where a model declares none, a batch reads about `BYTES_PER_BATCH` of the
+recorded bytes of its inputs: of a source, the bytes of its files at the last look; of a model, the
+bytes that its batches wrote.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SizedBy(StrEnum):
     Attributes:
         DECLARED: the model's `batch_size`.
         IN_ORDER: the model reads its own earlier cells, so each is a batch.
-        BYTES: what its inputs hold per cell.
+        BYTES: the bytes of its inputs per cell.
         NOTHING: the model declares no size, and no bytes of its inputs are recorded: there is no limit.
     """
 
@@ -68,12 +68,12 @@ def batch_size(graph: Graph, view: StateView, model: Model) -> BatchSize:
     """Say how many cells of a model go in one batch.
 
     Inputs that every batch reads whole don't count, and neither do lookbacks: smaller batches read no
-    less of them. Of one input of which nothing is recorded follows that nothing is known. The number is a
+    less of them. If no bytes of one input are recorded, the size is unknown. The number is a
     power of two, so that the same cells make the same batches while inputs grow.
 
     Args:
         graph: the models and sources that are read.
-        view: what is recorded of them.
+        view: the recorded state of them.
         model: whose batches.
     """
     a_cell = _bytes_per_cell(graph, view, model)
@@ -110,7 +110,7 @@ def _is_cut(graph: Graph, upstream: Upstream) -> bool:
 
 
 def _bytes_per_second(graph: Graph, view: StateView, upstream: Upstream) -> float:
-    """Tell how many bytes an input holds per second of its cells; 0 where that is not known."""
+    """Compute how many bytes an input holds per second of its cells; 0 where it is not known."""
     node = graph.node(upstream.name)
     is_source = isinstance(node, Source)
     known: ModelState | None = (view.sources if is_source else view.models).get(upstream.name)

@@ -1,4 +1,4 @@
-"""Batches: cells of one snapshot that are computed, audited and committed together."""
+"""Cut cells of one snapshot into batches, which are computed, audited and committed together."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def waits_for(
 def unblocked(
     batches: Sequence[Interval], blocked: IntervalSet, *, in_order: bool = False
 ) -> tuple[Interval, ...]:
-    """The batches that touch nothing blocked; in order, only those before the first that does."""
+    """The batches without a blocked cell; of ordered ones, only those before the first with one."""
     free: list[Interval] = []
     for batch in batches:
         if not blocked.within(epoch_of(batch.start), epoch_of(batch.end)):

@@ -1,4 +1,4 @@
-"""Build a plan: what a request means, given the loaded models and what is there. Pure."""
+"""Build a plan from a request, the loaded models and the state."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def build_plan(
     now: datetime,
     loaded: Loaded | None = None,
 ) -> Plan:
-    """Build the plan that a request means; nothing is written, and nothing is to do when it is empty.
+    """Build the plan for a request and write nothing; an empty plan needs no work.
 
     Args:
         request: what a person asks.
         graph: the loaded models and sources.
-        state: what the environment runs, and what is there.
+        state: the snapshots that the environment runs, and its ready cells.
         now: the instant that history ends at (UTC).
-        loaded: what was worked out about the loaded models already.
+        loaded: values of the loaded models that were computed before.
 
     Raises:
         RequestError: a category or strategy is given for no model.
@@ -179,7 +179,7 @@ class _Planner:
         )
 
     def _tolerances(self, name: str) -> tuple[str, ...]:
-        """Say which differences of planned cells are published without a reader being built again."""
+        """List the tolerances within which differences are published without rebuilding readers."""
         columns = [
             f"{one.tolerance:g} on {one.name}"
             for one in self.intended.graph.models[name].schema
@@ -191,7 +191,7 @@ class _Planner:
         return (said,)
 
     def _kept_rows(self, name: str, change: ModelChange) -> tuple[KeptRows | None, str | None]:
-        """Decide what becomes of rows that only history has, and say where that will fail."""
+        """Decide what becomes of rows that only history has, and note where that will fail."""
         before, new = self.intended.before.get(name), self.intended.graph.models[name]
         old = None if before is None else before.model
         published = self.state.view.ready(name)
@@ -204,7 +204,7 @@ class _Planner:
         self, name: str, change: ModelChange, build: Build, found: ModelCells
     ) -> Strategy | None:
         if self.request.empty or (build is Build.IN_PLACE and not found.cells):
-            return None  # nothing is computed, so nothing that is published changes
+            return None  # no cell is computed, so no published cell changes
         return propose(
             build=build,
             change=change.change,
@@ -216,7 +216,7 @@ class _Planner:
     def _inputs_changed(self, name: str) -> bool:
         """Whether a model is restated, owed or stale where it is published now."""
         view = self.state.view
-        if self.request.restate or view.owed.get(name):
+        if self.request.restate or name in view.owed:
             return True
         if name not in view.models:
             return False
@@ -256,7 +256,7 @@ class _Planner:
         return False
 
     def notes(self, models: tuple[ModelPlan, ...]) -> tuple[str, ...]:
-        """Say what concerns models that the plan leaves alone, and the plan as a whole."""
+        """Write the notes on models that the plan leaves alone, and on the plan as a whole."""
         planned = {one.model for one in models}
         found = [
             f"{name}: {note}"
@@ -280,7 +280,7 @@ class _Planner:
         return tuple(found)
 
     def _cutoffs(self, planned: set[str]) -> list[str]:
-        """Name the cutoffs that leave something out: what is restated, or what would need work."""
+        """Name the cutoffs that leave out restated cells, or cells that would need work."""
         view, graph = self.state.view, self.intended.graph
         restated = {one.name for one in self.request.restate}
         found: list[str] = []
@@ -308,7 +308,7 @@ def _refuse_unset(request: PlanRequest, state: PlanState) -> None:
 
 
 def _gates(request: PlanRequest, environment: Environment, *, publishes: bool) -> tuple[str, ...]:
-    """Say what must happen before it is published; late data inside of its windows waits for nobody."""
+    """List what must happen before it is published; late data inside of its windows needs no approval."""
     return ("explicit promote",) if environment.protected and publishes and not request.late else ()
 
 

@@ -1,4 +1,4 @@
-"""Categorise: what the change of a declaration means for the history that is published."""
+"""Derive the category of a changed declaration: its effect on the history that is published."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Difference:
         why: in words.
         rows: whether the row set may differ.
         columns: output columns whose values may differ, or that are new or gone; None for all.
-        unproved: whether it is breaking only because nothing else is proved: a person may know better.
+        unproved: whether it is breaking only because no lesser category is proved; a person may decide.
     """
 
     category: Category
@@ -37,8 +37,8 @@ class Difference:
 def difference(old: Model, new: Model) -> Difference:
     """Compare two declarations of one model.
 
-    Non-breaking is only what is really additive: columns that are new, beside a row set and other
-    columns that can't differ. Whatever can't be proved is breaking.
+    Only an additive change is non-breaking: it adds columns, and the row set and other columns can't
+    differ. Every change without such a proof is breaking.
     """
     found = declared_changes(old, new)
     if not found:
@@ -55,7 +55,7 @@ def difference(old: Model, new: Model) -> Difference:
 
 
 def both(one: Difference, other: Difference) -> Difference:
-    """Add up what differs."""
+    """Combine two differences."""
     everything = one.columns is None or other.columns is None
     return Difference(
         one.category if one.category is Category.BREAKING else other.category,

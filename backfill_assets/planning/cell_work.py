@@ -1,7 +1,8 @@
-"""The cells that a plan is about, and why: the one rule, on what its workspace will see.
+"""Find the cells that a plan builds, and why, by the one rule on the view of its workspace.
 
-Sweeps over the models: what each needs by itself; what that needs from upstream; what must wait,
-since something it reads can't come; and what may change because of it downstream.
+It sweeps over the models four times: the cells that each model needs by itself; the upstream cells that
+these need; the cells that must wait, since an upstream cell can't become ready; and the downstream cells
+that may change.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.downstream import Downstream
 from backfill_assets.planning.first_data import before_data, first_data, said_of_early
 from backfill_assets.planning.late import reopened
@@ -55,20 +57,20 @@ def cell_work(
     Args:
         request: what was asked.
         intended: what the environment is to run.
-        state: what is there.
-        changes: what becomes of each model.
+        state: the ready cells.
+        changes: the change of each model.
         windows: the requested range in every model's cells.
         now: the instant that history ends at.
     """
     view = _workspace_view(intended, state, changes)
-    life = {name: window.life for name, window in windows.items()}
+    life = CellsByModel({name: window.life for name, window in windows.items()})
     wrong = wrong_cells(request, intended.graph, view, life, now)
     first = {} if request.empty else first_data(intended.graph, state.view, view)
     return _Sweeps(request, intended, state, changes, windows, wrong, first, view, now).run()
 
 
 def _workspace_view(intended: Intended, state: PlanState, changes: Changes) -> StateView:
-    """Picture what a workspace finds: new tables with what they hold already, the rest as it is."""
+    """View the state as a workspace will: new tables with their ready cells, the others unchanged."""
     models = dict(state.view.models)
     for name in intended.graph.order:
         change = changes.models[name]
@@ -134,7 +136,7 @@ class _Sweeps:
             )
 
     def _own(self, name: str) -> None:
-        """Plan what a model needs by itself."""
+        """Plan the cells that a model needs by itself."""
         model, window = self.intended.graph.models[name], self.windows[name]
         change = self.changes.models[name]
         found = ModelCells(window.cells, window.life, self.view.ready(name) & window.life)
@@ -142,7 +144,7 @@ class _Sweeps:
         if name not in self.intended.chosen:
             return
         found.notes += window.notes
-        if self.request.late:  # that and nothing else
+        if self.request.late:  # these cells and no others
             self._late_again(name, found, model)
             return
         if change.new_version:
@@ -153,7 +155,7 @@ class _Sweeps:
         because = "recorded empty" if self.request.empty else ""
         self._restated(name, found)
         self._lifted(name, found)
-        if not self.request.empty:  # what is published stays until somebody computes it
+        if not self.request.empty:  # published cells stay until a batch computes them
             self._overtaken(name, found, rule)
         why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
         found.add(why, self._gaps(name, found), because)
@@ -167,7 +169,7 @@ class _Sweeps:
             found.life, found.required = found.life - gaps, found.required - gaps
 
     def _begin_with_data(self, name: str, found: ModelCells) -> None:
-        """Let a requested range start where the source data does; what is published stays in it."""
+        """Let a requested range start where the source data does; published cells stay in it."""
         if self.request.empty:
             return
         gaps = found.required - found.ready - self.state.view.ready(name)
@@ -207,7 +209,7 @@ class _Sweeps:
 
     def _late_again(self, name: str, found: ModelCells, model: Model) -> None:
         """Plan the named cells, as far as they are stale still."""
-        asked = IntervalSet.union_all(cells for one, cells in self.request.late if one == name)
+        asked = CellsByModel.of(self.request.late)[name]
         if not asked:
             return
         for stale in self._rule(name, model).stale:
@@ -215,13 +217,13 @@ class _Sweeps:
 
     def _overtaken(self, name: str, found: ModelCells, rule: Work) -> None:
         """Plan what is owed, and what was built before something that it reads changed."""
-        found.add(Why.OWED, self.view.owed.get(name, _NOTHING) & found.ready, "not rebuilt yet")
+        found.add(Why.OWED, self.view.owed[name] & found.ready, "not rebuilt yet")
         for stale in rule.stale:
             why = Why.LATE_DATA if stale.late else Why.UPSTREAM_CHANGED
             found.add(why, stale.cells & found.required, stale.words)
 
     def _late(self, name: str) -> None:
-        """Plan the last cells before new ones, where nobody can see late rows arrive."""
+        """Plan the last cells before new ones, where late rows can't be observed."""
         if (
             self.request.empty
             or name not in self.intended.chosen
@@ -238,7 +240,7 @@ class _Sweeps:
         return needs_work(self.intended.graph, self.view, model, now=self.now, reads=reads)
 
     def _new_version(self, name: str, found: ModelCells) -> None:
-        """Widen the range to what a protected environment publishes: its readers keep it all."""
+        """Widen the range to all cells that a protected environment publishes, so that readers lose none."""
         life = found.life | self.windows[name].beyond
         published = self.state.view.ready(name) & life
         more = published - found.required
@@ -252,7 +254,7 @@ class _Sweeps:
 
     def _restated(self, name: str, found: ModelCells) -> None:
         """Plan what was declared wrong, and what a kept table computes anew from a date on."""
-        wrong = self.wrong.named.get(name, _NOTHING) & self.wrong.spread.get(name, _NOTHING)
+        wrong = self.wrong.named[name] & self.wrong.spread[name]
         if name in self.intended.graph.models and self.intended.graph.models[name].in_order:
             wrong = onward(wrong, found.life)
         found.add(Why.RESTATED, wrong & found.ready, self.wrong.because.get(name, ""))
@@ -274,7 +276,7 @@ class _Sweeps:
 
     def _gaps(self, name: str, found: ModelCells) -> IntervalSet:
         """Give the required cells that are not ready, and the restated ones that never were."""
-        missing = (found.required | self.wrong.spread.get(name, _NOTHING)) - found.ready
+        missing = (found.required | self.wrong.spread[name]) - found.ready
         if self.request.launch:  # somebody named published cells; what lacks elsewhere is not meant
             missing = _NOTHING
         if self.intended.graph.models[name].in_order:
@@ -313,7 +315,7 @@ class _Sweeps:
                 )
 
     def _waiting(self, name: str) -> None:
-        """Leave out what reads cells that are neither ready nor planned."""
+        """Leave out cells that read cells which are neither ready nor planned."""
         self._wait_for_others(name)
         found, model = self.found[name], self.intended.graph.models[name]
         if model.in_order:
@@ -336,7 +338,7 @@ class _Sweeps:
 
 
 def _with_earlier(found: ModelCells, missing: IntervalSet) -> IntervalSet:
-    """Add the gaps before what is planned: a model that reads itself is filled in order."""
+    """Add the gaps before planned cells: a model that reads itself is filled in order."""
     planned = missing | found.cells
     if not planned:
         return missing

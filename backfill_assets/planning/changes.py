@@ -1,4 +1,4 @@
-"""Which models change, what that means for published history, and which table each then reads."""
+"""Find the models that change, the category of each change, and the table that each then reads."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class _Deciding:
         history = category in (Category.BREAKING, Category.NON_BREAKING)
         builds = history and (bool(moved) or _computes(direct) or choice is not None)
         if choice is not None and choice.category is Category.NON_BREAKING and direct is None:
-            builds = False  # a person says that what changed upstream does not matter here
+            builds = False  # a person decided that the upstream change does not matter here
         in_place = self._has_cutoff(name) or category is Category.FORWARD_ONLY
         if in_place and (_computes(direct) or builds):
             self._refuse_destruction(name, new.model)
@@ -168,7 +168,7 @@ class _Deciding:
     def _stays_additive(
         self, name: str, direct: Difference, moved: Mapping[str, frozenset[str] | None]
     ) -> bool:
-        """Whether what changes upstream reaches no other column than those that are new."""
+        """Whether the upstream changes reach only new columns."""
         if direct.category is not Category.NON_BREAKING or direct.columns is None:
             return False
         changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
@@ -183,7 +183,7 @@ class _Deciding:
         return None
 
     def _moved_upstreams(self, name: str) -> dict[str, frozenset[str] | None]:
-        """Upstreams whose published data change in what the model reads, with those columns."""
+        """Upstreams whose published data change in columns that the model reads, with those columns."""
         moved: dict[str, frozenset[str] | None] = dict.fromkeys(
             self.intended.resourced.get(name, ())
         )
@@ -208,7 +208,7 @@ class _Deciding:
         moved: Mapping[str, frozenset[str] | None],
         choice: Decided | None,
     ) -> None:
-        """Record what the model's own readers will see differ."""
+        """Record the difference that the model's own readers will see."""
         if choice is not None and choice.category is Category.NON_BREAKING:
             return
         if choice is not None:
@@ -230,7 +230,7 @@ class _Deciding:
             self.found.untouched.append(Untouched(name, self._reads_none(name)))
 
     def _reads_none(self, name: str) -> str:
-        """Say which changed columns the model reads none of."""
+        """Name the changed columns, none of which the model reads."""
         names: list[str] = []
         for up in self.intended.graph.models[name].reads:
             effect = self.found.effects.get(up.name)

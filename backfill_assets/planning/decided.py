@@ -1,4 +1,4 @@
-"""Categories that a person or a model's declaration decided, held against what really differs."""
+"""Categories that a person or a declaration decided, checked against the actual difference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _category_contradicts(
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What a person, or its declaration, decided about one model."""
+    """The decision of a person, or of the declaration, about one model."""
 
     category: Category
     why: str
@@ -80,7 +80,7 @@ def _choice(
     computes: bool,
     reads_changed: bool,
 ) -> Decided | None:
-    """Find who decides: the request on this model, the request on all, the declaration; else nobody."""
+    """Find the decision: of the request on this model, of the request on all, of the declaration; else None."""
     by = request.asked_by or "the person who asked"
     asked = dict(request.categories).get(new.name)
     if asked is not None:
@@ -118,7 +118,7 @@ def _contradiction(
 
 
 def _identity(old: Model, new: Model) -> tuple[tuple[str, object, object], ...]:
-    """What decides which row is which, and where it lies."""
+    """The declarations that identify a row, and decide in which cell it lies."""
     return (
         ("unique key", old.key, new.key),
         ("grain", old.grain, new.grain),

@@ -1,4 +1,4 @@
-"""What differs between two declarations of a model, and whether it can change published rows."""
+"""Compare two declarations of a model, and decide whether the difference can change published rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Found:
 
 
 def declared_changes(old: Model, new: Model) -> tuple[Found, ...]:
-    """Give everything that may change rows; nothing for words and pace."""
+    """List the attributes that may change rows; those for descriptions and pace are left out."""
     return (*_rules(old, new), *_reads(old, new), *_query(old, new), *_columns(old, new))
 
 
@@ -75,7 +75,7 @@ def described_changes(old: Model, new: Model) -> tuple[str, ...]:
 
 
 def _rules(old: Model, new: Model) -> Iterator[Found]:
-    """What decides how rows become history: each of these makes another table (P13b)."""
+    """The attributes that decide how rows become history: a change of one makes another table (P13b)."""
     pairs = {
         "kind": (old.kind, new.kind),
         "cadence": (old.cadence.unit, new.cadence.unit),
@@ -97,7 +97,7 @@ def _rules(old: Model, new: Model) -> Iterator[Found]:
 
 
 def _reads(old: Model, new: Model) -> Iterator[Found]:
-    """What of its upstreams a cell is made from."""
+    """The parts of its upstreams that a cell is computed from."""
     before = {one.name: one for one in old.reads}
     after = {one.name: one for one in new.reads}
     for name in sorted(before.keys() & after.keys()):

@@ -1,4 +1,4 @@
-"""What a model's own readers see differ, when something that it reads has changed."""
+"""Derive the difference that a model's own readers see when an upstream of it has changed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def derived(model: Model, changed: Mapping[str, Difference]) -> Difference:
-    """Carry the difference of upstreams through a model; where it can't be told, all may differ.
+    """Carry the difference of upstreams through a model; where it is unknown, every column may differ.
 
     Args:
         model: the one that reads them, as it is.
-        changed: per upstream that it reads changed things of, how that differs.
+        changed: per upstream of which it reads changed columns, the difference.
     """
     why = f"reads what changed of {', '.join(sorted(changed))}"
     everything = Difference(Category.BREAKING, why, rows=True, columns=None)

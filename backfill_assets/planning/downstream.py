@@ -1,4 +1,4 @@
-"""What may have to follow: ready cells that read planned ones, if those really change."""
+"""Find the ready cells that read planned cells, and must follow if those really change."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.plan import Why
 from backfill_assets.planning.reopening import reopened
@@ -25,22 +26,20 @@ if TYPE_CHECKING:
     from backfill_assets.planning.restating import Wrong
     from backfill_assets.snapshots.state_view import StateView
 
-_NOTHING = IntervalSet.empty()
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Downstream:
     """Follows planned cells from model to model; call it upstream first.
 
     Attributes:
         intended: what the environment is to run.
-        state: what is there.
-        changes: what becomes of each model.
+        state: the ready cells.
+        changes: the change of each model.
         wrong: what was declared wrong.
         view: what the workspace finds before anything is built.
         found: the cells of each model; those that may have to follow are added.
         now: the instant that history ends at.
-        unsettled: per model, planned cells that may change in more than its own edit says.
+        unsettled: per model, planned cells that may change by more than its own edit.
     """
 
     intended: Intended
@@ -50,14 +49,14 @@ class Downstream:
     view: StateView
     found: Mapping[str, ModelCells]
     now: datetime
-    unsettled: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    unsettled: CellsByModel = field(default_factory=CellsByModel)
 
     def follow(self, name: str) -> None:
         """Plan the ready cells that read planned ones: only if those really change."""
         found, model = self.found[name], self.intended.graph.models[name]
         if name in self.intended.chosen:
             self._may_follow(name, model, found)
-        self.unsettled[name] = self._unsettled(name, model, found)
+        self.unsettled |= {name: self._unsettled(name, model, found)}
 
     def _may_follow(self, name: str, model: Model, found: ModelCells) -> None:
         for upstream, theirs in self.intended.upstream_models(name):
@@ -68,7 +67,7 @@ class Downstream:
             later = onward(found.cells, found.life) & found.ready
             found.add(Why.UPSTREAM_CHANGED, later, "if its own earlier cells change", certain=False)
         if any(self._is_whole_and_moves(up.name) for up, _ in self.intended.upstream_models(name)):
-            told = self.wrong.spread.get(name, _NOTHING) & found.ready
+            told = self.wrong.spread[name] & found.ready
             found.add(
                 Why.UPSTREAM_CHANGED, told, "if what it reads as a whole changes", certain=False
             )
@@ -84,10 +83,10 @@ class Downstream:
         return self.unsettled[upstream]
 
     def _unsettled(self, name: str, model: Model, found: ModelCells) -> IntervalSet:
-        """Give the planned cells that may change in more than what the model's own change says.
+        """Give the planned cells that may change by more than the model's own change.
 
-        A new table differs from the published one also where that has a gap, is stale or wrong,
-        and where what it reads moves.
+        A new table also differs from the published one where the latter has a gap, is stale or wrong,
+        and where its upstreams move.
         """
         if not self.changes.models[name].new_version or not found.cells:
             return found.cells
@@ -96,8 +95,8 @@ class Downstream:
         parts = [
             found.cells - published.ready(name),
             rule.stale_cells,
-            published.owed.get(name, _NOTHING),
-            self.wrong.spread.get(name, _NOTHING),
+            published.owed[name],
+            self.wrong.spread[name],
             *(
                 self._reading(model, upstream, theirs, self.unsettled[upstream.name])
                 for upstream, theirs in self.intended.upstream_models(name)

@@ -1,8 +1,8 @@
-"""What a plan will take: to start, its batches, and its promotion.
+"""Estimate what a plan will take: its start, its batches, and its promotion.
 
-Batches are estimated from what batches took before; without history from the bytes they read. The
-rest is in `planning.overhead`. Upper bounds, as the plan's cells are: work that is done only if its input really changes counts in
-full, and is named.
+Batches are estimated from recorded batches; without history, from the bytes that they read.
+`planning.overhead` estimates the start and the promotion. The estimates are upper bounds, as the plan's
+cells are: work that is done only if its input really changes counts in full, and is named.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
     from backfill_assets.planning.overhead import OperationFact
     from backfill_assets.planning.plan import ModelPlan, Plan, PlannedBatch, PlannedRead
 
-_BATCH_SECONDS = 4.0  # what a batch costs before its first row, on one quiet machine
-_COMMIT_SECONDS = 1.0  # what a batch without rows costs
+_BATCH_SECONDS = 4.0  # the cost of a batch before its first row, on one idle machine
+_COMMIT_SECONDS = 1.0  # the cost of a batch without rows
 _GB = 1e9
 _HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class BatchFact:
-    """What one committed batch took.
+    """The measured duration and size of one committed batch.
 
     Attributes:
         seconds: from opening to its record.
         cells: how many.
         rows: that they hold.
         bytes: that it wrote.
-        cold: whether none of its process had ended before it began: that takes longer.
+        cold: whether it was the first batch of its process, which takes longer.
     """
 
     seconds: float
@@ -73,7 +73,7 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What things cost, in the settings' currency; None for what is not charged.
+    """Prices in the settings' currency; None for a thing that is not charged.
 
     Attributes:
         hour: of computing.
@@ -86,14 +86,14 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What estimates rest on.
+    """The recorded values that estimates rest on.
 
     Attributes:
-        history: per model, what its batches took.
+        history: per model, the facts of its batches.
         sizes: per source or model, how much its table holds.
         prices: what things cost.
         batches_at_once: how many batches the process runs.
-        operations: what plans took beside their batches.
+        operations: the time that plans took beside their batches.
     """
 
     history: Mapping[str, Sequence[BatchFact]] = field(
@@ -106,7 +106,7 @@ class Known:
 
 
 def estimate(plan: Plan, known: Known) -> Plan:
-    """Fill in what a plan will take: per model, and all of it.
+    """Fill in the estimates of a plan: per model, and overall.
 
     Raises:
         RequestError: no batch may run at all.
@@ -133,12 +133,12 @@ def estimate(plan: Plan, known: Known) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """How one model behaves.
+    """The estimated pace and size of one model's batches.
 
     Attributes:
         fixed: seconds of a batch whatever its size.
         per_cell: seconds of each of its cells.
-        off: how far off that is, at the median and at the 90th percentile.
+        off: the factor between estimated and recorded seconds, at the median and at P90.
         bytes_read: by all its batches.
         bytes_written: per cell.
         batches: how many recorded ones it rests on.
@@ -162,7 +162,7 @@ _NONE = Overhead((0.0, 0.0), (0.0, 0.0))
 
 
 def _commit(known: Known) -> _Guess:
-    """Describe a batch that is recorded without computing: a commit, and nothing is read."""
+    """Describe a batch that is recorded without computing: it commits, and reads no input."""
     seconds = _COMMIT_SECONDS * slowness(known.operations)
     return _Guess(seconds, 0.0, (1.0, DOUBT), 0, 0.0, 0, recorded_empty=True)
 
@@ -183,7 +183,7 @@ def _guess(model: ModelPlan, known: Known) -> _Guess:
 
 
 def _warm(facts: Iterable[BatchFact], cold: float) -> list[BatchFact]:
-    """Give what batches take once their process is warm; the start of a plan counts the rest."""
+    """Give the seconds of batches in a warm process; the start of a plan counts the others."""
     usable = [one for one in facts if one.seconds > 0 < one.cells]
     return [one for one in usable if not one.cold] or [
         replace(one, seconds=max(one.seconds - cold, one.seconds / 4), cold=False) for one in usable
@@ -277,7 +277,7 @@ def _rests_on(
 
 
 def _timed(known: Known) -> str:
-    """Say on what start and promotion rest."""
+    """Name the basis of the estimates of start and promotion."""
     number = len(known.operations)
     learned = _counted(number, "operation", "operations")
     return f"start and promotion: {f'{learned} before' if number else 'constants, no history'}"

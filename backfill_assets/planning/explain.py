@@ -1,4 +1,4 @@
-"""Explain one cell: why it is, or is not, in the next work; the branch of the rule that fired."""
+"""Explain why one cell is, or is not, in the next work, by the branch of the rule that applies."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def why(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What stays the same on the way upstream."""
+    """The values that stay the same on the way upstream."""
 
     graph: Graph
     view: StateView
@@ -76,7 +76,7 @@ class _Asked:
     reads: Mapping[str, Mapping[str, frozenset[str]]]
 
     def why(self, name: str, cells: IntervalSet, depth: int) -> Iterator[Reason]:
-        """Tell the branches of some cells, then those of the upstream cells that decide."""
+        """Give the branches of some cells, then those of the upstream cells that decide."""
         model = self.graph.model(name)
         work = needs_work(self.graph, self.view, model, now=self.now, reads=self.reads.get(name))
         for part, branch, text in _branches(self.view, model, work, cells):
@@ -114,7 +114,7 @@ def _branches(
     view: StateView, model: Model, work: Work, cells: IntervalSet
 ) -> Iterator[tuple[IntervalSet, str, str]]:
     yield cells - work.required - view.kept(model, cells), "not required", _outside(model)
-    claimed = view.claimed.get(model.name, IntervalSet.empty())
+    claimed = view.claimed[model.name]
     yield cells & work.gaps & claimed, "running", "a batch has claimed it and is at work"
     yield cells & work.runnable - claimed, "gap", "required and not ready; all it reads is ready"
     for upstream, waiting in work.blocked.items():
@@ -148,7 +148,7 @@ def _branches(
 def _owed(
     view: StateView, model: Model, cells: IntervalSet
 ) -> Iterator[tuple[IntervalSet, str, str]]:
-    """Tell by whom cells were declared wrong and why; of two marks on a cell, both."""
+    """Say who declared cells wrong and why; of two marks on a cell, give both."""
     marks = view.owing.get(model.name, ())
     for one in marks:
         text = f"declared wrong, and not rebuilt or published yet: {one.words}"

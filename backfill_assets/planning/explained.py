@@ -1,4 +1,4 @@
-"""What the edits of a plan explain: how each model's content may differ because of them."""
+"""Derive how the edits of a plan may change the content of each model."""
 
 from __future__ import annotations
 

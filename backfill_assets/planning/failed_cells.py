@@ -1,9 +1,9 @@
-"""Cells whose batch failed: which are not asked for again, and until when.
+"""Find the cells whose batch failed, and until when each is not asked for again.
 
-A failure that its code or its input has caused is asked for again once one of them is another one.
-A passing one comes again by itself, later each time and at last once an hour, for as long as it takes:
-an outage over a weekend needs nobody. A timeout does so a few times only, for what takes too long each
-time is computed each time.
+After a failure of the code or the input, the cells are asked for again once one of the two has changed.
+After a transient failure they are asked for again by themselves: at growing intervals, at last once an
+hour, for as long as it takes, so an outage over a weekend needs no person. After a timeout this happens
+only a few times, since a batch that takes too long is computed in full each time.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=2), timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What the first cells that come again by themselves wait for.
+    """The failure that the first cells to be retried wait for.
 
     Attributes:
-        until: when they come again.
+        until: when they are retried.
         batch_id: the batch that failed; its error says why.
     """
 
@@ -52,9 +52,9 @@ class FailedCells:
     """Cells that are not asked for now.
 
     Attributes:
-        for_good: until somebody changes the code or the input.
+        for_good: until the code or the input changes.
         for_now: until some time has passed.
-        rest: until when, and why; None where none of them comes again by itself.
+        rest: until when, and why; None where none of them is retried automatically.
     """
 
     for_good: IntervalSet = field(default_factory=IntervalSet.empty)
@@ -76,7 +76,7 @@ def failed_cells(
     now: datetime,
     reads: Mapping[str, frozenset[str]] | None = None,
 ) -> FailedCells:
-    """Tell which cells of a model failed and are not asked for now.
+    """Find the cells of a model that failed and are not asked for now.
 
     Args:
         graph: every model and source.
@@ -95,7 +95,7 @@ def failed_cells(
     rests: list[Rest] = []
     own = [one for one in failed if (one.version, one.fingerprint) == (at.version, at.fingerprint)]
     left = [(one, cells) for one in own if (cells := _left(state.runs, one))]
-    own = [one for one, _ in left]  # what was built since counts no more
+    own = [one for one, _ in left]  # cells that were built since then don't count
     tried = {(one.cells, one.run_id) for one in own if one.kind is not FailureKind.CANCELLED}
     tries = Counter(cells for cells, _ in tried)
     too_long = {(one.cells, one.run_id) for one in own if one.kind is FailureKind.TIMEOUT}
@@ -120,7 +120,7 @@ def wait_after(tries: int) -> timedelta:
 
 
 def _comes_again(failed: FailedBatch, timeouts: int) -> bool:
-    """Whether a failure passes by itself, as far as anybody can tell."""
+    """Whether a failure may pass by itself, so that its cells are retried."""
     return failed.kind in _PASSING and (failed.kind is not FailureKind.TIMEOUT or timeouts <= TRIES)
 
 

@@ -1,7 +1,7 @@
-"""Where the data of what a model reads begins, as far as its sources were looked at.
+"""Find where the data that a model reads begins, as far as its sources were looked at.
 
-A requested range that starts before it starts there, on record. What is required stays as it is: the
-cells before are left out of this plan, and of nothing else. A model's own start is its author's word
+A requested range that starts earlier is cut to that start, and the plan notes it. Required cells do not
+change: the cells before are left out of this plan only. A model's own start is its author's declaration
 and is not moved (docs/adr/0008): a plan names the cells before the first data, and plans them.
 """
 
@@ -30,7 +30,7 @@ class FirstData:
 
     Attributes:
         at: the instant (UTC); None where it is not known.
-        words: what begins there, or why it is not known; empty where nothing is to be said.
+        words: what begins there, or why it is not known; empty without a note.
     """
 
     at: datetime | None
@@ -38,7 +38,7 @@ class FirstData:
 
 
 def first_data(graph: Graph, *views: StateView) -> dict[str, FirstData]:
-    """Tell for every model where the data that it can read begins.
+    """Find for every model where the data that it can read begins.
 
     It is known only of a model each of whose upstreams is a source that is cut into cells and was
     looked at, or such a model. A cell that lost its rows counts: it held some once.
@@ -135,7 +135,7 @@ def _of_source(graph: Graph, view: StateView, name: str) -> FirstData:
 def _held(
     graph: Graph, views: tuple[StateView, ...], name: str, found: Mapping[str, FirstData]
 ) -> FirstData:
-    """Tell where an upstream model begins: where its data does, or its ready cells do before that."""
+    """Find where an upstream model begins: with its data, or with earlier ready cells."""
     first, ready = found[name], IntervalSet.union_all(view.ready(name) for view in views)
     if graph.models[name].cadence.unit is Unit.WHOLE:
         return _uncut(name)

@@ -1,4 +1,4 @@
-"""Who else is at work where a plan wants to be."""
+"""Find the open plans and live batches that overlap with a plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def in_flight(models: Iterable[ModelPlan], state: PlanState) -> tuple[InFlight, ...]:
-    """Name plans and batches that overlap with what a plan wants.
+    """Name plans and batches that overlap with a plan.
 
     Two plans are in each other's way on one environment where their cells of a model overlap, or
     where one of them moves the model to another table; on different environments only where both
@@ -31,9 +31,8 @@ def _of_model(model: ModelPlan, state: PlanState) -> Iterator[InFlight]:
         cells = model.cells & theirs.cells
         whose = "" if plan.environment == state.view.environment.name else f" of {plan.environment}"
         yield InFlight(model.model, cells, f"plan {plan.plan_id}{whose}", blocks=True)
-    claimed = state.view.claimed.get(model.model)
-    if claimed is not None and claimed & model.cells:
-        yield InFlight(model.model, claimed & model.cells, "a batch that runs now", blocks=False)
+    if claimed := state.view.claimed[model.model] & model.cells:
+        yield InFlight(model.model, claimed, "a batch that runs now", blocks=False)
 
 
 def _collide(model: ModelPlan, theirs: ModelPlan, plan: Plan, state: PlanState) -> bool:

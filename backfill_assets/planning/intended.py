@@ -1,4 +1,4 @@
-"""What the environment is to run: its own models, with the selected ones as they are loaded."""
+"""The models that an environment will run: its own, with the selected ones as they are loaded."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def _removed_but_read(removed: str, readers: tuple[str, ...]) -> DeclarationErro
 
 @dataclass(frozen=True)
 class Intended:
-    """What the environment is to run, beside what it runs.
+    """The graph that the environment will run, beside the one that it runs.
 
     Attributes:
         graph: the environment's models, the chosen ones as loaded.
         snapshots: of that graph.
         before: what the environment runs.
-        otherwise: models whose rows, or whose upstreams' rows, are computed otherwise than there.
+        otherwise: models whose rows, or whose upstreams' rows, are computed differently there.
         loaded: per loaded model, the fingerprint of its loaded declaration.
         chosen: models whose loaded declaration counts, and whose work is planned.
         helpers: their upstreams, of which only what the chosen ones need is filled.
@@ -130,7 +130,7 @@ def _resourced(
 
 
 def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozenset[str]:
-    """Name what is selected; without a selection what is restated, and its readers."""
+    """Name the selected models; without a selection the restated ones and their readers."""
     restated = {one.name for one in request.restate} | {*request.lift_cutoffs}
     if restated and not request.select:
         return following(graph, restated)
@@ -182,6 +182,6 @@ def _in_levels(graph: Graph) -> tuple[str, ...]:
 
 
 def _running_graph(state: PlanState, graph: Graph) -> Graph:
-    """Put together what the environment runs."""
+    """Assemble the graph that the environment runs."""
     models = {name: one.model for name, one in state.running.items()}
     return Graph(models, graph.sources, tuple(models))

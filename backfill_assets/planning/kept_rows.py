@@ -1,8 +1,8 @@
-"""What a new table does with rows that only history has: those whose source is gone.
+"""Decide whether a new table takes over kept rows: published rows that their source no longer has.
 
-A model that keeps such rows (`deletes="none"`, soft deletes, tombstones) would lose them with a table
-that starts from nothing. One that is merely wider takes them over. What a breaking change would have
-made of them can't be known, so a person says.
+A model that keeps such rows (`deletes="none"`, soft deletes, tombstones) would lose them with an empty
+new table. A table that is only wider takes them over. After a breaking change their values can't be
+known, so a person decides.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def kept_rows(
     """Decide what becomes of kept rows in a model's new table; None where there can't be any.
 
     Args:
-        asked: what the person said; None for nothing.
-        change: what becomes of the model.
+        asked: the person's choice; None for none.
+        change: the change of the model.
         models: the declaration that the environment runs (None for none), and the new one.
         published: the cells that the environment publishes.
 
     Raises:
-        RequestError: the change is breaking, and nobody said.
-        RequestError: they are to be carried, and the new table's rows are told apart otherwise.
+        RequestError: the change is breaking, and the request has no choice.
+        RequestError: they are to be carried, and the new table identifies rows differently.
     """
     old, new = models
     if not change.new_version or old is None or not new.keeps_rows or not published:
@@ -72,7 +72,7 @@ def lacking_values(old: Model, new: Model) -> str | None:
 
 
 def _unfit(old: Model, new: Model) -> str | None:
-    """Say why published rows have no place in the new table; None where they have."""
+    """Say why published rows don't fit the new table; None where they do."""
     if set(old.key) != set(new.key):
         return f"the unique key becomes {', '.join(new.key)}"
     if old.time_column != new.time_column:

@@ -1,4 +1,4 @@
-"""Late data that nobody can see arrive: new cells make the last ones before them work again."""
+"""Late windows of sources that can't be observed: new cells reopen the ready cells before them."""
 
 from __future__ import annotations
 

@@ -1,22 +1,24 @@
-"""Late work: which stale cells are built again by themselves, and which need a plan of a person.
+"""Late work: which stale cells are built again automatically, and which need a plan of a person.
 
-A stale cell may be built again without anybody being asked when it, and every ready cell that its
-change may reach, lies in the late window of its model. Where one lies outside of a window the change
-would rewrite published history further back than its model declares: then it is left, and counted.
+A stale cell is built again automatically if it, and every ready cell that its change may reach, lies in
+the late window of its model. If one lies outside of its window, the change would rewrite published
+history further back than its model declares: then the cell is left stale, and counted.
 
-A change is published at once or not at all: where one of the cells that it has overtaken, of
-whatever model, is left, all of them are. Changes that have overtaken the same cell are connected, for
-building that cell brings all of them.
+A change is published at once or not at all: if one of the cells that it has overtaken is left, in any
+model, all of them are. Changes that have overtaken the same cell are connected, because building that
+cell brings in all of them.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.reopening import last_cells, reads_whole, reopened
 from backfill_assets.planning.restating import onward
@@ -38,21 +40,21 @@ _NOTHING = IntervalSet.empty()
 
 @dataclass(frozen=True, slots=True)
 class LateWork:
-    """Stale cells of an environment, by model; a model without any is not named.
+    """Stale cells of an environment, by model.
 
     Attributes:
         automatic: they are built again by an automatic plan.
-        in_place: they are built again in the model's own table by its next run: nobody else moves.
+        in_place: they are built again in the model's own table by its next run: no other model moves.
         waiting: they need a plan: something that they reach lies outside of its model's late window.
-        held: they wait for an open plan, or for whatever else is at work where they, or others of
-            the same change, reach.
+        held: they wait for an open plan or a live batch at cells that they, or other cells of the
+            same change, reach.
         because: what changed, in words, by model.
     """
 
-    automatic: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
-    in_place: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
-    waiting: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
-    held: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    automatic: CellsByModel = field(default_factory=CellsByModel)
+    in_place: CellsByModel = field(default_factory=CellsByModel)
+    waiting: CellsByModel = field(default_factory=CellsByModel)
+    held: CellsByModel = field(default_factory=CellsByModel)
     because: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -62,8 +64,8 @@ def late_work(
     *,
     now: datetime,
     reads: Mapping[str, Mapping[str, frozenset[str]]],
-    held: Mapping[str, IntervalSet] | None = None,
-    failed: Mapping[str, IntervalSet] | None = None,
+    held: CellsByModel | None = None,
+    failed: CellsByModel | None = None,
 ) -> LateWork:
     """Split the stale cells of an environment.
 
@@ -72,87 +74,75 @@ def late_work(
         view: its state.
         now: the instant that history ends at (UTC).
         reads: per model, what it reads by column (lineage).
-        held: per model, cells that others are at work on: a change that reaches one is left for now.
-        failed: per model, cells that can't be built: whatever reaches them is left for now, but for
-            the rest of its change, since a failure blocks nothing but what reads it.
+        held: per model, cells that another plan or batch builds: a change that reaches one waits.
+        failed: per model, cells that can't be built: a cell that reaches them waits; the other cells
+            of its change do not, since a failure blocks only its readers.
     """
     works = {
         name: needs_work(graph, view, graph.models[name], now=now, reads=reads.get(name))
         for name in graph.order
         if name in view.models
     }
-    stale = {name: work.stale_cells for name, work in works.items() if work.stale}
+    stale = CellsByModel({name: work.stale_cells for name, work in works.items()})
     if not stale:
         return LateWork()
     changes = _changes(works)
-    held, failed = held or {}, failed or {}
-    closed = _joined(held, failed)
-    taken_back = {name: cells - closed.get(name, _NOTHING) for name, cells in view.owed.items()}
-    free = _Windows(graph, view, now, taken_back).open()
-    far = together(changes, {name: cells - free[name] for name, cells in stale.items()})
-    alone = {name: works[name].refresh - far[name] for name in stale}
-    left = _left(graph, view, changes, far)
-    wanted = {name: stale[name] - (left.get(name, _NOTHING) - alone[name]) for name in stale}
-    open_ = _Windows(graph, view, now, _joined(held, view.owed)).open()
-    waits = together(changes, {name: cells - open_[name] for name, cells in wanted.items()})
-    allowed = _Windows(graph, view, now, _joined(closed, view.owed)).open()
-    ours = {name: (wanted[name] & allowed[name]) - waits[name] for name in stale}
-    in_place = {name: ours[name] & alone[name] for name in stale}
+    held, failed = held or CellsByModel(), failed or CellsByModel()
+    closed = held | failed
+    free = _Windows(graph, view, now, view.owed - closed).open()
+    far = together(changes, stale - free)
+    alone = CellsByModel({name: works[name].refresh for name in stale}) - far
+    wanted = stale - (_left(graph, view, changes, far) - alone)
+    open_ = _Windows(graph, view, now, held | view.owed).open()
+    waits = together(changes, wanted - open_)
+    allowed = _Windows(graph, view, now, closed | view.owed).open()
+    ours = (wanted & allowed) - waits
+    in_place = ours & alone
     return LateWork(
-        automatic=_some({name: ours[name] - in_place[name] for name in stale}),
-        in_place=_some(in_place),
-        waiting=_some({name: stale[name] - wanted[name] for name in stale}),
-        held=_some({name: wanted[name] - ours[name] for name in stale}),
+        automatic=ours - in_place,
+        in_place=in_place,
+        waiting=stale - wanted,
+        held=wanted - ours,
         because={name: _because(works[name]) for name in stale},
     )
 
 
-def _changes(works: Mapping[str, Work]) -> list[dict[str, IntervalSet]]:
+def _changes(works: Mapping[str, Work]) -> list[CellsByModel]:
     """Give the cells that each change of an upstream has overtaken, by model."""
-    found: dict[tuple[str, int], dict[str, IntervalSet]] = {}
+    found: defaultdict[tuple[str, int], CellsByModel] = defaultdict(CellsByModel)
     for name, work in works.items():
         for stale in work.stale:
             for number, cells in stale.changes.items():
-                change = found.setdefault((stale.upstream, number), {})
-                change[name] = change.get(name, _NOTHING) | cells
+                found[stale.upstream, number] |= {name: cells}
     return list(found.values())
 
 
 def _left(
     graph: Graph,
     view: StateView,
-    changes: list[dict[str, IntervalSet]],
-    cells: Mapping[str, IntervalSet],
-) -> dict[str, IntervalSet]:
+    changes: list[CellsByModel],
+    cells: CellsByModel,
+) -> CellsByModel:
     """Give these cells, all that belong together with them, and every ready one that reads them."""
-    found = dict(cells)
-    while True:
-        more = _reached(graph, view, together(changes, found))
-        if _some(more) == _some(found):
-            return found
-        found = more
+    while (more := _reached(graph, view, together(changes, cells))) != cells:
+        cells = more
+    return cells
 
 
-def _joined(
-    one: Mapping[str, IntervalSet], other: Mapping[str, IntervalSet]
-) -> dict[str, IntervalSet]:
-    return {name: one.get(name, _NOTHING) | other.get(name, _NOTHING) for name in {**one, **other}}
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Windows:
     """Finds the cells that may be built again, with all that this may reach: readers first."""
 
     graph: Graph
     view: StateView
     now: datetime
-    closed: Mapping[str, IntervalSet]
-    found: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    closed: CellsByModel
+    found: CellsByModel = field(default_factory=CellsByModel)
 
-    def open(self) -> dict[str, IntervalSet]:
+    def open(self) -> CellsByModel:
         """Give them by model."""
         for name in reversed(self.graph.order):
-            self.found[name] = self._open(self.graph.models[name])
+            self.found |= {name: self._open(self.graph.models[name])}
         return self.found
 
     def _open(self, model: Model) -> IntervalSet:
@@ -160,10 +150,10 @@ class _Windows:
         if state is None or state.pointer.environment != self.view.environment.name:
             return _NOTHING
         cells = last_cells(model, state.ready, model.late_window)
-        cells -= self.closed.get(model.name, _NOTHING)
+        cells -= self.closed[model.name]
         for reader in self.graph.readers(model.name):
             cells -= self._closed_by(model, self.graph.models[reader])
-        if model.in_order:  # whatever changes here goes on to the last cell
+        if model.in_order:  # a change here reaches every cell up to the last
             closed = state.ready - cells
             last = closed.boundaries[-1] if closed else 0
             cells = cells.within(last, cells.boundaries[-1]) if cells else cells
@@ -172,7 +162,7 @@ class _Windows:
     def _closed_by(self, model: Model, reader: Model) -> IntervalSet:
         """Give the cells whose change would reach a cell of the reader that must stay."""
         ready = self.view.ready(reader.name)
-        closed = ready - self.found.get(reader.name, _NOTHING)
+        closed = ready - self.found[reader.name]
         found = _NOTHING
         for upstream in reader.reads:
             if upstream.name != model.name:
@@ -186,30 +176,23 @@ class _Windows:
         return found
 
 
-def _reached(
-    graph: Graph, view: StateView, cells: Mapping[str, IntervalSet]
-) -> dict[str, IntervalSet]:
+def _reached(graph: Graph, view: StateView, cells: CellsByModel) -> CellsByModel:
     """Give these cells, and every ready one that reads them, directly or through others."""
-    found: dict[str, IntervalSet] = {}
+    found = CellsByModel()
     for name in graph.order:
         model, ready = graph.models[name], view.ready(name)
-        own = cells.get(name, _NOTHING)
+        own = cells[name]
         for upstream in model.reads:
-            changed = found.get(upstream.name)
+            changed = found[upstream.name]
             if not changed or upstream.name == name:
                 continue
             theirs = graph.models[upstream.name].cadence
             own |= reopened(model, upstream, theirs, changed, ready) & ready
         if own and model.in_order:
             own = onward(own, ready) & ready
-        if own:
-            found[name] = own
+        found |= {name: own}
     return found
 
 
 def _because(work: Work) -> str:
     return "; ".join(dict.fromkeys(one.words for one in work.stale))
-
-
-def _some(cells: Mapping[str, IntervalSet]) -> dict[str, IntervalSet]:
-    return {name: found for name, found in cells.items() if found}

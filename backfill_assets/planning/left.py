@@ -1,9 +1,10 @@
-"""What is left to do in a plan: what the rule still finds in its workspace, within its cells."""
+"""Find the cells of a plan that the rule still asks for in its workspace."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.lineage import lineage_of
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.plan import Build
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.state_view import StateView
@@ -24,10 +24,10 @@ def left_to_do(
     workspace: StateView,
     now: datetime,
     reads: Mapping[str, Mapping[str, frozenset[str]]] | None = None,
-) -> Mapping[str, IntervalSet]:
+) -> CellsByModel:
     """Give the plan's cells that still need work, by model; nothing once it can be promoted.
 
-    A cell that the plan has built stays built when its source gets late rows: what was audited is
+    A cell that the plan has built stays built when its source gets late rows: the audited cell is
     promoted, and these rows are the next late data.
 
     Args:
@@ -35,9 +35,9 @@ def left_to_do(
         graph: the models that its workspace runs.
         workspace: the state as the workspace sees it.
         now: the instant that history ends at.
-        reads: per model, what it reads by column; what is absent is traced.
+        reads: per model, what it reads by column; an absent model is traced.
     """
-    found: dict[str, IntervalSet] = {}
+    found = CellsByModel()
     for one in plan.models:
         if one.build is Build.POINTER or not one.cells:
             continue
@@ -45,7 +45,5 @@ def left_to_do(
         known = (reads or {}).get(one.model)
         columns = known if known is not None else lineage_of(graph, model).reads
         work = needs_work(graph, workspace, model, now=now, reads=columns)
-        left = work.left(workspace.own(one.model)) & one.cells
-        if left:
-            found[one.model] = left
+        found |= {one.model: work.left(workspace.own(one.model)) & one.cells}
     return found

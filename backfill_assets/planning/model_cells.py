@@ -19,7 +19,7 @@ class ModelCells:
     Attributes:
         required: in the requested range.
         life: required, whatever the range.
-        ready: what the workspace finds there before anything is built.
+        ready: the ready cells in the workspace before any batch.
         work: cells by reason; a cell occurs once.
         cells: every planned cell.
         waiting: cells left out, since something that they read can't become ready.
@@ -43,7 +43,7 @@ class ModelCells:
 
     @property
     def certain(self) -> IntervalSet:
-        """Planned cells that are built whatever their input turns out to be."""
+        """Planned cells that are built even if their input does not change."""
         return IntervalSet.union_all(one.cells for one in self.work if one.certain)
 
     @property

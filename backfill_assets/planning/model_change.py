@@ -1,4 +1,4 @@
-"""What becomes of each model of a planned graph, as values."""
+"""The change of each model of a planned graph, as values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChange:
-    """What becomes of one model.
+    """The change of one model.
 
     Attributes:
         change: how it differs from what the environment runs.
-        category: what that means; None for an unchanged or added model.
+        category: of the change; None for an unchanged or added model.
         reason: why that category.
         decided_by: ``planner`` or who asked.
         new_version: whether it gets a table of its own.

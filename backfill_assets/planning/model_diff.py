@@ -1,7 +1,7 @@
-"""The difference between two declarations of a model, as text for a person to read.
+"""Write the difference between two declarations of a model as text for a person.
 
-One hunk per attribute that differs, under its name; those that change rows come first. Queries are printed anew on both sides, so
-spaces, line breaks and comments never show as an edit.
+Each attribute that differs has one hunk under its name; attributes that change rows come first. Queries
+are printed anew on both sides, so spaces, line breaks and comments never show as an edit.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _TEXTS = ("query", "columns")
 
 
 def model_diff(old: Model | None, new: Model | None) -> str:
-    """Write what differs: lines begin with ``-`` (as it runs), ``+`` (as declared) or a space.
+    """Write the difference: lines begin with ``-`` (as it runs), ``+`` (as declared) or a space.
 
     Args:
         old: what the environment runs; None for a model that is new.
-        new: what is declared; None for a model that is gone.
+        new: what is declared; None for a removed model.
 
     Returns:
-        Text without a newline at its end; empty when nothing but spelling differs.
+        Text without a newline at its end; empty when only spelling differs.
     """
     before, after = _sections(old), _sections(new)
     lines: list[str] = []
@@ -52,7 +52,7 @@ def model_diff(old: Model | None, new: Model | None) -> str:
 
 
 def _hunks(name: str, before: list[str], after: list[str]) -> Iterator[str]:
-    """Write the hunks of one attribute; one that says a single thing needs no heading."""
+    """Write the hunks of one attribute; an attribute with a single value needs no heading."""
     if max(len(before), len(after)) == 1 and name not in _TEXTS:
         if before != after:
             yield from (f"- {name}: {line}" for line in before)
@@ -108,7 +108,7 @@ def _query(model: Model) -> list[str]:
     if not isinstance(query, SqlQuery):
         return query.shown().splitlines()
     tree = query.analysis()
-    if tree is None:  # its layout may hide what can't be read
+    if tree is None:  # its layout may hide parts that can't be parsed
         return query.sql.strip().splitlines()
     return tree.sql(
         dialect=AsWritten, pretty=True, comments=False, max_text_width=_WIDTH
@@ -157,7 +157,7 @@ def _number(value: int) -> list[str]:
 
 
 def _worded(value: object) -> str:
-    """Write a declaration as its author could have: only what is not the default."""
+    """Write a declaration as its author could have: only attributes that differ from their defaults."""
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, OwnCells):

@@ -1,4 +1,4 @@
-"""What has moved under a plan since it was made: only the cells and columns that it cares about."""
+"""Find what has moved under a plan since it was made, among the cells and columns that it reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """One thing that is no longer as a plan saw it.
+    """A pointer or cells that are no longer as a plan saw them.
 
     Attributes:
         model: the planned model.
@@ -35,7 +35,7 @@ class Moved:
 
 
 def moved(plan: Plan, graph: Graph, view: StateView) -> tuple[Moved, ...]:
-    """Give what has moved since the plan was made; cells that were merely added don't count.
+    """Give the pointers and cells that have moved since the plan was made; added cells don't count.
 
     Args:
         plan: the plan.
@@ -51,7 +51,7 @@ def moved(plan: Plan, graph: Graph, view: StateView) -> tuple[Moved, ...]:
 
 
 def _pointer(model: ModelPlan, view: StateView) -> Iterator[Moved]:
-    """Tell whether the environment runs another snapshot or table than the plan saw."""
+    """Check whether the environment runs another snapshot or table than the plan saw."""
     state = view.models.get(model.model)
     now = (state.pointer.version, state.pointer.fingerprint) if state else ("", "")
     saw = (model.old_version, model.old_fingerprint)

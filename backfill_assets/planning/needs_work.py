@@ -39,7 +39,7 @@ class Work:
         stale: ready cells that an upstream's change has overtaken, by upstream.
         blocked: per upstream model, the cells that wait because cells they read are not ready.
         refresh: cells that are rebuilt without a (further) plan: in a plan's workspace every stale
-            or owed one; else those stale ones inside the late window of a model that nobody reads
+            or owed one; else those stale ones inside the late window of a model without readers
             whose changes concern them alone, so that one commit publishes each change at once. Where
             others read the model, or what has changed, or where a change concerns several cells,
             these have to move at once, which takes a plan: the automatic one of late data, or one that
@@ -77,10 +77,10 @@ class Work:
         return IntervalSet.union_all(one.cells for one in self.stale if not one.late)
 
     def left(self, built: IntervalSet) -> IntervalSet:
-        """Give what a plan still has to do, of whose cells its workspace has built these.
+        """Give the cells that a plan still has to build, given those that its workspace has built.
 
-        Late data that arrived since is no reason to build one of them again, unless what is published
-        has read it.
+        Late data that arrived since does not rebuild one of them, unless the published cell has read
+        it.
         """
         late = self.late_cells - built
         return self.gaps | self.overtaken_cells | self.owed | late | self.older
@@ -92,7 +92,7 @@ class Work:
 
     @property
     def todo(self) -> IntervalSet:
-        """What is done without a plan: every gap, those that still wait included, and refreshes."""
+        """The cells that are built without a plan: every gap, waiting ones included, and refreshes."""
         return self.gaps | self.refresh
 
 
@@ -118,12 +118,12 @@ def needs_work(
     first, last = (window.start, window.end) if window else (None, None)
     needed = required(model.cadence, start=first, end=last, now=now)
     ready = view.ready(model.name) & needed
-    kept = view.kept(model, needed)  # under the old definition: nothing is done to it
+    kept = view.kept(model, needed)  # under the old definition: it is not built again
     needed -= kept - ready
     gaps = missing(model.cadence, needed, ready)
     stale = tuple(_stale(graph, view, model, needed - kept, reads or {}))
     overtaken = IntervalSet.union_all(one.cells for one in stale)
-    owed = view.owed.get(model.name, IntervalSet.empty()) & (ready - kept)
+    owed = view.owed[model.name] & (ready - kept)
     refresh = older = IntervalSet.empty()
     if view.environment.is_workspace:
         older = older_than_published(graph, view, model, reads or {}) & (needed - kept)
@@ -157,11 +157,11 @@ def _spared(
     if not kept:
         return kept
     stale = IntervalSet.union_all(one.cells for one in _stale(graph, view, model, kept, reads))
-    return stale | (view.owed.get(model.name, IntervalSet.empty()) & kept)
+    return stale | (view.owed[model.name] & kept)
 
 
 def _is_shared(graph: Graph, stale: Stale) -> bool:
-    """Whether what changed concerns other models too, which must then move together."""
+    """Whether the change concerns other models too, which must then move together."""
     return len(graph.readers(stale.upstream)) > 1
 
 

@@ -1,7 +1,7 @@
-"""Off-peak: a stretch of every day, on the clocks of a zone, in which a plan may take the machines.
+"""Off-peak: a stretch of every day, by the clocks of a zone, in which a plan may be released.
 
-What counts is what clocks on the wall show. Where they skip an hour the window is shorter that day,
-where they repeat one it is longer.
+The window is in wall-clock time. On a day on which clocks skip an hour of it, it is shorter; on a day on
+which they repeat one, it is longer.
 """
 
 from __future__ import annotations

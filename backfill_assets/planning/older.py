@@ -1,7 +1,7 @@
-"""Which cells of a workspace were made from older inputs than the published cells they would replace.
+"""Find cells of a workspace that read older inputs than the published cells that they would replace.
 
-An environment may build a cell again while a plan waits: late rows came in, or a person restated it.
-What the plan has built of that cell before must not be published over it.
+An environment may build a cell again while a plan waits, after late rows or a restatement. An earlier
+build of that cell by the plan must not be published over the new one.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def older_than_published(
 ) -> IntervalSet:
     """Give the workspace's cells that have not read a change which the published ones may have read.
 
-    Of a model that reads itself, with all that it has built after them.
+    Of a model that reads itself, the cells built after them are included.
 
-    The published cell pinned its inputs later, and something that the workspace's cell reads has
-    changed since that one pinned its own. What a reader declares about reopening plays no part here,
-    and a source that is not observed counts as changed. So does whatever a model takes from elsewhere:
-    one that reads no upstream, or is volatile, may find another answer each time it is asked.
+    The published cell pinned its inputs later, and an input of the workspace's cell has changed
+    since the latter pinned its own. What a reader declares about reopening plays no part here,
+    and a source that is not observed counts as changed. So do other inputs of a model: one that
+    reads no upstream, or is volatile, may compute another answer each time.
 
     Args:
         graph: every model and source.

@@ -1,14 +1,13 @@
-"""What a plan takes beside its batches: to start, and to be checked and published.
+"""Estimate what a plan takes beside its batches: its start, and its promotion.
 
     start      the command itself, Spark, the look at the sources, and the first batch of a process,
                which is slower than others
     promotion  comparing and checking after the last batch, then copying files and moving the pointers,
                for which no Spark is started
 
-Both are learned from what earlier operations took. As long as there is none, the constants below
-count: the CPU seconds that a start of Spark, a first and a later batch were measured to take, shared by
-two cores that have nothing else to do. How long Spark has really taken to start, beside the
-constant, tells how much slower or faster this machine is.
+Both are learned from recorded operations. While there are none, the constants below count: the measured
+CPU seconds of a start of Spark, a first and a later batch, shared by two idle cores. The ratio of the
+recorded starts of Spark to the constant tells how much slower or faster this machine is.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ DOUBT = 3.0
 
 _COMMAND = 2.0  # imports, opening the state, ending
 _SPARK = 8.0
-_COLD = 12.0  # what the first batch of a process takes beyond those after it
+_COLD = 12.0  # seconds of the first batch of a process beyond those of later ones
 _LOOK = 0.5
 _CHECKS = 0.5
 _POINTERS = 0.5
@@ -46,7 +45,7 @@ _FILES_PER_CELL = 0.01  # to copy them
 
 @dataclass(frozen=True, slots=True)
 class OperationFact:
-    """What an operation took beside its batches.
+    """The time that an operation took beside its batches.
 
     Attributes:
         verb: ``run``, ``apply`` or ``promote``.
@@ -67,7 +66,7 @@ class OperationFact:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """What a plan takes beside its batches, each as (P50, P90) in seconds.
+    """The time of a plan beside its batches, each part as (P50, P90) in seconds.
 
     Attributes:
         start: until its batches are under way.
@@ -79,11 +78,11 @@ class Overhead:
 
 
 def overhead(plan: Plan, facts: Sequence[OperationFact]) -> Overhead:
-    """Tell what a plan takes beside its batches.
+    """Estimate the time of a plan beside its batches.
 
     Args:
-        plan: what is to be done.
-        facts: what earlier plans took.
+        plan: the plan.
+        facts: the times of earlier plans.
     """
     slow = slowness(facts)
     command = _guessed(_COMMAND * slow)
@@ -101,7 +100,7 @@ def overhead(plan: Plan, facts: Sequence[OperationFact]) -> Overhead:
 
 
 def _computing(plan: Plan, facts: Sequence[OperationFact], slow: float) -> tuple[Pair, ...]:
-    """Tell what Spark's start and first batch take; recording cells as empty needs neither."""
+    """Estimate Spark's start and first batch; recording cells as empty needs neither."""
     if plan.request.empty or not any(one.batches for one in plan.models):
         return ()
     return _spark(facts), _guessed(_COLD * slow)
@@ -121,13 +120,13 @@ def planned_cells(plan: Plan) -> int:
 
 
 def slowness(facts: Iterable[OperationFact]) -> float:
-    """Tell how much slower than the constants' machine this one is, by what Spark's starts took."""
+    """Estimate how much slower than the constants' machine this one is, by Spark's recorded starts."""
     took = sorted(one.starting for one in facts if one.starting > 0)
     return quantile(took, MEDIAN) / _SPARK if took else 1.0
 
 
 def cold_seconds(facts: Iterable[OperationFact]) -> float:
-    """Tell what the first batch of a process takes beyond those after it."""
+    """Estimate the seconds of a process's first batch beyond those of later ones."""
     return _COLD * slowness(facts)
 
 
@@ -147,7 +146,7 @@ def _guesses(plan: Plan) -> tuple[float, float]:
 
 
 def _rest(plan: Plan, facts: Iterable[OperationFact], verb: str, guess: float) -> Pair:
-    """Tell what a verb takes beside starting, looking and building, from what alike plans took."""
+    """Estimate the time of a verb beside starting, looking and building, from similar plans."""
     rows, cells = by_rows(plan), planned_cells(plan)
     known = [one for one in facts if (one.verb, one.by_rows) == (verb, rows)]
     if not known:
@@ -156,7 +155,7 @@ def _rest(plan: Plan, facts: Iterable[OperationFact], verb: str, guess: float) -
 
 
 def _scaled(seconds: float, known: int, asked: int) -> float:
-    """Scale what was measured for some cells to others: half of it is as it was for any number."""
+    """Scale a time to another number of cells: half of it does not depend on that number."""
     return seconds / 2 + seconds / 2 * (asked / known if known else 1.0)
 
 

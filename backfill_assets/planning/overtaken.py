@@ -1,4 +1,4 @@
-"""Which ready cells were built before something that they read changed."""
+"""Find the ready cells that were built before an upstream of theirs changed."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ class Reader:
         return cls(graph, model, runs, starts, state.ready, opened)
 
     def built_at(self, run: ReadyRun, *, own: bool) -> int:
-        """When a run's inputs were pinned, as far as a change of an upstream can tell.
+        """When a run's inputs were pinned, for the comparison with a change of an upstream.
 
-        What the environment built after the workspace was opened has not read the workspace's own
-        cells, whatever the counter says.
+        A cell that the environment built after the workspace was opened has not read the workspace's own
+        cells, whatever the counter is.
         """
         if own and not run.own and self.opened is not None:
             return min(run.built_at, self.opened)
@@ -85,10 +85,10 @@ class Reader:
         )
 
     def _is_older(self, run: ReadyRun, newer: ReadyRun, columns: frozenset[str] | None) -> bool:
-        """Whether a run was built before what it reads of another one changed.
+        """Whether a run was built before the cells that it reads of another run changed.
 
         The environment may build a cell while a workspace is open, from cells that the workspace
-        has built as well: where these hold what is published, it has read them.
+        has built as well: where these equal the published cells, it has read them.
         """
         if not run.own and newer.unread is not None:
             return run.built_at < newer.unread.latest(columns)
@@ -101,7 +101,7 @@ class Reader:
 
 @dataclass
 class Overtaken:
-    """Finds what an upstream has overtaken of one model; the model's runs are sorted once."""
+    """Finds the cells of one model that an upstream has overtaken; the model's runs are sorted once."""
 
     graph: Graph
     view: StateView
@@ -146,7 +146,7 @@ class Overtaken:
 
 
 def by_sources(state: ModelState) -> ModelState:
-    """Take the cells as built when their sources were pinned, whatever a publication made of it."""
+    """Take the cells as built when their sources were pinned, not when they were published."""
     runs = tuple(
         run if run.sources_at == run.built_at else replace(run, built_at=run.sources_at)
         for run in state.runs

@@ -1,8 +1,7 @@
 """A plan: the immutable intention to change an environment's history.
 
-Everything that a person reads before they say yes, and everything that applying it needs, is in
-here. The cells are an upper bound: each piece of work is certain, or done only if its input really
-changes.
+It holds everything that a person reads before confirming it, and everything that applying it needs. Its
+cells are an upper bound: each piece of work is certain, or done only if its input really changes.
 """
 
 from __future__ import annotations
@@ -227,13 +226,13 @@ class Untouched:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """Somebody else who is at work where the plan wants to be.
+    """Another plan or a run at work on the same cells.
 
     Attributes:
         model: the model.
         cells: the overlap.
         who: the plan or run.
-        blocks: whether the plan can't be applied before that one has ended.
+        blocks: whether the plan can't be applied before the other has ended.
     """
 
     model: str
@@ -287,7 +286,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do at all."""
+        """Whether the plan has no work."""
         return not self.models and not self.removed
 
     @property

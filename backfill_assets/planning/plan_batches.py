@@ -1,7 +1,7 @@
-"""The batches of a plan, and which of them each waits for: only those that build what it reads.
+"""Cut a plan's cells into batches; each waits only for the batches that build cells it reads.
 
-Plans of years hold many thousand batches, so they are kept as rows of whole numbers; a batch is made
-when somebody looks at it.
+A plan over years has many thousand batches, so they are kept as rows of whole numbers; the value of a
+batch is created on access.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Waits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedBatches(Sequence[PlannedBatch]):
-    """The batches of one model, each made when it is looked at.
+    """The batches of one model, each created on access.
 
     Attributes:
         model: whose.
@@ -115,7 +115,7 @@ def planned_batches(
     cells: Mapping[str, tuple[IntervalSet, IntervalSet]],
     sizes: Mapping[str, int | None],
 ) -> dict[str, PlannedBatches]:
-    """Cut every model's cells into batches and tell which of them each waits for.
+    """Cut every model's cells into batches, each with the batches that it waits for.
 
     Args:
         graph: what the environment is to run.
@@ -195,7 +195,7 @@ def waits_of(own: Cadence, upstream: Upstream, theirs: Cadence, mine: Rows, othe
 
 
 def columns(batches: Sequence[PlannedBatch]) -> dict[str, Sequence[int]]:
-    """Say all that batches say as columns of whole numbers, however they are kept.
+    """Give all batches as columns of whole numbers, however they are kept.
 
     Returns:
         ``start``, ``end``, ``certain`` and ``cells``, and for every model that a batch waits for

@@ -1,4 +1,4 @@
-"""A plan as JSON text: read by people and tools, and held against its own hash when read back.
+"""Write a plan as JSON text and read it back, checked against its own hash.
 
 Keys are the attributes of the values in `planning.plan` and `planning.request`; instants are ISO
 texts in UTC, intervals ``[start, end)`` are pairs of them, a set of intervals is a list of pairs.
@@ -54,7 +54,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 
 def content_hash(plan: Plan) -> str:
-    """Hash all that a plan does: everything but its id and its estimates."""
+    """Hash a plan without its id and its estimates."""
     canonical = json.dumps(
         _content(plan), sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )
@@ -74,8 +74,8 @@ def read_plan(text: str) -> Plan:
     """Read a plan written by `plan_json`.
 
     Raises:
-        PlanFormatError: it is no plan, was edited by hand, or another release wrote it so that it can't
-            be read as it was meant.
+        PlanFormatError: it is no plan, was edited by hand, or another release wrote it in a form that
+            this one can't read.
     """
     again = "make it again with `backfill plan`"
     try:
@@ -107,7 +107,7 @@ def _without_marks(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of value
-    """Say all that counts in few words: sets and batches as checksums, no id and no estimate."""
+    """Reduce a plan to what its hash covers: sets and batches as checksums, no id and no estimate."""
     if isinstance(value, IntervalSet):
         return _checksum(value.boundaries)
     if isinstance(value, (PlannedBatches, tuple)):
@@ -124,7 +124,7 @@ def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of
 
 
 def _counts(name: str, value: object) -> bool:
-    """Whether a value is content: what came later and says nothing is not, for older plans' sake."""
+    """Whether a value is content: an empty attribute of a later release is not, so old hashes stay."""
     return name not in _NOT_CONTENT and (bool(value) or name not in _LATER)
 
 
@@ -230,7 +230,7 @@ def _same(kind: Any, plain: Any) -> Any:  # noqa: ANN401
 
 @cache
 def hints_of(kind: type) -> dict[str, Any]:
-    """Tell the type of every attribute of a value of a plan."""
+    """Give the type of every attribute of a value of a plan."""
     names = {
         **vars(request_words),
         **vars(plan_words),

@@ -1,4 +1,4 @@
-"""The picture that planning works on: what an environment runs, and what is there already."""
+"""The state that a plan is made from: what an environment runs, and which cells are ready."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class PlanState:
     Attributes:
         view: the environment's state at its pins.
         running: the snapshot that the environment runs, by model; none for a model it never saw.
-        built: what tables that nobody of this environment reads hold already, by version: a
-            development environment may have built what is to be promoted here. Only cells that the
+        built: ready cells of tables that this environment does not read, by version: a development
+            environment may have built what is to be promoted here. Only cells that the
             version's own snapshot built.
         open_plans: plans that are applied and neither promoted nor abandoned.
         furthest_read: per model, the earliest local date that a declared consumer reads.

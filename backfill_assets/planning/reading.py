@@ -1,4 +1,4 @@
-"""What the planned cells read of what is published: what must not move until the promotion."""
+"""Find the published cells that planned cells read; they must not move until the promotion."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def planned_reads(
     planned: Mapping[str, ModelPlan],
     now: datetime,
 ) -> tuple[PlannedRead, ...]:
-    """Give what the planned cells of a model read, upstream by upstream.
+    """Give the published cells that the planned cells of a model read, upstream by upstream.
 
     Args:
         intended: what the environment is to run.
-        state: what is there.
+        state: the ready cells.
         model: the reader.
         cells: its planned cells.
-        planned: what the plan does to the upstreams: what it builds itself can't move.
+        planned: the plan's work on the upstreams: cells that the plan itself builds can't move.
         now: the instant that history ends at.
     """
     if not cells:

@@ -1,4 +1,4 @@
-"""Recording cells without computing them: for cells that nobody has published, and no others."""
+"""Refuse to record published cells as empty, without computing them."""
 
 from __future__ import annotations
 

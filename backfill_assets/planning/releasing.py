@@ -1,7 +1,7 @@
-"""What the queue releases next: PURE. It decides nothing about cells: the one rule did.
+"""Choose what the queue releases next, from the cells that the one rule has found.
 
-What is ready to be built is offered, per model and environment; a release takes one stretch of it.
-Daily work goes first, but backfills and plans keep a share of the room, so neither starves.
+Cells that can be built now are offered, per model and environment; a release takes one stretch of an
+offer. Daily work goes first, but backfills and plans keep a share of the room, so neither starves.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AHEAD, _AFTER = 10, 0
 
 
 class ReleaseKind(StrEnum):
-    """Why something is released.
+    """The reason for a release.
 
     Attributes:
         DAILY: cells after the last ready one, or refreshed in the late window.
@@ -147,13 +147,13 @@ def offers(
     within: IntervalSet | None = None,
     plan_id: str | None = None,
 ) -> Iterator[Offer]:
-    """Offer what can be built of a model now.
+    """Offer the cells of a model that can be built now.
 
     Args:
         environment: whose cells.
         model: the model.
-        work: what the rule found.
-        held: cells that others build, that belong to a plan, that wait, or that failed.
+        work: the cells that the rule has found.
+        held: cells that another batch builds, that belong to a plan, that wait, or that failed.
         within: a plan's cells; None outside of a plan.
         plan_id: the plan.
     """
@@ -173,7 +173,7 @@ def offers(
 
 
 def releases(offered: Iterable[Offer], room: Room) -> tuple[Release, ...]:
-    """Choose what is released now; the order of the offers decides between equals.
+    """Choose the releases to make now; the order of the offers decides between equals.
 
     Args:
         offered: what is ready, in the order of the graph.
@@ -242,7 +242,7 @@ def _chosen(candidates: Sequence[Offer], most: int, besides: Sequence[Offer]) ->
 def _fairly(
     candidates: Sequence[Offer], most: int, besides: Sequence[Offer], under_way: Sequence[Release]
 ) -> list[Offer]:
-    """Take in turns from each backfill and plan, one per model; who has least goes first."""
+    """Take in turns from each backfill and plan, one per model; the one with the fewest goes first."""
     has = Counter((one.environment, one.plan_id) for one in under_way if one.kind not in FIRST)
     found: list[Offer] = []
     names = {one.name for one in besides}
@@ -263,13 +263,13 @@ def _release(one: Offer, room: Room, priority: int) -> Release:
 
 
 def _after(ready: IntervalSet) -> IntervalSet:
-    """Everything after the last ready cell; nothing where none is ready."""
+    """Every cell after the last ready one; none where no cell is ready."""
     if not ready or ready.boundaries[-1] >= epoch_of(WHOLE_CELL.end):
         return IntervalSet.empty()
     return IntervalSet.of([Interval(instant_of(ready.boundaries[-1]), WHOLE_CELL.end)])
 
 
 def _before_a_gap(ready: IntervalSet, gaps: IntervalSet) -> IntervalSet:
-    """Of a model that reads its own earlier cells, what no other gap lies before."""
+    """Of a model that reads its own earlier cells, those before which no other gap lies."""
     left = gaps - ready
     return ready.within(ready.boundaries[0], left.boundaries[0]) if ready and left else ready

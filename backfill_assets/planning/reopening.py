@@ -1,4 +1,4 @@
-"""Which of a reader's cells follow when something that it reads changes."""
+"""Find the cells of a reader that a change of its upstream reopens."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def reopened(
 
 
 def last_cells(model: Model, ready: IntervalSet, count: int) -> IntervalSet:
-    """Give the last `count` cells of what is ready: the model's late window."""
+    """Give the last `count` ready cells: the model's late window."""
     hull = ready.hull()
     if hull is None or count == 0:
         return IntervalSet.empty()

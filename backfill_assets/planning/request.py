@@ -1,4 +1,4 @@
-"""What a person asks of a plan."""
+"""The request that a person makes for a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Category(StrEnum):
-    """What the change of a model means for the history that is published."""
+    """The effect of a model's change on the history that is published."""
 
     BREAKING = "breaking"
     NON_BREAKING = "non-breaking"
@@ -54,7 +54,7 @@ class Restatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """What a person asks of a plan; the defaults ask for whatever the loaded models change.
+    """What a person asks of a plan; the defaults ask for all changes of the loaded models.
 
     Attributes:
         environment: whose history it is about.
@@ -80,7 +80,7 @@ class PlanRequest:
         spark: (name, value) of Spark settings that the plan's batches run with, over their models'.
         launch: of runs that were launched by hand over published cells, the id that they share.
         kept_rows: of models that keep rows whose source is gone: what a new table that is not merely
-            wider does with them; None where nobody said.
+            wider does with them; None without a choice.
         late: (model, cells) of an automatic plan: stale cells inside of late windows, and nothing
             else, are built again.
     """

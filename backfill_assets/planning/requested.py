@@ -1,4 +1,4 @@
-"""The requested range of a plan, in each model's own zone and cells."""
+"""Cut the requested range of a plan to each model's own zone and cells."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def in_the_future(what: str, when: str, now: datetime) -> RequestError:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What the request asks of one model.
+    """The cells that the request asks of one model.
 
     Attributes:
         cells: its required cells inside the requested range.
@@ -55,7 +55,7 @@ def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
     """Cut the requested range to the model's cells and life.
 
     Raises:
-        OutsideLifeError: nothing of the range lies in the model's life.
+        OutsideLifeError: the range lies outside of the model's life.
         ReversedRangeError: the range ends where it starts, or before.
         InstantFormatError: a bound is neither a date nor an instant.
         RequestError: the range starts in the future.
@@ -70,7 +70,7 @@ def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
 
 
 def _bounded(request: PlanRequest, cadence: Cadence, window: Window) -> Window:
-    """Leave out every cell that reaches past a strict end, whatever would ask for it."""
+    """Leave out every cell that reaches past a strict end."""
     end = _strict_end(request, cadence)
     if end is None or not window.life:
         return window
@@ -83,7 +83,7 @@ def _without(kept: IntervalSet, window: Window) -> Window:
 
 
 def _strict_end(request: PlanRequest, cadence: Cadence) -> datetime | None:
-    """Give the instant that nothing may reach past: the requested end, else that of what is restated."""
+    """Give the instant that no cell may reach past: the requested end, else that of the restatement."""
     if not request.end_bounded:
         return None
     if request.end is not None:
@@ -106,15 +106,15 @@ def _ranged(request: PlanRequest, cadence: Cadence, life: IntervalSet, now: date
         end_bounded=request.end_bounded,
     )
     left_out = _left_out(request, cadence, asked, life)
-    said = left_out or note  # nothing is rounded outward where the end is strict
+    said = left_out or note  # a strict end is not rounded outward
     return Window(cells, life, notes=(said,) if said else ())
 
 
 def _asked(request: PlanRequest, cadence: Cadence, now: datetime) -> tuple[Interval, str | None]:
-    """Read the range, and say what was rounded or clipped."""
+    """Read the range, with notes on rounding and clipping."""
     check_start(request.start, cadence, now)
     start = request.start if request.start is not None else cadence.start
-    if start is None:  # a source may not say when it began
+    if start is None:  # a source may declare no start
         start = WHOLE_CELL.start
     first = start_at(start, cadence.tz)
     end = request.end if request.end is not None else max(now, cadence.next(first))
@@ -153,7 +153,7 @@ def windows_of(
 ) -> dict[str, Window]:
     """Cut the requested range to every model; some may lie outside of it, but not all.
 
-    What a cutoff keeps under the old definition is no part of it, until the cutoff is lifted.
+    Cells that a cutoff keeps under the old definition are left out until the cutoff is lifted.
 
     Raises:
         OutsideLifeError: the range lies outside the life of every chosen model.

@@ -1,4 +1,4 @@
-"""What is wrong when a model or source was declared wrong: in itself, and in all that reads it."""
+"""Find the cells that a restatement makes wrong: in the named model or source, and in its readers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from backfill_assets.intervals.parse_range import parse_range
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.restated import Reach, restated
 from backfill_assets.models.cells import cells_reading
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import unknown_model
 from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import Reopens
@@ -20,7 +21,6 @@ from backfill_assets.planning.reopening import reads_whole, reopened
 from backfill_assets.planning.requested import check_start
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from backfill_assets.intervals.cadence import Cadence
@@ -44,14 +44,14 @@ class Wrong:
         asked: the range as it was named, of models that are rebuilt as a whole.
     """
 
-    named: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
-    spread: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    named: CellsByModel = field(default_factory=CellsByModel)
+    spread: CellsByModel = field(default_factory=CellsByModel)
     because: dict[str, str] = field(default_factory=dict[str, str])
-    asked: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    asked: CellsByModel = field(default_factory=CellsByModel)
 
     def declare(self, name: str, cells: IntervalSet, because: str) -> None:
         """Add cells that were declared wrong."""
-        self.named[name] = self.named.get(name, IntervalSet.empty()) | cells
+        self.named |= {name: cells}
         self.because.setdefault(name, because)
 
 
@@ -59,10 +59,10 @@ def wrong_cells(
     request: PlanRequest,
     graph: Graph,
     view: StateView,
-    life: Mapping[str, IntervalSet],
+    life: CellsByModel,
     now: datetime,
 ) -> Wrong:
-    """Give what the request declares wrong, through lookback and across grains.
+    """Give the cells that the request declares wrong, through lookback and across grains.
 
     Args:
         request: what was asked.
@@ -78,7 +78,7 @@ def wrong_cells(
         RequestError: a named range starts in the future.
     """
     wrong = Wrong()
-    sources: dict[str, IntervalSet] = {}
+    sources = CellsByModel()
     by = f"restated by {request.asked_by}" if request.asked_by else "restated"
     for one in request.restate:
         node = _node(graph, one.name)
@@ -91,18 +91,17 @@ def wrong_cells(
             _keep_asked(wrong, node, IntervalSet.of([asked]))
         else:
             _refuse_slice(request, one.name)
-            cells = node.cadence.snap_out(asked)
-            sources[one.name] = sources.get(one.name, IntervalSet.empty()) | cells
+            sources |= {one.name: node.cadence.snap_out(asked)}
     _read_sources(wrong, graph, sources, by)
     spread(wrong, graph, view, life)
     return wrong
 
 
-def restated_cells(plan: Plan, graph: Graph, view: StateView) -> dict[str, IntervalSet]:
+def restated_cells(plan: Plan, graph: Graph, view: StateView) -> CellsByModel:
     """Give the cells that a plan's restatements reach in a new table, by model; others are not in it.
 
-    There every cell is built anew, so it reads what is restated whatever its reader declares about
-    being reopened.
+    There every cell is built anew, so it reads the restated cells whatever its reader declares about
+    reopening.
 
     Args:
         plan: the plan.
@@ -110,16 +109,18 @@ def restated_cells(plan: Plan, graph: Graph, view: StateView) -> dict[str, Inter
         view: what its environment publishes.
     """
     request, now = plan.request, plan.until
-    life = {
-        name: required(
-            graph.models[name].cadence,
-            start=None,
-            end=None,
-            now=now,
-            ignore_cron=request.ignore_cron,
-        )
-        for name in graph.order
-    }
+    life = CellsByModel(
+        {
+            name: required(
+                graph.models[name].cadence,
+                start=None,
+                end=None,
+                now=now,
+                ignore_cron=request.ignore_cron,
+            )
+            for name in graph.order
+        }
+    )
     found = wrong_cells(request, graph, view, life, now).spread
     for name in graph.order:
         model = graph.models[name]
@@ -128,9 +129,8 @@ def restated_cells(plan: Plan, graph: Graph, view: StateView) -> dict[str, Inter
             for up in model.reads
             if up.name in found and up.name != name
         )
-        cells = (found.get(name, IntervalSet.empty()) | reached) & life[name]
-        if cells:
-            found[name] = onward(cells, life[name]) if model.in_order else cells
+        cells = (found[name] | reached) & life[name]
+        found |= {name: onward(cells, life[name]) if model.in_order else cells}
     return found
 
 
@@ -159,7 +159,7 @@ def _asked(request: PlanRequest, one: Restatement, cadence: Cadence, now: dateti
     return parse_range(first, last, cadence).interval
 
 
-def _read_sources(wrong: Wrong, graph: Graph, sources: Mapping[str, IntervalSet], by: str) -> None:
+def _read_sources(wrong: Wrong, graph: Graph, sources: CellsByModel, by: str) -> None:
     """Declare wrong what reads a wrong source."""
     for name in graph.order:
         model = graph.models[name]
@@ -179,19 +179,18 @@ def _reading(model: Model, up: Upstream, theirs: Cadence, changed: IntervalSet) 
     return cells_reading(model.cadence, up, theirs, changed)
 
 
-def spread(wrong: Wrong, graph: Graph, view: StateView, life: Mapping[str, IntervalSet]) -> None:
+def spread(wrong: Wrong, graph: Graph, view: StateView, life: CellsByModel) -> None:
     """Follow what is wrong downstream, to every cell that reads it."""
     for name in graph.order:
         model = graph.models[name]
-        cells = wrong.named.get(name, IntervalSet.empty())
+        cells = wrong.named[name]
         for up in model.reads:
             if up.name in wrong.spread and up.name != name:
                 cells |= _reached(wrong, graph, view, model, up)
         cells &= life[name]
         if model.in_order:
             cells = onward(cells, life[name])
-        if cells:
-            wrong.spread[name] = cells
+        wrong.spread |= {name: cells}
 
 
 def _reached(
@@ -202,7 +201,7 @@ def _reached(
     if not reads_whole(model, theirs):
         _keep_asked(wrong, model, cells)
     elif up.reopens is Reopens.LATE_WINDOW:
-        reached |= model.cadence.snap_out(wrong.asked.get(up.name, IntervalSet.empty()))
+        reached |= model.cadence.snap_out(wrong.asked[up.name])
     return reached
 
 
@@ -210,11 +209,11 @@ def _keep_asked(wrong: Wrong, model: Model, cells: IntervalSet) -> None:
     """Remember the stretch that went into a model that is rebuilt as a whole."""
     if model.cadence.unit is Unit.WHOLE:
         finite = cells if not cells.covers(*_WHOLE) else IntervalSet.empty()
-        wrong.asked[model.name] = wrong.asked.get(model.name, IntervalSet.empty()) | finite
+        wrong.asked |= {model.name: finite}
 
 
 def onward(cells: IntervalSet, life: IntervalSet) -> IntervalSet:
-    """Give every cell from the first on: what reads its own earlier cells is wrong from there."""
+    """Give every cell from the first on: a model that reads its own earlier cells is wrong from there."""
     if not cells:
         return cells
     return life.within(cells.boundaries[0], life.boundaries[-1]) if life else cells

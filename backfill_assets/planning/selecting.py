@@ -1,4 +1,4 @@
-"""Which models a plan is about: names, globs, ``+model``, ``model+``, tags and owners."""
+"""Select the models of a plan by names, globs, ``+model``, ``model+``, tags and owners."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def downstream_of(graph: Graph, names: Iterable[str]) -> set[str]:
 
 
 def following(graph: Graph, names: Iterable[str]) -> frozenset[str]:
-    """Name these models, those that read these sources, and all that is downstream of them."""
+    """Name these models, those that read these sources, and every model downstream of them."""
     wanted = {*names}
     found = {
         name

@@ -1,4 +1,4 @@
-"""The smallest backfill that serves: how far back anybody reads, beside how far a plan goes."""
+"""Propose a smaller window if a plan goes further back than any declared consumer reads."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def furthest_read(graph: Graph, now: datetime) -> dict[str, str]:
 def read_from(graph: Graph, furthest_read: Mapping[str, str], now: datetime) -> dict[str, datetime]:
     """Give per model where the part begins that a declared consumer reads, readers included.
 
-    A model that nobody is declared to read, or whose reader's consumers are not known, has none.
+    A model without a declared consumer, or whose reader's consumers are not known, has none.
     """
     found: dict[str, datetime] = {}
     for name in reversed(graph.order):
@@ -62,7 +62,7 @@ def read_from(graph: Graph, furthest_read: Mapping[str, str], now: datetime) -> 
 def _through(
     graph: Graph, reader: str, name: str, found: Mapping[str, datetime], now: datetime
 ) -> datetime | None:
-    """Follow a reader's need to what it reads of the model."""
+    """Follow a reader's need to the cells that it reads of the model."""
     if reader not in found:
         return None
     model, theirs = graph.models[reader], graph.models[name]
@@ -75,7 +75,7 @@ def _through(
 def smaller_window(
     graph: Graph, name: str, change: Change, work: Sequence[CellWork], since: datetime | None
 ) -> str | None:
-    """Propose the smaller window, if the planned cells begin before anybody reads."""
+    """Propose the smaller window, if the planned cells begin before any consumer reads."""
     if since is None:
         return None
     cells = IntervalSet.union_all(one.cells for one in work if one.certain)

@@ -1,7 +1,7 @@
-"""What an edit of a query can change: the row set, or only the values of some output columns.
+"""Decide what an edit of a query can change: the row set, or only values of some output columns.
 
-The trees of the old and the new query are walked side by side, a query inside another one first.
-Wherever nothing can be proved, the row set counts as changed.
+The trees of the old and the new query are compared side by side, inner queries first. Where no proof is
+found, the row set counts as changed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def sql_change(old: SqlQuery, new: SqlQuery) -> SqlEdit:
 
 
 def sql_effect(query: SqlQuery, upstreams: Mapping[str, SqlEdit]) -> SqlEdit:
-    """Follow what differs in upstreams through a query that stays as it is.
+    """Follow differences of upstreams through a query that stays as it is.
 
     Args:
         query: the reader's.
@@ -110,7 +110,7 @@ def _ctes(old: exp.Expr, new: exp.Expr, outside: _Edits) -> dict[str, SqlEdit]:
     for cte in _with(new):
         known = before.get(cte.alias)
         if known is None:
-            found[cte.alias] = NO_EDIT  # what reads it is new as well, and is seen there
+            found[cte.alias] = NO_EDIT  # its readers are new as well, and are found there
             continue
         edit = _inside(_query(known.this, cte.this, {**outside, **found}))
         renamed = text_of(known.args["alias"]) != text_of(cte.args["alias"])
@@ -176,7 +176,7 @@ def _inside(edit: SqlEdit) -> SqlEdit:
 
 
 def _named(operation: exp.SetOperation) -> exp.Expr:
-    """The second branch, its bare outputs named as the first one's, which is what they become."""
+    """The second branch with its bare outputs renamed to the first one's, as UNION names them."""
     branch, names = operation.expression.copy(), _names(operation.this) or []
     if isinstance(branch, exp.Select) and len(branch.selects) == len(names):
         for name, one in zip(names, branch.selects, strict=True):
@@ -222,7 +222,7 @@ def _select(old: exp.Select, new: exp.Select, edits: _Edits) -> SqlEdit:
 
 
 def _row_reasons(old: exp.Select, new: exp.Select, scope: Scope) -> Iterator[str]:
-    """Say why the rows may differ, whatever is selected of them."""
+    """Say why the row set may differ, whatever columns are selected."""
     yield from other_clauses(old, new)
     yield from _edited_rows(scope.sources.values())
     seen = clause_that_sees(new, scope)

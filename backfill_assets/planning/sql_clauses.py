@@ -1,4 +1,4 @@
-"""The clauses of a query that decide which rows there are: do they differ, or see what changes?"""
+"""Compare the clauses of a query that decide its row set: do they differ, or read a changed column?"""
 
 from __future__ import annotations
 

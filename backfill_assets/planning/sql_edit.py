@@ -1,4 +1,4 @@
-"""What an edit of a query can change, as a value; queries inside others have one each."""
+"""The value that describes what an edit of a query can change; each inner query has its own."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ NO_EDIT = SqlEdit()
 
 
 def of_rows(why: str) -> SqlEdit:
-    """Say that the row set may differ."""
+    """Give the edit that may change the row set."""
     return SqlEdit(rows=True, why=(why,))

@@ -1,4 +1,4 @@
-"""What an edit of the projections of a SELECT can change, its other clauses being the same."""
+"""Decide what an edit of a SELECT's projections can change, if its other clauses are equal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Outputs = dict[str, exp.Expr]
 
 
 def compare_outputs(old: exp.Select, new: exp.Select, scope: Scope) -> SqlEdit:
-    """Compare projections by name; `scope` says what was edited below them."""
+    """Compare projections by name; `scope` has the edits below them."""
     before, after = _by_name(old), _by_name(new)
     if before is None or after is None:
         return of_rows("changes a query in which two columns share a name")
@@ -81,7 +81,7 @@ _Sets = tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]
 
 
 def _through_star(star: exp.Expr, scope: Scope, sets: _Sets) -> _Sets:
-    """What a star passes on of the edits in its sources."""
+    """The edits in its sources that a star passes on."""
     table = star.table if isinstance(star, exp.Column) else ""
     through = [one for alias, one in scope.sources.items() if table in ("", alias)]
     changed, added, removed, moved = sets
@@ -94,7 +94,7 @@ def _through_star(star: exp.Expr, scope: Scope, sets: _Sets) -> _Sets:
 
 
 def _moved(before: list[str], after: list[str]) -> frozenset[str]:
-    """Name what stands elsewhere, the least that explains it."""
+    """Name the smallest set of outputs whose move explains the new order."""
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     stayed = {
         name for block in matcher.get_matching_blocks() for name in before[block.a :][: block.size]
@@ -107,7 +107,7 @@ def _changed(
 ) -> frozenset[str]:
     """Find outputs with another expression, then those that use their values by alias.
 
-    An output that came, went or moved may be what another one's bare name means from now on.
+    After an output was added, removed or moved, another one's bare name may resolve differently.
     """
     both = after.keys() & before.keys()
     changed = {name for name in both if text_of(before[name]) != text_of(after[name])}

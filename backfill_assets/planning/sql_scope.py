@@ -1,4 +1,4 @@
-"""What a SELECT reads, with the edits in it: which of its expressions see one of them."""
+"""The sources of a SELECT with the edits in them, and which of its expressions read an edit."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Scope:
     """The sources of one SELECT.
 
     Attributes:
-        sources: by alias, what was edited in it.
-        tables: what was edited in CTEs and upstreams, for the queries inside expressions.
+        sources: by alias, the edits in it.
+        tables: the edits in CTEs and upstreams, for the queries inside expressions.
     """
 
     sources: Mapping[str, SqlEdit]

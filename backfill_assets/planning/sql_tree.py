@@ -1,4 +1,4 @@
-"""A query as a tree that can be held against another: no spelling left that changes no meaning."""
+"""A query as a tree that can be compared with another, without spelling that changes no meaning."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def goes_by_order(node: exp.Expr) -> bool:
 
 
 def is_unknown_call(node: exp.Expr) -> bool:
-    """Whether it calls a function of which nothing but the name is known."""
+    """Whether it calls a function of which only the name is known."""
     return any(isinstance(one, (exp.Anonymous, exp.AnonymousAggFunc)) for one in here(node))
 
 
@@ -300,7 +300,7 @@ def _is_key(literal: exp.Expr) -> bool:
 
 
 def _resolve_ordinals(select: exp.Select) -> None:
-    """Write what GROUP BY 1 and ORDER BY 2 stand for, so that a new column shifts nothing."""
+    """Replace GROUP BY 1 and ORDER BY 2 by their expressions, so that a new column shifts none."""
     outputs = select.selects
     for key in ordinals(select):
         number = int(key.name)
@@ -321,7 +321,7 @@ def _meant(key: exp.Expr, output: exp.Expr) -> exp.Expr | None:
 
 
 def _drop_qualifier(select: exp.Select) -> None:
-    """Take the only source's name off its columns, where no output could be meant instead."""
+    """Remove the only source's name from its columns, where no output has the same name."""
     source = select.args.get("from_")
     if source is None or select.args.get("joins") or select.args.get("laterals"):
         return

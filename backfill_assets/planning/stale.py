@@ -1,4 +1,4 @@
-"""What an upstream's change has overtaken of one model."""
+"""The cells of one model that a change of an upstream has made stale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Ready cells that were built before something that they read changed.
+    """Ready cells that were built before an upstream of theirs changed.
 
     Attributes:
         cells: which.
@@ -32,5 +32,5 @@ class Stale:
 
     @property
     def words(self) -> str:
-        """Say what happened upstream."""
+        """Describe the upstream's change in words."""
         return f"{self.upstream} {'got, lost or changed rows' if self.late else 'changed'}"

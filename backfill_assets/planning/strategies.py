@@ -1,7 +1,7 @@
-"""Strategies: how a model's history is changed, what can go wrong, and what shows that it did not.
+"""Strategies: how a model's history is changed, with the main risk of each and the signal against it.
 
-The planner proposes one and a person may choose another. Each adds checks that are made on the
-numbers of the cells, before anything is published.
+The planner proposes one and a person may choose another. Each adds checks on the numbers of the cells,
+which run before anything is published.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def propose(
     inputs_changed: bool = False,
     asked: Strategy | None = None,
 ) -> Strategy | None:
-    """Propose how a model's history is changed; None where nothing that is published changes.
+    """Propose how a model's history is changed; None where no published cell changes.
 
     Args:
         build: where its cells are built.
@@ -48,7 +48,7 @@ def propose(
         category: what the change means.
         inputs_changed: whether cells would differ without the change as well: an enrichment would
             promise too much.
-        asked: what a person chose; it wins wherever there is something to choose.
+        asked: a person's choice; it wins where several strategies fit.
     """
     if build in (Build.POINTER, Build.GAP_FILL):
         return None

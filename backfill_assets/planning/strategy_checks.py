@@ -1,6 +1,6 @@
-"""The checks that a strategy adds before its promotion, made on checksums of cells.
+"""Run the checks that a strategy adds before its promotion, on checksums of cells.
 
-Where checksums can't tell what differs, the rows were compared (`in_doubt`).
+Where checksums can't show what differs, the rows were compared (`in_doubt`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROW_SET = "(rows)"
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What one check found.
+    """The result of one check.
 
     Attributes:
         name: of the check.
@@ -50,7 +50,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the plan explains: the model's `Difference`, or everything for one that is restated.
+    """The differences that the plan explains: the model's `Difference`, or all for a restated model.
 
     Attributes:
         rows: whether the row set may differ; then every column may.
@@ -65,13 +65,13 @@ class Expected:
     missing: bool = False
 
     def explains(self, column: str) -> bool:
-        """Whether another value of a column follows from what the plan changes."""
+        """Whether a changed value of a column follows from the plan's changes."""
         return self.rows or self.columns is None or column in self.columns
 
 
 @dataclass(frozen=True, slots=True)
 class RowsCompared:
-    """What the rows of one cell say, old against new.
+    """The result of comparing the rows of one cell, old with new.
 
     Attributes:
         added: how many keys are new.
@@ -89,13 +89,13 @@ Looked: TypeAlias = "Mapping[Interval, RowsCompared]"
 
 @dataclass(frozen=True, slots=True)
 class CellDifference:
-    """A cell that holds something else than before.
+    """A cell whose content differs from before.
 
     Attributes:
         cell: the interval.
         rows: whether other rows are in it.
         columns: columns with other values, those that are gone included; new ones are none.
-        only_missing: whether the row set differs by nothing but rows that are gone.
+        only_missing: whether the row set differs only by rows that are gone.
     """
 
     cell: Interval
@@ -106,7 +106,7 @@ class CellDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is held against what.
+    """The contents that the checks compare.
 
     Attributes:
         old: what each cell holds that the environment publishes now.
@@ -117,7 +117,7 @@ class Comparison:
             (`declared_coverage`); None leaves the check out.
         totals: per numeric column of both, its sum before and after, over the cells that both hold
             and `expected` does not except; a sum is None where no row has a value, or one has no sum.
-        looked: what the rows say of the cells that are `in_doubt`.
+        looked: the comparison of rows in the cells that are `in_doubt`.
     """
 
     old: Cells
@@ -166,10 +166,10 @@ def differences(old: Cells, new: Cells, looked: Looked) -> tuple[CellDifference,
 
 
 def in_doubt(old: Cells, new: Cells, expected: Expected) -> IntervalSet:
-    """Give the cells of both of which checksums can't tell whether something unexplained differs.
+    """Give the cells of both sides whose checksums can't show whether an unexplained part differs.
 
-    A checksum that an earlier release made of rounded values equals none of today. And where rows may
-    be gone, those that stay must be compared by themselves.
+    A checksum that an earlier release made of rounded values equals no new one. And where rows may be
+    gone, those that stay must be compared by themselves.
     """
     return IntervalSet.of(
         one.cell
@@ -191,7 +191,7 @@ def _difference(cell: Interval, old: Content, new: Content) -> CellDifference:
 def _by_rows(
     found: CellDifference, rows: RowsCompared, old: Content, new: Content
 ) -> CellDifference:
-    """Keep of a difference what its rows confirm; columns that are gone have no rows to ask."""
+    """Keep the part of a difference that its rows confirm; removed columns have no rows to compare."""
     columns = (name for name in found.columns if name in rows.columns or name not in new.columns)
     fewer = old.rows - new.rows
     return replace(
@@ -241,7 +241,7 @@ def _neighbours(compared: Comparison) -> CheckResult:
 
 
 def _equal_but_new(compared: Comparison) -> CheckResult:
-    """Nothing but columns that are new; here no difference of anything else is explained."""
+    """Only new columns differ; here no other difference is explained."""
     bad = [one for one in compared.differences if one.rows or one.columns]
     text = f"row counts, keys and old columns are equal in {_common(compared)}"
     return CheckResult("all else equal", not bad, _listed(bad) or text)
@@ -294,7 +294,7 @@ def _metrics(
 ) -> CheckResult:
     """Sums differ only where the change explains it, and no metric loses all its values."""
     moved = {name: sums for name, sums in sorted(totals.items()) if sums[0] != sums[1]}
-    # Where rows may be gone, sums say little; the trend compares the rows that stay, one by one.
+    # Where rows may be gone, sums prove little; the trend compares the rows that stay, one by one.
     explained = {name for name in moved if expected.missing or expected.explains(name)}
     bad = [name for name in moved if name not in explained or moved[name][1] is None]
     texts = [
@@ -322,7 +322,7 @@ def _unexplained(found: Iterable[CellDifference], expected: Expected) -> Iterato
 
 
 def _listed(found: Iterable[CellDifference]) -> str:
-    """Say what differs, the most frequent first; empty when nothing does."""
+    """List the differences, the most frequent first; empty when there are none."""
     counts: Counter[str] = Counter()
     first: dict[str, Interval] = {}
     for one in found:

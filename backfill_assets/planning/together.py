@@ -1,20 +1,16 @@
-"""Cells that belong together: what one change of an upstream has overtaken is built again at once."""
+"""Group the cells that one change of an upstream has overtaken: they are built again at once."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.intervals.interval_set import IntervalSet
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-_NOTHING = IntervalSet.empty()
+    from backfill_assets.models.cells_by_model import CellsByModel
 
 
-def together(
-    changes: Iterable[Mapping[str, IntervalSet]], cells: Mapping[str, IntervalSet]
-) -> dict[str, IntervalSet]:
+def together(changes: Iterable[CellsByModel], cells: CellsByModel) -> CellsByModel:
     """Give some cells, and every cell that a change connects with one of them.
 
     Args:
@@ -22,16 +18,14 @@ def together(
             changes, which are then connected.
         cells: by model.
     """
-    found = dict(cells)
-    left = list(changes)
+    found, left = cells, list(changes)
     while True:
-        apart: list[Mapping[str, IntervalSet]] = []
+        apart: list[CellsByModel] = []
         for change in left:
-            if not any(part & found.get(name, _NOTHING) for name, part in change.items()):
+            if change & found:
+                found |= change
+            else:
                 apart.append(change)
-                continue
-            for name, part in change.items():
-                found[name] = found.get(name, _NOTHING) | part
         if len(apart) == len(left):
             return found
         left = apart[::-1]  # a chain of changes is followed one way, then the other

@@ -1,4 +1,4 @@
-"""The options of a plan as people write them, whether on the command line or on the launchpad."""
+"""Read the options of a plan as people write them, on the command line or on the launchpad."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 def restatements(asked: Iterable[str] | None) -> tuple[Restatement, ...]:
-    """Read ``MODEL``, ``MODEL:A..B`` or ``MODEL:A`` as what was wrong.
+    """Read ``MODEL``, ``MODEL:A..B`` or ``MODEL:A`` as restatements.
 
     Raises:
         RequestError: one of them is none of these.
@@ -36,7 +36,7 @@ def _restatement(asked: str) -> Restatement:
 
 
 def restatement(name: str, first: str = "", last: str = "") -> Restatement:
-    """Read what was wrong, field by field; an empty field means everything before, or after.
+    """Read a restatement field by field; an empty field means everything before, or after.
 
     Raises:
         RequestError: nothing is named.

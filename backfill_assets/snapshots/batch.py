@@ -30,7 +30,7 @@ EMPTY = "empty"
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """What a batch asks of the state before it computes.
+    """The request of a batch to the state before it computes.
 
     Attributes:
         batch_id: derived from run, version and cells.
@@ -40,7 +40,8 @@ class BatchRequest:
         fingerprint: the snapshot that it runs.
         stretches: its cells, whole.
         cells: the same, cell by cell.
-        reads: per upstream model, the cells that must be ready at the pin.
+        reads: per upstream model, the cells that must be ready at the pin; one of which no cell is read
+            is named, and pinned, all the same.
         source_pins: per source, the delta_version that was its head a moment ago.
         run_id: the Dagster run or CLI process that carries it.
         root_id: the root run or backfill, the same over re-executions.
@@ -70,7 +71,7 @@ class BatchRequest:
 
     @property
     def interval(self) -> Interval:
-        """From its first cell to its last: what its query is asked for."""
+        """From its first cell to its last: the interval of its query."""
         return self.stretches.span()
 
 
@@ -93,11 +94,11 @@ class CommittedCell:
 
 @dataclass(frozen=True, slots=True)
 class BatchCommit:
-    """All that a commit says of itself, in Delta's `userMetadata`.
+    """The metadata of a commit, in Delta's `userMetadata`.
 
     Every field of the ready records can be read back from here, so the state can be rebuilt from
     the tables' own commits. `interval` reaches from its first cell to its last; cells of other batches may
-    lie between. `emptied` are cells that the commit took away: not ready any more.
+    lie between. `emptied` are cells that the commit removed: they are not ready any more.
     `together` names every table that the commit's publication copies into: it counts in all or none.
     `exact` is False in the log of a release that made checksums of rounded floats (see `Checksum`).
     """
@@ -142,10 +143,10 @@ class BatchCommit:
         return commit if _EXACT in text else replace(commit, exact=False)
 
     def built_by(self, model: Model | None) -> BatchCommit:
-        """Let no checksum that was made of rounded values pass for one of today.
+        """Mark checksums that were made of rounded values, so that they equal no exact one.
 
         Args:
-            model: tells the types of the columns; None where it is not known: all were rounded.
+            model: has the types of the columns; None where it is not known: all count as rounded.
         """
         if self.exact:
             return self

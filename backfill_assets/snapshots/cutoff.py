@@ -1,4 +1,4 @@
-"""Cutoffs: the day before which a model's cells keep the definition that they were built by."""
+"""Cutoffs: the day before which a model's cells keep the definition that they were built with."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Cutoff:
         return cells.within(cells.boundaries[0], first) if cells.boundaries[0] < first else _NONE
 
     def words(self, model: str) -> str:
-        """Say what it does, and how it ends."""
+        """Describe its effect, and how it ends."""
         by = f"; set by plan {self.plan_id}" if self.plan_id else ""
         end = f"; `backfill plan --lift-cutoff {model}` ends that" if self.plan_id else ""
         return f"before {self.since} its cells keep the old definition ({self.reason}{by}){end}"

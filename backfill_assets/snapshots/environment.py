@@ -1,7 +1,7 @@
 """Environments: named sets of pointers, model -> (version, delta_version).
 
 An environment may follow another one: where it has no pointer of its own it reads what the other
-reads. That is all that a development environment is, and all that a plan's workspace is.
+reads. Development environments and plans' workspaces are environments of this kind.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Environment:
 
     @property
     def is_workspace(self) -> bool:
-        """Whether a plan builds here, where nobody reads."""
+        """Whether it is a workspace: a plan builds here and no reader reads it."""
         return self.opened is not None
 
 

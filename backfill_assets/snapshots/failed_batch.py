@@ -1,4 +1,4 @@
-"""A batch that failed, as far as it matters for asking again."""
+"""A failed batch: the facts that decide whether its cells are asked for again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FailedBatch:
         fingerprint: the snapshot that it ran.
         run_id: the run that carried it.
         cells: which.
-        kind: what kind of failure ended it; None where nobody said.
+        kind: what kind of failure ended it; None where it was not recorded.
         built_at: the counter when it pinned its inputs.
         ended: when it failed.
         sources: where it read each source, if an input failed it.

@@ -1,7 +1,8 @@
-"""The declarations as they were loaded: the graph, and what follows from it alone."""
+"""The loaded declarations: the graph, and the values that follow from the graph alone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,33 @@ from backfill_assets.models.lineage import lineage_of
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from backfill_assets.models.graph import Graph
+
+
+class Reads(Mapping[str, Mapping[str, frozenset[str]]]):
+    """Per model, what it reads by column; a model's SQL is traced when somebody asks."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._known: dict[str, Mapping[str, frozenset[str]]] = {}
+
+    def __getitem__(self, name: str) -> Mapping[str, frozenset[str]]:
+        """Trace one model."""
+        if name not in self._known:
+            self._known[name] = lineage_of(self._graph, self._graph.models[name]).reads
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Every model."""
+        return iter(self._graph.models)
+
+    def __len__(self) -> int:
+        return len(self._graph.models)
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The loaded declarations, with what is worth working out once only.
+    """The loaded declarations, with values that are computed only once.
 
     Attributes:
         graph: the models and sources.
@@ -38,3 +58,8 @@ def loaded(graph: Graph) -> Loaded:
     """Fingerprint and trace every model of a graph."""
     reads = {name: lineage_of(graph, model).reads for name, model in graph.models.items()}
     return Loaded(graph, snapshots_of(graph), reads)
+
+
+def untraced(graph: Graph) -> Loaded:
+    """Fingerprint every model of a graph; what one reads is traced when somebody asks."""
+    return Loaded(graph, snapshots_of(graph), Reads(graph))

@@ -1,4 +1,4 @@
-"""What a look at a source has found: which of its cells got, lost or changed rows since the last."""
+"""The result of a look at a source: which cells got, lost or changed rows since the last look."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class SourceCell:
     Attributes:
         cell: the interval.
         rows: how many it holds; 0 for one that lost all of them.
-        content: what tells the same rows from others, where they were read; None where the log's
-            own statistics had the answer.
+        content: identifies the rows, where they were read; None where the log's own statistics
+            were enough.
         changed: of one that changed: the columns whose values did, where all other columns together
-            are shown to hold the same rows. None: rows came or went, or that is not known.
+            are shown to hold the same rows. None: rows were added or removed, or it is unknown.
     """
 
     cell: Interval
@@ -78,14 +78,14 @@ class ObservedSource:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a look has found.
+    """The result of a look at a source.
 
     Attributes:
         found: the source as it is now.
-        before: what was known when the look began; None for a first look. Whoever writes first
-            wins: a look that began elsewhere counts nothing.
+        before: the source as it was known when the look began; None for a first look. The first
+            look to be written wins: one that began from another state is discarded.
         changes: what changed, in order; each is a change of its own.
-        same: cells that were read and hold what they held; remembered, so that they need not be
+        same: cells that were read and have not changed; stored, so that they need not be
             read again.
         anew: forget every cell that is known: the changes name all there are.
         pins: of a first look: the delta_versions that batches have read, as far as it knew. If one
@@ -114,7 +114,7 @@ class SourcePin:
 
 
 def made_anew(known: ObservedSource, found: ObservedSource) -> str:
-    """Say why a table is another one than was looked at; empty where it is the same, moved or not."""
+    """Say why a table is not the one of the last look; empty where it is the same, even if moved."""
     if known.table_id and found.table_id:
         if known.table_id != found.table_id:
             return f"its id was {known.table_id} and is {found.table_id}"
@@ -131,10 +131,10 @@ _MOST_CHANGES = 1000
 def listed(
     before: Iterable[UpstreamChange], found: Iterable[UpstreamChange]
 ) -> tuple[UpstreamChange, ...]:
-    """Give the changes of a source that tell which of its cells changed together, oldest first.
+    """Give the changes of a source, each with the cells that changed together, oldest first.
 
-    One that lies within a later one is left out: whatever has not read it has not read the later one
-    either. Of very many the oldest are taken as one: that connects more cells, never fewer.
+    A change within a later one is left out: a cell that has not read it has not read the later one
+    either. If there are very many, the oldest are merged: that connects more cells, never fewer.
 
     Args:
         before: those that are known.

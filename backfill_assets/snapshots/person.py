@@ -1,4 +1,4 @@
-"""Who asks: the name that the system knows, apart from whatever was typed."""
+"""The person who asks: the name that the system knows, kept apart from a typed name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ AUTOMATION = "dagster"
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who asks for something; as text, what the history keeps.
+    """The person who asks; its text is stored in the history.
 
     Attributes:
         name: as the system knows it, such as the user of the operating system; or in words, why it

@@ -1,8 +1,7 @@
-"""Places: where tables lie, told in a way that stays true when the data folder is copied or moved.
+"""Places: locations of tables that stay valid when the data folder is copied or moved.
 
-A place is what the state and the tables' logs keep: relative to the data root for whatever lies
-beneath it, an absolute path or a URI for whatever lies elsewhere. Only the store turns the one into
-the other.
+The state and the tables' logs store places: a path relative to the data root for a table below it,
+else an absolute path or a URI. Only the store converts between places and paths.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from backfill_assets.errors import RequestError
 
 
 def place_of(path: str, data_root: str | None) -> str:
-    """Give what is kept of a path: a relative one for whatever lies beneath the data root."""
+    """Give the place of a path: relative for a path below the data root."""
     if data_root is None:
         return path
     rest = path.removeprefix(f"{data_root}/")
@@ -38,7 +37,7 @@ def located(place: str, data_root: str | None) -> str:
 def is_same_place(place: str, logged: str) -> bool:
     """Whether a pin may be of the table at a place.
 
-    Logs of releases before this one name absolute paths, below whatever the data root was then.
+    Logs of earlier releases name absolute paths, below the data root of that time.
     """
     return logged == place or (not _is_absolute(place) and logged.endswith(f"/{place}"))
 

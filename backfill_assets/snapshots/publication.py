@@ -1,8 +1,8 @@
 """Publications: pointers of an environment that move together, in one transaction.
 
-Promotion, rollback and undo are this one mechanism. An intent is written first, so that whoever
-finds a dead one can finish it; then the tables' locks are taken, data is copied where it must be,
-and all becomes visible at once.
+Promotion, rollback and undo use this one mechanism. An intent is written first, so that another
+process can finish the publication of a dead one. Then the tables' locks are taken, data is copied
+where necessary, and all pointers move at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PROMOTED = "promoted"
 
 
 class PublicationKind(StrEnum):
-    """What moves the pointers."""
+    """The operation that moves the pointers."""
 
     PROMOTE = "promote"
     ROLLBACK = "rollback"
@@ -48,8 +48,8 @@ class Intent:
         environment: whose pointers will move.
         kind: which of the three.
         holder: the run that is at it; its heartbeat keeps the intent.
-        versions: every table concerned: nobody else commits there while the intent is open.
-        steps: notes for whoever must finish it, as plain values.
+        versions: every table concerned: no other run commits there while the intent is open.
+        steps: notes for the process that must finish it, as plain values.
         number: of the counter, drawn when it was begun: its id; 0 before.
         status: open until it is published or withdrawn.
         published: the number of its publication; None before.
@@ -76,7 +76,7 @@ class Copy:
 
     Attributes:
         source: the table and pin that they were copied from: a workspace's, or an older pin of the
-            published table itself. Its ready records are what the cells hold from now on.
+            published table itself. Its ready records describe the cells from now on.
         cells: which; None for every cell that the source itself holds.
     """
 
@@ -94,9 +94,10 @@ class Move:
         old_version: the version that the environment must still read; empty for none.
         old_fingerprint: the snapshot that it must still run; empty for none.
         copies: what the commit at the pointer's pin copied into its table.
-        emptied: cells that the same commit took away: not ready any more.
-        stale_before: cells that were stale before; kept with the move, for the way back.
-        owed: cells of the pointer's table to be marked owed: what is wrong after a way back.
+        emptied: cells that the same commit removed: they are not ready any more.
+        stale_before: cells that were stale before; stored with the move, for a rollback or undo.
+        owed: cells of the pointer's table to be marked owed: those that are wrong after a rollback or
+            undo.
     """
 
     pointer: Pointer
@@ -123,15 +124,15 @@ class Publication:
         plan_id: the plan.
         environment: whose pointers move.
         kind: promotion, rollback or undo.
-        moves: what moves, a model at most once.
+        moves: the moves, a model at most once.
         removed: models that the environment does not run any more.
         who: the person or run.
         why: in words.
-        seen: the counter when it was last looked whether anything was left to do.
-        pins: the environment's pins then, by model. What other models published between then and the
-            publication counts as changed after it, so that the rule finds it.
-        tables: the pins then of the tables of what moves, by version, those underneath included. What
-            other environments publish there, under no lock of this publication, voids a promotion.
+        seen: the counter when the remaining work was last checked.
+        pins: the environment's pins then, by model. Cells that other models published between then and
+            the publication count as changed after it, so that the rule finds them.
+        tables: the pins then of the moved tables, by version, layers included. A promotion is void if
+            another environment publishes there meanwhile, under no lock of this publication.
     """
 
     intent: int
@@ -150,7 +151,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointerMove:
-    """One move of the past, as the history keeps it.
+    """One past move, as the history stores it.
 
     Attributes:
         number: of its publication: the counter's number that all moves of it share.
@@ -163,7 +164,7 @@ class PointerMove:
         why: in words.
         old: the pointer before, its pins as they were read then; None where there was none.
         new: the pointer since; None for a model that was removed.
-        cells: what it published anew.
+        cells: those that it published anew.
         changed: those of them whose published content really became different.
         stale_before: cells that were stale before it.
     """

@@ -1,4 +1,4 @@
-"""Plans in the queue, and what a person said of a plan's going on."""
+"""A plan in the queue, and the control that a person has set on it."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Control(StrEnum):
 
     @property
     def words(self) -> str:
-        """Say it of a plan."""
+        """Write it as the state of a plan."""
         return "stopped" if self is Control.CANCELLED else self.value
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedPlan:
-    """What is known of an open plan beside the plan itself.
+    """The queue's record of an open plan.
 
     Attributes:
         plan_id: the plan.
         control: whether its batches may be opened.
         off_peak: the window in which it is released, as it was written; None for any time.
-        set_by: who said the last of it.
+        set_by: who changed it last.
         set_at: when.
         queued_at: since when it is released to the run queue; None where it is not.
     """

@@ -1,4 +1,4 @@
-"""Ready records: which cells of a version hold audited data, and what they hold."""
+"""Ready records: which cells of a version hold audited data, and their content."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InputPin:
-    """What a batch read of one upstream: exactly this `delta_version` and nothing later.
+    """The part of one upstream that a batch read: at exactly this `delta_version`.
 
     Attributes:
         upstream: model or source.
         version: the upstream's version; empty for a source.
         path: the place of the Delta table (see `snapshots.places`).
         delta_version: Delta's own number; -1 for a table that has no commit yet.
-        cells: what of the upstream was read here, where one table lies over another: then there is a
-            pin per table that answers for some cells. None: all that the batch reads.
+        cells: the upstream's cells that were read here, where one table lies over another: then there
+            is a pin per table that some cells are read from. None: every cell that the batch reads.
     """
 
     upstream: str
@@ -45,7 +45,7 @@ class ReadyRecord:
         built_at: counter value taken in the transaction that resolved the batch's inputs.
         fingerprint: the snapshot that built it.
         batch_id: the batch that built it.
-        content: what it holds.
+        content: the content of the cell.
         changed_at: counter values of the last real changes.
     """
 

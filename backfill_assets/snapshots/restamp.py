@@ -1,4 +1,4 @@
-"""When a cell's content last changed, told against what people read in it now."""
+"""Compute the stamp of a workspace's cell, compared with the content that the environment publishes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _NEW = -1
 def against(
     published: tuple[Content, ChangedAt] | None, own: tuple[Content, ChangedAt], floor: int
 ) -> ChangedAt:
-    """Tell a workspace's cell against what the environment publishes.
+    """Stamp a workspace's cell by comparing it with the published one.
 
-    What is equal has changed when the published one did, or earlier: when it came to be in the
-    workspace, whose other cells have read it there. What is different has changed with its own
-    stamp, but not before the workspace was opened: whoever reads what is published has not read it.
+    An equal part has changed when the published one did, or earlier: when it was built in the
+    workspace, whose other cells have read it there. A different part has changed with its own
+    stamp, but not before the workspace was opened: readers of the published cell have not read it.
 
     Args:
-        published: what people read there; None for nothing.
-        own: what the workspace holds.
+        published: the published stamps and content; None for no published cell.
+        own: those of the workspace's cell.
         floor: the number after the one with which the workspace was opened.
     """
     content, stamps = own
@@ -41,7 +41,7 @@ def against(
 
 
 def unread(published: tuple[Content, ChangedAt] | None, content: Content) -> ChangedAt:
-    """Tell the same for a cell that the environment has built: it has read what is published."""
+    """Stamp the same cell for a reader that the environment has built: it has read the published cell."""
     return changed_at(published, content, NEVER_READ)
 
 

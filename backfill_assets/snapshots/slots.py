@@ -1,4 +1,4 @@
-"""Slots: how many batches may be in flight at once, and which ones are."""
+"""Slots: how many batches may be in flight at once, and which batches hold one."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def plan_scope(plan_id: str) -> str:
 
 
 def scope_words(scope: str) -> str:
-    """Say in words what a limit is about."""
+    """Name the scope of a limit in words."""
     kind, _, name = scope.partition(":")
     return f"{kind} {name}" if name else "everything"
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """What is declared of a batch's limits; what a person has set since wins over it.
+    """The declared limits of a batch; a limit that a person has set wins over them.
 
     Attributes:
         model: how many batches of its model may be in flight; None for any number.

@@ -1,4 +1,4 @@
-"""A picture of the state for planning: what is ready where, since when, and what has changed."""
+"""A read-only view of the state for planning: ready cells per version, their stamps, and changes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,14 +32,14 @@ class ReadyRun:
         own: whether the environment's own table holds them; False for cells that it reads through
             another environment's pointer or from a table under its own.
         pinned_at: the counter when its batch pinned its sources, where that is another number than
-            `built_at`: what a publication brings counts as built with it, but its sources were read
-            before.
+            `built_at`: published cells count as built with their publication, but their sources were
+            read before.
         replaces: of a workspace's own cells: the counter when the published cells that they would
-            replace pinned their sources; None where nothing is published, or nothing is told apart.
+            replace pinned their sources; None where no cell is published, or none is compared.
         unread: of a workspace's own cells: when their content last changed for cells that the
-            environment has built: what differs from the published content, they have never read.
-            None where nothing is told apart.
-        bytes_per_second: what its batch wrote, per second of its cells; None where that is not recorded.
+            environment has built: these have never read a content that differs from the published
+            one. None where no cell is compared.
+        bytes_per_second: the bytes that its batch wrote, per second of its cells; None if not recorded.
     """
 
     interval: Interval
@@ -59,10 +60,10 @@ class ReadyRun:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamChange:
-    """What changed together in an upstream; what reads it is published together, or not at all.
+    """Cells of an upstream that changed together; their readers are published together, or not at all.
 
-    Of a source: what its commits changed, where commits that concern one cell are one change. Of a
-    model: what one batch, or one publication, brought.
+    Of a source: the cells that its commits changed, where commits that concern one cell are one
+    change. Of a model: the cells of one batch, or of one publication.
 
     Attributes:
         number: the counter when it became known: cells that were built before have not read it.
@@ -75,7 +76,7 @@ class UpstreamChange:
 
 @dataclass(frozen=True)
 class ModelState:
-    """What is ready of one model at its environment's pin."""
+    """The ready cells of one model at its environment's pin."""
 
     pointer: Pointer
     runs: tuple[ReadyRun, ...] = ()
@@ -86,7 +87,7 @@ class ModelState:
         return IntervalSet.of(run.interval for run in self.runs)
 
     def changes(self, columns: frozenset[str] | None) -> tuple[UpstreamChange, ...]:
-        """Give what changed together, as a reader of these columns sees it; None: of every column."""
+        """Give the changes, as a reader of these columns sees them; None: of every column."""
         found: dict[int, list[Interval]] = {}
         for run in self.runs:
             found.setdefault(run.changed_at.latest(columns), []).append(run.interval)
@@ -113,10 +114,10 @@ class ModelState:
 
 @dataclass(frozen=True)
 class SourceState(ModelState):
-    """What is known of an observed source at its observed head: the pin of whatever reads it.
+    """The state of an observed source at its observed head, which is the pin of its readers.
 
-    Its runs are cells that hold rows, or did once, with the stamp of their last change; 0 for what
-    was there at the first look.
+    Its runs are cells that hold rows, or did once, with the stamp of their last change; 0 for cells
+    of the first look.
 
     Attributes:
         emptied: cells that lost all their rows.
@@ -130,7 +131,7 @@ class SourceState(ModelState):
     bytes: int | None = None
 
     def changes(self, columns: frozenset[str] | None) -> tuple[UpstreamChange, ...]:
-        """Give what changed together; where that is on record, whatever columns are read."""
+        """Give the changes; where they are recorded, they count for every column that is read."""
         return super().changes(columns) if self.known_changes is None else self.known_changes
 
     @cached_property
@@ -183,8 +184,8 @@ class StateView:
 
     environment: Environment
     models: Mapping[str, ModelState] = field(default_factory=dict[str, ModelState])
-    claimed: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
-    owed: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    claimed: CellsByModel = field(default_factory=CellsByModel)
+    owed: CellsByModel = field(default_factory=CellsByModel)
     owing: Mapping[str, tuple[Owing, ...]] = field(default_factory=dict[str, "tuple[Owing, ...]"])
     counter: int = 0
     sources: Mapping[str, SourceState] = field(default_factory=dict[str, SourceState])
@@ -196,7 +197,7 @@ class StateView:
         return IntervalSet.empty() if state is None else state.ready
 
     def kept(self, model: Model, cells: IntervalSet) -> IntervalSet:
-        """Those of the cells that a cutoff keeps under the old definition: nothing is done to them."""
+        """Those of the cells that a cutoff keeps under the old definition: they are not built again."""
         cutoff = self.cutoffs.get(model.name)
         return IntervalSet.empty() if cutoff is None else cutoff.kept(model.cadence, cells)
 

@@ -1,4 +1,4 @@
-"""Plans as the state keeps them: the text that was shown, and where its life stands."""
+"""Plans as the state keeps them: the text that was shown, the status, and the events."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.models.cells_by_model import CellsByModel
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from backfill_assets.intervals.interval_set import IntervalSet
-
 
 class PlanStatus(StrEnum):
-    """Where a plan's life stands; that one is expired is told from its date."""
+    """The status of a plan; whether it is expired follows from its date."""
 
     PROPOSED = "proposed"
     APPLYING = "applying"
@@ -55,7 +55,7 @@ class StoredPlan:
     created_by: str
     reason: str
     expires_at: datetime
-    cells: Mapping[str, IntervalSet] = field(default_factory=dict[str, "IntervalSet"])
+    cells: CellsByModel = field(default_factory=CellsByModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class PlanEvent:
         at: when.
         event: what, in a word or two: ``proposed``, ``applied``, ``promoted``, ...
         who: the person or run.
-        why: in words; empty where nobody gave a reason.
+        why: in words; empty where no reason was given.
         detail: more, as plain values.
     """
 

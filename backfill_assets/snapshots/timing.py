@@ -1,4 +1,4 @@
-"""What a whole operation took, step by step: what estimates of plans to come learn from."""
+"""The measured duration of a whole operation, step by step; later estimates use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RUN, APPLY, PROMOTE = "run", "apply", "promote"
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What an operation took.
+    """The duration of an operation.
 
     Attributes:
         verb: ``run``, ``apply`` or ``promote``.

@@ -1,4 +1,4 @@
-"""A plan's workspace, as it is opened: what it points at, and what the plan owes from then on."""
+"""The opening of a plan's workspace: its pointers, and the cells that are owed from then on."""
 
 from __future__ import annotations
 

@@ -17,14 +17,14 @@ import sqlalchemy as sa
 
 from backfill_assets.snapshots.places import is_same_place
 from backfill_assets.snapshots.publication import PROMOTED
-from backfill_assets.state import batches, counter, observing, owed, pointers, recording
+from backfill_assets.state import batch_rows, counter, owed, pointers, recording, sources
 from backfill_assets.state.tables import BATCHES, READY_RECORDS
 from backfill_assets.state.versions import NO_COMMIT
 
 if TYPE_CHECKING:
     from backfill_assets.snapshots.batch import BatchCommit
     from backfill_assets.snapshots.ready import InputPin
-    from backfill_assets.state.batches import Ending
+    from backfill_assets.state.batch_rows import Ending
     from backfill_assets.state.locks import CommitLock
 
 _RECORDS = READY_RECORDS.c
@@ -53,7 +53,7 @@ def adopt(connection: sa.Connection, commit: BatchCommit, lock: CommitLock, endi
 
 def _is_known(connection: sa.Connection, commit: BatchCommit) -> bool:
     """Whether this state has opened the commit's batch, so that its number is one of its own."""
-    row = batches.find_batch(connection, commit.batch_id)
+    row = batch_rows.find_batch(connection, commit.batch_id)
     return row is not None and row.built_at >= commit.built_at
 
 
@@ -95,7 +95,7 @@ def _is_recorded(connection: sa.Connection, pin: InputPin) -> bool:
 
 def _is_seen(connection: sa.Connection, pin: InputPin) -> bool:
     """Whether a source was read at least as late as it was looked at: what came since is found yet."""
-    known = observing.find_observed(connection, pin.upstream)
+    known = sources.find_observed(connection, pin.upstream)
     if known is None or not is_same_place(known.path, pin.path):
         return True
     return known.head <= pin.delta_version

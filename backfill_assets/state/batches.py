@@ -1,228 +1,232 @@
-"""Batches as the state keeps them: one row each, from before it computes until it has ended."""
+"""Batches, from claim to record: each step is one transaction over what lies in other modules too."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.failed_batch import FailedBatch
 from backfill_assets.snapshots.failure import FailureKind
-from backfill_assets.state.cells import bounds, stretches_of
+from backfill_assets.state import (
+    adopting,
+    audits,
+    batch_rows,
+    claims,
+    clock_back,
+    locks,
+    overtaking,
+    promotions,
+    recording,
+    turns,
+)
+from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.batch_rows import BatchRow, Ending
+from backfill_assets.state.cells import stretches_of
+from backfill_assets.state.claims import Claimant
 from backfill_assets.state.tables import BATCHES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
     from datetime import datetime
 
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
-    from backfill_assets.snapshots.ready import InputPin
+    from backfill_assets.state.audits import AuditRow
+    from backfill_assets.state.database import Database
+    from backfill_assets.state.locks import CommitLock
 
-_DESCRIBED = (
-    "batch_id", "environment", "model", "version", "fingerprint", "run_id", "root_id", "plan_id",
-    "reason", "attempt",
+_READ = (
+    "model", "version", "fingerprint", "run_id", "starts", "ends", "failure", "built_at",
+    "finished_at", "stretches",
 )  # fmt: skip
 
 
-_SECONDS = sa.cast(sa.func.coalesce(BATCHES.c.seconds, BATCHES.c.ends - BATCHES.c.starts), sa.Float)
-OF_BATCH: Mapping[str, sa.ColumnElement[Any]] = {
-    "pinned_at": BATCHES.c.built_at,
-    "bytes_per_second": BATCHES.c.bytes_written / _SECONDS,
-}
-"""What ready cells tell of the batch that built them: see `ReadyRun`."""
+class Batches(Aggregate[D]):
+    """Batches from claim to record, and what is known of them afterwards.
 
+    Each method is one transaction.
+    """
 
-class UnknownBatchError(BackfillAssetsError):
-    """No batch of this id was ever opened."""
+    def get(self, batch_id: str) -> BatchRow:
+        """Read one batch; `UnknownBatchError` when it was never opened."""
+        return self._database.read(lambda found: batch_rows.batch(found, batch_id))
 
-    def __init__(self, batch_id: str) -> None:
-        self.batch_id = batch_id
-        super().__init__(
-            f"batch '{batch_id}' is not in the state; expected one that `open_batch` returned"
+    def find(self, batch_id: str) -> BatchRow | None:
+        """Read one batch; None when it was never opened."""
+        return self._database.read(lambda found: batch_rows.find_batch(found, batch_id))
+
+    def latest(self, *, model: str | None = None, limit: int | None = None) -> list[BatchRow]:
+        """Read batches, the latest first."""
+        return self._database.read(lambda found: batch_rows.batches(found, model, limit))
+
+    def failed_batches(self, versions: Iterable[str]) -> list[FailedBatch]:
+        """Read the failed batches of these tables, the earliest first."""
+        wanted = [*versions]
+        return self._database.read(lambda found: failed_batches(found, wanted))
+
+    def attempts(self, version: str, stretches: IntervalSet) -> int:
+        """Count how often a batch from the first to the last of these cells was tried."""
+        return self._database.read(lambda found: batch_rows.attempts(found, version, stretches))
+
+    def audit_results(
+        self,
+        *,
+        model: str | None = None,
+        batch_id: str | None = None,
+        limit: int | None = None,
+    ) -> list[AuditRow]:
+        """Read audit results, the latest first."""
+        return self._database.read(
+            lambda found: audits.audit_results(found, model, batch_id, limit)
+        )
+
+    def check_claims(self, batch_id: str) -> None:
+        """Make sure, with the commit lock in hand, that a batch still holds its cells.
+
+        Raises:
+            LostClaimError: it was silent for longer than the lease and another took them.
+        """
+        self._database.read(lambda found: claims.check_claims(found, batch_id))
+
+    def check_inputs(self, opened: OpenBatch) -> None:
+        """Make sure, before a batch commits, that no publication has overtaken what it read.
+
+        Raises:
+            InputsMovedError: its model or an upstream points elsewhere by now, or cells that it
+                read or rewrites were published anew since it pinned its inputs.
+            CellsReadyError: it fills a gap, and some of its cells are ready by now.
+        """
+        self._database.read(lambda found: overtaking.check_inputs(found, opened))
+
+    def open_batch(self: Batches[Database], request: BatchRequest) -> OpenBatch:
+        """Verify and pin what a batch reads, and claim its cells.
+
+        Raises:
+            VersionMovedError: its environment points at another version.
+            UpstreamNotReadyError: it reads cells that are not ready at the pin.
+            RequestError: another environment alone writes the version.
+            CellsClaimedError: a live batch holds some of its cells.
+            CellsReadyError: it fills a gap, and some of its cells are ready by now.
+            PlanHeldError: its plan is paused or stopped.
+            NoSlotError: as many batches are in flight as may be.
+        """
+        # The clock is read when its turn has come: a batch doesn't hold what it waits for.
+        opened = self._database.write(
+            lambda found: turns.open_in_turn(found, request, self._clock(), self._lease)
+        )
+        if isinstance(opened, BackfillAssetsError):
+            raise opened
+        return opened
+
+    def claim_more(self: Batches[Database], batch_id: str, cells: IntervalSet) -> None:
+        """Claim cells of other batches too, where a merge moves rows.
+
+        Raises:
+            CellsClaimedError: a live batch holds some of them.
+            LostClaimError: the batch does not hold its own cells any more.
+        """
+        now = self._clock()
+
+        def work(found: sa.Connection) -> None:
+            row = batch_rows.batch(found, batch_id)
+            who = Claimant(batch_id, row.run_id, row.model, row.version, now, self._lease)
+            claims.claim_more(found, who, cells)
+
+        self._database.write(work)
+
+    def heartbeat(self: Batches[Database], run_id: str) -> None:
+        """Tell that a run is alive: its batches' claims, its locks, and its intents to publish."""
+        now = self._clock()
+
+        def work(found: sa.Connection) -> None:
+            clock_back.bring_back(found, now, self._lease)
+            claims.refresh_claims(found, run_id, now)
+            locks.refresh_locks(found, run_id, now)
+            promotions.refresh(found, run_id, now)
+
+        self._database.write(work)
+
+    def record(
+        self: Batches[Database],
+        commit: BatchCommit,
+        lock: CommitLock,
+        delta_version: int,
+        *,
+        bytes_written: int | None,
+        finished_at: datetime,
+    ) -> None:
+        """Make a commit's cells ready and visible; recording it again changes nothing.
+
+        Raises:
+            LostLeaseError: the lock was taken over.
+            RequestError: a later commit of the table is recorded already.
+        """
+        ending = Ending(delta_version, bytes_written, finished_at)
+        self._database.write(lambda found: recording.record(found, commit, lock, ending))
+
+    def adopt(
+        self: Batches[Database],
+        commit: BatchCommit,
+        lock: CommitLock,
+        delta_version: int,
+        *,
+        bytes_written: int | None,
+        finished_at: datetime,
+    ) -> bool:
+        """Record a commit that was found in a table's log, if this state can vouch for it.
+
+        Returns:
+            Whether it counts; else the table is to be taken back to what is known.
+
+        Raises:
+            LostLeaseError: the lock was taken over.
+            RequestError: a later commit of the table is recorded already.
+        """
+        ending = Ending(delta_version, bytes_written, finished_at)
+        return self._database.write(lambda found: adopting.adopt(found, commit, lock, ending))
+
+    def fail_batch(
+        self: Batches[Database],
+        batch_id: str,
+        *,
+        error: str,
+        audits: tuple[AuditResult, ...],
+        finished_at: datetime,
+        failure: FailureKind = FailureKind.CODE,
+    ) -> None:
+        """Keep why a batch failed and what its audits found; give its cells back."""
+        self._database.write(
+            lambda found: recording.fail_batch(found, batch_id, error, failure, audits, finished_at)
         )
 
 
-@dataclass(frozen=True, slots=True)
-class BatchRow:
-    """All that is known of one batch.
-
-    Attributes:
-        batch_id: its id.
-        environment: whose pointers it read and moved.
-        model: what it built.
-        version: the table that it wrote.
-        fingerprint: the snapshot that it ran: the code version.
-        run_id: the run that carried it.
-        root_id: the root run or backfill.
-        plan_id: the plan that it served; None for a gap fill.
-        reason: why it ran.
-        attempt: 1 for the first.
-        stretches: its cells.
-        status: ``running``, ``committed``, ``failed`` or ``abandoned``.
-        built_at: counter value of the transaction that pinned its inputs.
-        inputs: what it read.
-        started_at: when it was opened.
-        finished_at: when it ended; None while it runs.
-        delta_version: of its commit, if it got that far.
-        rows: how many its cells hold.
-        bytes_written: by its commit, if Delta said.
-        error: why it failed.
-        failure: which kind of failure that was; None for none.
-        resources: the Spark settings that were its own; None for none, or where only the table's log
-            was left to tell.
-    """
-
-    batch_id: str
-    environment: str
-    model: str
-    version: str
-    fingerprint: str
-    run_id: str
-    root_id: str
-    plan_id: str | None
-    reason: str
-    attempt: int
-    stretches: IntervalSet
-    status: str
-    built_at: int
-    inputs: tuple[InputPin, ...]
-    started_at: datetime
-    finished_at: datetime | None
-    delta_version: int | None
-    rows: int | None
-    bytes_written: int | None
-    error: str | None
-    failure: FailureKind | None = None
-    resources: Mapping[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a commit went.
-
-    Attributes:
-        delta_version: the number that Delta gave it.
-        bytes_written: how much it wrote, if known.
-        finished_at: when it was done; None when only the log is left to tell.
-    """
-
-    delta_version: int
-    bytes_written: int | None
-    finished_at: datetime | None
-
-
-def batch(connection: sa.Connection, batch_id: str) -> BatchRow:
-    """Read one batch.
-
-    Raises:
-        UnknownBatchError: it was never opened.
-    """
-    found = find_batch(connection, batch_id)
-    if found is None:
-        raise UnknownBatchError(batch_id)
-    return found
-
-
-def find_batch(connection: sa.Connection, batch_id: str) -> BatchRow | None:
-    """Read one batch, or None."""
-    row = connection.execute(sa.select(BATCHES).where(BATCHES.c.batch_id == batch_id)).first()
-    return None if row is None else _batch(row)
-
-
-def batches(connection: sa.Connection, model: str | None, limit: int | None) -> list[BatchRow]:
-    """Read batches, the latest first."""
-    wanted = sa.select(BATCHES).order_by(BATCHES.c.built_at.desc(), BATCHES.c.batch_id)
-    if model is not None:
-        wanted = wanted.where(BATCHES.c.model == model)
-    return [_batch(row) for row in connection.execute(wanted.limit(limit))]
-
-
-def attempts(connection: sa.Connection, version: str, stretches: IntervalSet) -> int:
-    """Count how often a batch from the first to the last of these cells was tried."""
-    cells = bounds(stretches.span())
-    tried = sa.select(sa.func.coalesce(sa.func.max(BATCHES.c.attempt), 0)).where(
-        BATCHES.c.version == version,
-        BATCHES.c.starts == cells["starts"],
-        BATCHES.c.ends == cells["ends"],
+def failed_batches(connection: sa.Connection, versions: Iterable[str]) -> list[FailedBatch]:
+    """Read the failed batches of these tables, the earliest first."""
+    at = BATCHES.c
+    failed = sa.and_(
+        at.status == "failed", at.version.in_([*versions]), at.finished_at.is_not(None)
     )
-    return connection.execute(tried).scalar_one()
-
-
-def begin_batch(connection: sa.Connection, opened: OpenBatch, now: datetime) -> None:
-    """Write that a batch runs; a batch that is tried again begins anew."""
-    values = {
-        **_description(opened.request),
-        "status": "running",
-        "built_at": opened.built_at,
-        "inputs": opened.inputs,
-        "started_at": now,
-        "resources": dict(opened.request.resources) or None,
+    wanted = sa.select(at.batch_id, *(at[name] for name in _READ)).where(failed)
+    read = sa.select(at.batch_id, at.inputs).where(failed, at.failure == FailureKind.INPUT.value)
+    sources = {
+        row.batch_id: {pin.upstream: pin.delta_version for pin in row.inputs if not pin.version}
+        for row in connection.execute(read)
     }
-    _put(connection, values)
-
-
-def commit_batch(connection: sa.Connection, commit: BatchCommit, ending: Ending) -> None:
-    """Write that a batch is committed, also when its row was lost."""
-    opened = find_batch(connection, commit.batch_id)
-    own = [each for each in commit.cells if commit.interval.contains(each.cell)]
-    values = {
-        **_description(commit),
-        "status": "committed",
-        "built_at": commit.built_at,
-        "inputs": commit.inputs,
-        "started_at": commit.started_at,
-        "finished_at": ending.finished_at,
-        "delta_version": ending.delta_version,
-        "row_count": sum(each.content.rows for each in own),
-        "bytes_written": ending.bytes_written,
-        "resources": opened.resources if opened else None,
-    }
-    _put(connection, values)
-
-
-def fail_batch(
-    connection: sa.Connection,
-    batch_id: str,
-    error: str,
-    failure: FailureKind,
-    finished_at: datetime,
-) -> None:
-    """Write why a batch failed; one that is committed stays so, whatever came after."""
-    failed = sa.update(BATCHES).where(
-        BATCHES.c.batch_id == batch_id, BATCHES.c.status != "committed"
-    )
-    connection.execute(
-        failed.values(status="failed", error=error, failure=failure.value, finished_at=finished_at)
-    )
-
-
-def _description(described: BatchRequest | BatchCommit) -> dict[str, object]:
-    values = {name: getattr(described, name) for name in _DESCRIBED}
-    cells = described.stretches
-    several = {"stretches": cells, "seconds": cells.seconds()} if len(cells) > 1 else {}
-    return {**values, **bounds(described.interval), **several}
-
-
-def _put(connection: sa.Connection, values: dict[str, object]) -> None:
-    connection.execute(sa.delete(BATCHES).where(BATCHES.c.batch_id == values["batch_id"]))
-    connection.execute(sa.insert(BATCHES).values(values))
-
-
-def _batch(row: sa.Row[Any]) -> BatchRow:
-    return BatchRow(
-        **{name: getattr(row, name) for name in _DESCRIBED},
-        stretches=stretches_of(row),
-        status=row.status,
-        built_at=row.built_at,
-        inputs=row.inputs,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        delta_version=row.delta_version,
-        rows=row.row_count,
-        bytes_written=row.bytes_written,
-        error=row.error,
-        failure=None if row.failure is None else FailureKind(row.failure),
-        resources=row.resources,
-    )
+    return [
+        FailedBatch(
+            batch_id=row.batch_id,
+            model=row.model,
+            version=row.version,
+            fingerprint=row.fingerprint,
+            run_id=row.run_id,
+            cells=stretches_of(row),
+            kind=None if row.failure is None else FailureKind(row.failure),
+            built_at=row.built_at,
+            ended=row.finished_at,
+            sources=sources.get(row.batch_id, {}),
+        )
+        for row in connection.execute(wanted.order_by(at.built_at, at.batch_id))
+    ]

@@ -159,6 +159,17 @@ class Database:
             )
 
 
+class ReadDatabase:
+    """A database that can't be written through this."""
+
+    def __init__(self, database: Database) -> None:
+        self._read = database.read
+
+    def read(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run work that only reads, on one consistent picture of the state."""
+        return self._read(work)
+
+
 _SCHEMA_LOCK = 5_872_016  # any number that only we lock
 
 

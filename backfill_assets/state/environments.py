@@ -1,20 +1,32 @@
-"""Environments as the state keeps them."""
+"""Environments as the state keeps them, and workspaces: those that a plan opens and drops at once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
-from backfill_assets.snapshots.environment import Environment
+from backfill_assets.snapshots.environment import Environment, Pointer, workspace_name
 from backfill_assets.snapshots.publication import IntentStatus
-from backfill_assets.state import pointers
-from backfill_assets.state.tables import CUTOFFS, ENVIRONMENTS, OWED, PROMOTIONS
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.state import owed, pointers, versions
+from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.claims import CellsClaimedError
+from backfill_assets.state.counter import next_number
+from backfill_assets.state.cutoffs import save_cutoffs
+from backfill_assets.state.plans import find_plan, wrong_status
+from backfill_assets.state.promotions import PromotionPendingError, open_intents
+from backfill_assets.state.tables import BATCHES, CLAIMS, CUTOFFS, ENVIRONMENTS, OWED, PROMOTIONS
+from backfill_assets.state.versions import NewVersion, owned_elsewhere
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.snapshots.workspace import WorkspaceModel, WorkspaceRequest
+    from backfill_assets.state.database import Database
 
 
 class UnknownEnvironmentError(BackfillAssetsError):
@@ -48,6 +60,150 @@ class Finalized:
     at: datetime
     plan_id: str
     removed: tuple[str, ...]
+
+
+class Environments(Aggregate[D]):
+    """Environments and the workspaces of plans, with their pointers and what they owe.
+
+    Each method is one transaction.
+    """
+
+    def get(self, name: str) -> Environment:
+        """Read an environment; `UnknownEnvironmentError` lists those that exist."""
+        return self._database.read(lambda found: environment(found, name))
+
+    def by_name(self) -> list[Environment]:
+        """Read all environments by name, the workspaces of plans included."""
+        return self._database.read(environments)
+
+    def finalized(self, environment: str) -> Finalized | None:
+        """Read what was last published in an environment; None where nothing was."""
+        return self._database.read(lambda found: finalized(found, environment))
+
+    def pointers(self, environment: str) -> dict[str, Pointer]:
+        """Read where an environment reads each model: its own pointers, else those it follows.
+
+        `Pointer.environment` says whose each is. Pins of the tables under another are those that
+        the environments which read them have now.
+        """
+        return self._database.read(lambda found: pointers.pointers(found, environment))
+
+    def own_pointers(self, environment: str) -> dict[str, Pointer]:
+        """Read the pointers that are an environment's own, by model, as they are stored."""
+        return self._database.read(lambda found: pointers.own_pointers(found, environment))
+
+    def owed_marks(self, environment: str) -> list[list[str | int]]:
+        """Name what is owed: the table and the cells of each mark, ready or not; cheaper than `owed`."""
+        return self._database.read(lambda found: owed.named(found, environment))
+
+    def save_environment(self: Environments[Database], environment: Environment) -> None:
+        """Create an environment, or change all that is said of it."""
+        self._database.write(lambda found: save_environment(found, environment))
+
+    def touch_environment(
+        self: Environments[Database], name: str, expires_at: datetime | None
+    ) -> None:
+        """Let an environment live until then; None for ever.
+
+        Raises:
+            UnknownEnvironmentError: there is none of this name.
+        """
+        self._database.write(lambda found: touch_environment(found, name, expires_at))
+
+    def drop_environment(self: Environments[Database], name: str) -> None:
+        """Forget an environment and its pointers; its tables stay until they are collected.
+
+        Raises:
+            UnknownEnvironmentError: there is none of this name.
+            RequestError: it is protected, another one follows it, or it is being
+                published to.
+        """
+        now = self._clock()
+        self._database.write(lambda found: drop_environment(found, name, now))
+
+    def open_workspace(self: Environments[Database], request: WorkspaceRequest) -> Environment:
+        """Open a plan's workspace: environment, pointers, owners, owed marks; at once or not at all.
+
+        Opening one that is open already adds what is missing and changes nothing else, so a plan
+        that is applied again resumes.
+
+        Raises:
+            UnknownEnvironmentError: the environment to follow is not there.
+            RequestError: a table that it would write belongs to somebody else.
+            VersionCollectingError: one is being deleted.
+            RequestError: the plan's life is over.
+        """
+        now = self._clock()
+        models = tuple(replace(one, path=self.place(one.path)) for one in request.models)
+        kept = replace(request, models=models)
+        return self._database.write(lambda found: open_workspace(found, kept, now))
+
+    def drop_workspace(self: Environments[Database], plan_id: str) -> None:
+        """Forget a plan's workspace, its pointers and what it owed; tables stay for collection.
+
+        Does nothing where there is none.
+
+        Raises:
+            CellsClaimedError: a live batch is building in it.
+            PromotionPendingError: its promotion has begun; finish it instead.
+        """
+        now = self._clock()
+        self._database.write(lambda found: drop_workspace(found, plan_id, now, self._lease))
+
+    def ensure_pointer(self: Environments[Database], pointer: Pointer, path: str) -> Pointer:
+        """Create a model's first pointer, and its version at `path`; never move one.
+
+        Returns:
+            The pointer as it is now.
+        """
+        now, place = self._clock(), self.place(path)
+        return self._database.write(
+            lambda found: pointers.ensure_pointer(found, pointer, place, now)
+        )
+
+    def repoint_metadata(
+        self: Environments[Database], environment: str, model: str, fingerprint_id: str
+    ) -> None:
+        """Run another snapshot of the same version from now on: only its metadata differs."""
+        now = self._clock()
+        self._database.write(
+            lambda found: pointers.repoint_metadata(found, environment, model, fingerprint_id, now)
+        )
+
+    def mark_owed(
+        self: Environments[Database],
+        version: str,
+        cells: IntervalSet,
+        reason: str,
+        *,
+        plan_id: str | None = None,
+        environment: str | None = None,
+    ) -> None:
+        """Remember cells that must be rebuilt, until a batch that begins later has.
+
+        Args:
+            version: of which table.
+            cells: which.
+            reason: in words.
+            plan_id: the plan that declares them wrong; they are forgotten if it is abandoned.
+            environment: who owes them; None for everyone who reads the table.
+        """
+        mark = owed.Mark(reason, plan_id, environment)
+        self._database.write(lambda found: owed.mark_owed(found, version, cells, mark))
+
+    def mark_owed_everywhere(
+        self: Environments[Database],
+        model: str,
+        cells: IntervalSet,
+        reason: str,
+        *,
+        plan_id: str | None = None,
+    ) -> tuple[str, ...]:
+        """Remember cells that must be rebuilt in every version of a model, and say in which."""
+        mark = owed.Mark(reason, plan_id, None)
+        return self._database.write(
+            lambda found: owed.mark_owed_everywhere(found, model, cells, mark)
+        )
 
 
 def environment(connection: sa.Connection, name: str) -> Environment:
@@ -154,3 +310,102 @@ def forget_environment(connection: sa.Connection, name: str, now: datetime) -> N
 
 def _environment(row: sa.Row[Any]) -> Environment:
     return Environment(**{name: getattr(row, name) for name in Environment.__dataclass_fields__})
+
+
+def open_workspace(
+    connection: sa.Connection, request: WorkspaceRequest, now: datetime
+) -> Environment:
+    """Open a plan's workspace; of one that is open already, add what is missing.
+
+    Raises:
+        UnknownEnvironmentError: the environment to follow is not there.
+        RequestError: a table that it would write belongs to somebody else.
+        VersionCollectingError: one is being deleted.
+        RequestError: the plan's life is over.
+    """
+    _check_alive(connection, request.plan_id)
+    followed = environment(connection, request.environment)
+    name = workspace_name(request.plan_id)
+    for each in request.models:
+        _check_owner(connection, each.pointer.version, name, followed)
+    opened = find_environment(connection, name) or _open(connection, request, name)
+    there = pointers.own_pointers(connection, name)
+    for each in request.models:
+        if each.pointer.model not in there:
+            _point(connection, request.plan_id, each, now)
+    return opened
+
+
+def drop_workspace(
+    connection: sa.Connection, plan_id: str, now: datetime, lease: timedelta
+) -> None:
+    """Forget a plan's workspace, its pointers and what it owed.
+
+    Raises:
+        CellsClaimedError: a live batch is building in it.
+        PromotionPendingError: its promotion has begun.
+    """
+    name = workspace_name(plan_id)
+    own = [each.version for each in pointers.own_pointers(connection, name).values()]
+    for intent in open_intents(connection):
+        if intent.plan_id == plan_id:
+            raise PromotionPendingError(intent, ", ".join(intent.versions))
+    here = sa.select(BATCHES.c.batch_id).where(BATCHES.c.environment == name)
+    live = sa.select(CLAIMS).where(CLAIMS.c.batch_id.in_(here), CLAIMS.c.heartbeat_at > now - lease)
+    for claim in connection.execute(live.limit(1)):
+        raise CellsClaimedError(claim)
+    forget_environment(connection, name, now)
+    _give_back(connection, name, own)
+    owed.forget_owed(connection, plan_id)
+
+
+def _check_alive(connection: sa.Connection, plan_id: str) -> None:
+    found, alive = find_plan(connection, plan_id), (PlanStatus.PROPOSED, *OPEN)
+    if found is not None and found.status not in alive:
+        raise wrong_status(plan_id, found.status, alive)
+
+
+def _give_back(connection: sa.Connection, name: str, own: list[str]) -> None:
+    """Let those who read a table that the workspace had taken over write it again."""
+    readers = {each.version: each.environment for each in pointers.all_pointers(connection)}
+    for version in own:
+        if version in readers and versions.find_owner(connection, version) == name:
+            versions.set_owner(connection, version, readers[version])
+
+
+def _open(connection: sa.Connection, request: WorkspaceRequest, name: str) -> Environment:
+    opened = next_number(connection)
+    # The number after is nobody's: what the workspace changes is told by it, and so is older than
+    # whatever the workspace builds.
+    next_number(connection)
+    made = Environment(name, protected=False, follows=request.environment, opened=opened)
+    save_environment(connection, made)
+    for each in request.owed:
+        mark = owed.Mark(each.reason, request.plan_id, request.environment)
+        owed.mark_owed(connection, each.version, each.cells, mark)
+    save_cutoffs(connection, request.plan_id, request.cutoffs, opened)
+    return made
+
+
+def _point(connection: sa.Connection, plan_id: str, model: WorkspaceModel, now: datetime) -> None:
+    at = replace(model.pointer, environment=workspace_name(plan_id))
+    wanted = NewVersion(at.version, at.model, model.path, at.environment, plan_id)
+    versions.ensure_version(connection, wanted)
+    versions.set_owner(connection, at.version, at.environment)
+    pin = versions.known_head(connection, at.version)
+    pointers.put_pointer(connection, replace(at, delta_version=pin), now)
+
+
+def _check_owner(connection: sa.Connection, version: str, name: str, followed: Environment) -> None:
+    """Make sure that a table may become the workspace's own.
+
+    It may when nobody owns it, when the environment whose history the plan changes does, or when an
+    unprotected one does and the plan is for a protected one.
+    """
+    owner = versions.find_owner(connection, version)
+    if owner in (None, name, followed.name):
+        return
+    found = find_environment(connection, owner)
+    if found is None or (followed.protected and not found.protected and not found.is_workspace):
+        return
+    raise owned_elsewhere(version, owner, name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.state import batches, moves, plans
+from backfill_assets.state import batch_rows, moves, plans
+from backfill_assets.state.aggregate import Aggregate, D
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.snapshots.publication import PointerMove
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,34 @@ class HistoryEntry:
     who: str
     why: str
     status: str
+
+
+class History(Aggregate[D]):
+    """What happened to a model, and where environments read before and since. It is only read.
+
+    Each method is one transaction.
+    """
+
+    def of_model(self, model: str, cells: IntervalSet | None = None) -> list[HistoryEntry]:
+        """Read every plan, batch and pointer move that touched a model, the newest last.
+
+        Args:
+            model: which.
+            cells: only what touched some of these.
+        """
+        return self._database.read(lambda found: history(found, model, cells))
+
+    def moves_of(self, plan_id: str) -> list[PointerMove]:
+        """Read the pointer moves of a plan: promotion, rollback, undo; the newest last."""
+        return self._database.read(lambda found: moves.moves_of(found, plan_id))
+
+    def moves_in(self, environment: str, after: int = 0) -> list[PointerMove]:
+        """Read an environment's pointer moves after a number of the counter, the newest last."""
+        return self._database.read(lambda found: moves.moves_in(found, environment, after))
+
+    def last_moves(self, environment: str) -> list[PointerMove]:
+        """Read the moves of an environment's last publication; empty when there was none."""
+        return self._database.read(lambda found: moves.last_moves(found, environment))
 
 
 def history(connection: sa.Connection, model: str, cells: IntervalSet | None) -> list[HistoryEntry]:
@@ -81,7 +111,7 @@ def _plans(connection: sa.Connection, model: str) -> Iterator[HistoryEntry]:
 
 
 def _batches(connection: sa.Connection, model: str) -> Iterator[HistoryEntry]:
-    for each in batches.batches(connection, model, None):
+    for each in batch_rows.batches(connection, model, None):
         yield HistoryEntry(
             at=each.started_at,
             what="batch",

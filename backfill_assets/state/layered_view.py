@@ -14,7 +14,7 @@ from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.content import ChangedAt, Content
 from backfill_assets.snapshots.restamp import against, earlier, unread
 from backfill_assets.snapshots.state_view import ReadyRun
-from backfill_assets.state.batches import OF_BATCH
+from backfill_assets.state.batch_rows import OF_BATCH
 from backfill_assets.state.cells import reached
 from backfill_assets.state.ready import valid_at
 from backfill_assets.state.tables import BATCHES, READY_RECORDS

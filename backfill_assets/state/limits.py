@@ -22,6 +22,7 @@ from backfill_assets.snapshots.slots import (
     plan_scope,
     scope_words,
 )
+from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.plans import plan
 from backfill_assets.state.tables import BATCHES, CLAIMS, LIMITS, SLOT_WAITERS
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.snapshots.batch import BatchRequest
+    from backfill_assets.state.database import Database
 
 _SHOWN = 3
 KEEPS_ITS_TURN = timedelta(seconds=10)
@@ -55,6 +57,40 @@ class NoSlotError(BackfillAssetsError):
             f"{shown}{more}{waiting}; expected fewer than {limit} together. Wait for one to end, or "
             "change the limit with `backfill limit`"
         )
+
+
+class Limits(Aggregate[D]):
+    """How many batches may be in flight at once, and which are.
+
+    Each method is one transaction.
+    """
+
+    def by_scope(self) -> dict[str, int]:
+        """Read the limits that somebody has set, by scope."""
+        return self._database.read(limits)
+
+    def in_flight(self) -> tuple[InFlightBatch, ...]:
+        """Read the batches that hold a slot now, the eldest first."""
+        heard_after = self._clock() - self._lease
+        return self._database.read(lambda found: in_flight(found, heard_after))
+
+    def set_limit(self: Limits[Database], scope: str, slots: int | None, who: str) -> None:
+        """Set how many batches may be in flight at once, over all runs and processes.
+
+        Batches that are in flight go on; the next one that is opened finds the new limit.
+
+        Args:
+            scope: ``all``, ``model:<name>`` or ``plan:<id>``.
+            slots: how many; None takes away what was set.
+            who: the person who asks.
+
+        Raises:
+            RequestError: it is less than one.
+            RequestError: the scope is none of the three.
+            UnknownPlanError: there is no such plan.
+        """
+        now = self._clock()
+        self._database.write(lambda found: set_limit(found, scope, slots, who, now))
 
 
 def set_limit(

@@ -12,24 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.state import clock_back, pointers, promotions
+from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.tables import BATCHES, COMMIT_LOCKS
-from backfill_assets.state.versions import known_head, set_known_head
+from backfill_assets.state.versions import TableLockedError, known_head, set_known_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime, timedelta
 
-
-class TableLockedError(BackfillAssetsError):
-    """Somebody else is committing to the table."""
-
-    def __init__(self, version: str, holder: str, since: datetime) -> None:
-        self.version, self.holder, self.since = version, holder, since
-        super().__init__(
-            f"table {version} is being committed to by {holder} since {since.isoformat()}; "
-            "commits to one table are one after another. Wait and try again; if that process is "
-            "dead, its lock lapses by itself within the lease"
-        )
+    from backfill_assets.state.database import Database
 
 
 class PlanLeasedError(BackfillAssetsError):
@@ -100,6 +92,73 @@ class LockRequest:
     version: str
     holder: str
     above: int = 0
+
+
+class Locks(Aggregate[D]):
+    """The right to commit to a table, or to work on a plan, and what is done under it.
+
+    Each method is one transaction.
+    """
+
+    def check_lock(self, lock: CommitLock) -> None:
+        """Make sure that a lock is still ours; `LostLeaseError` when it is not."""
+        self._database.read(lambda found: check_lock(found, lock))
+
+    def lease(self, name: str) -> Lease | None:
+        """Read which run is at work on something, and until when that counts."""
+        now = self._clock()
+        return self._database.read(lambda found: lease_of(found, name, now, self._lease))
+
+    def take_commit_lock(
+        self: Locks[Database], version: str, holder: str, *, above: int = 0
+    ) -> CommitLock:
+        """Take a table's commit lock, or take it over from a holder that went silent.
+
+        Args:
+            version: whose table.
+            holder: a batch id, or a run id when no two threads of the run take the same table's.
+            above: the largest token in the table's own log.
+
+        Raises:
+            TableLockedError: another live holder has it, or a live promotion names the table.
+            PromotionPendingError: a promotion that names it died half-way: finish that first.
+        """
+        now, request = self._clock(), LockRequest(version, holder, above)
+
+        def work(found: sa.Connection) -> CommitLock:
+            promotions.check_closed(found, version, holder, now - self._lease)
+            return take_commit_lock(found, request, now, self._lease)
+
+        return self._database.write(work)
+
+    def release_commit_lock(self: Locks[Database], lock: CommitLock) -> None:
+        """Let others commit; does nothing when the lock was taken over."""
+        self._database.write(lambda found: release_commit_lock(found, lock))
+
+    def advance_head(self: Locks[Database], lock: CommitLock, delta_version: int) -> None:
+        """Account for a commit without a batch; `LostLeaseError` when the lock was taken over."""
+        self._database.write(lambda found: advance_head(found, lock, delta_version))
+
+    def follow_head(
+        self: Locks[Database], lock: CommitLock, delta_version: int, now: datetime
+    ) -> None:
+        """Account for a commit that changes no row; `LostLeaseError` when the lock was taken over."""
+        self._database.write(lambda found: follow_head(found, lock, delta_version, now))
+
+    def take_lease(self: Locks[Database], name: str, holder: str) -> None:
+        """Take the right to work on a plan or a launch; a run's heartbeat keeps it.
+
+        Raises:
+            PlanLeasedError: another live run has it.
+        """
+        now = self._clock()
+        # By itself: what is refused is undone.
+        self._database.write(lambda found: clock_back.bring_back(found, now, self._lease))
+        self._database.write(lambda found: take_lease(found, name, holder, now, self._lease))
+
+    def release_lease(self: Locks[Database], name: str, holder: str) -> None:
+        """Let others work on a plan; does nothing when the lease was taken over."""
+        self._database.write(lambda found: release_all(found, (name,), holder))
 
 
 def take_commit_lock(
@@ -190,6 +249,19 @@ def advance_head(connection: sa.Connection, lock: CommitLock, delta_version: int
     """
     check_lock(connection, lock)
     set_known_head(connection, lock.version, delta_version)
+
+
+def follow_head(
+    connection: sa.Connection, lock: CommitLock, delta_version: int, now: datetime
+) -> None:
+    """Account for a commit that changes no row; who read the table at its head reads it there again.
+
+    Raises:
+        LostLeaseError: the lock was taken over.
+    """
+    before = known_head(connection, lock.version)
+    advance_head(connection, lock, delta_version)
+    pointers.follow_head(connection, lock.version, before, delta_version, now)
 
 
 def refresh_locks(connection: sa.Connection, run_id: str, now: datetime) -> None:

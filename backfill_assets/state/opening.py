@@ -9,18 +9,18 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import GAP, OpenBatch
 from backfill_assets.snapshots.ready import InputPin
 from backfill_assets.state import (
-    batches,
+    batch_rows,
     claims,
     layers,
     limits,
-    observing,
     pointers,
-    queued,
+    queue,
     versions,
 )
 from backfill_assets.state.claims import Claimant
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.environments import find_environment
+from backfill_assets.state.sources import at_observed_heads
 from backfill_assets.state.versions import owned_elsewhere
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def open_batch(
         PlanHeldError: its plan is paused or stopped.
         NoSlotError: as many batches are in flight as may be.
     """
-    queued.check_control(connection, request.plan_id)
+    queue.check_control(connection, request.plan_id)
     own = pointers.pointer(connection, request.environment, request.model)
     if own is None or own.version != request.version:
         raise VersionMovedError(request, None if own is None else own.version)
@@ -99,9 +99,9 @@ def open_batch(
         pin for upstream in sorted(request.reads) for pin in _pins(connection, request, upstream)
     ]
     limits.check_slots(connection, request, now, lease)
-    sources = observing.at_observed_heads(connection, request.source_pins)
+    sources = at_observed_heads(connection, request.source_pins)
     opened = OpenBatch(request, next_number(connection), (*pins, *sources))
-    batches.begin_batch(connection, opened, now)
+    batch_rows.begin_batch(connection, opened, now)
     return opened
 
 

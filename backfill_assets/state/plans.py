@@ -1,18 +1,24 @@
-"""Plans as the state keeps them, and what happened to each."""
+"""Plans as the state keeps them: what happened to each, what it took, which comparisons it rests on."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.stored_plan import PlanEvent, PlanStatus, StoredPlan
-from backfill_assets.state.tables import BATCHES, PLAN_EVENTS, PLANS
+from backfill_assets.snapshots.timing import Timing
+from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.database import Database, StateBusyError, StateUnavailableError
+from backfill_assets.state.tables import BATCHES, COMPARISONS, PLAN_EVENTS, PLANS, TIMINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
 _LISTED = 5
@@ -56,6 +62,119 @@ class Told:
     who: str
     why: str
     detail: Mapping[str, Any]
+
+
+class Plans(Aggregate[D]):
+    """Plans: what was proposed, where each stands, what happened to it, and what it rests on.
+
+    Each method is one transaction.
+    """
+
+    def get(self, plan_id: str) -> StoredPlan:
+        """Read a plan by its id, or by any beginning of it that only one plan has.
+
+        Raises:
+            UnknownPlanError: none begins so; the latest are named.
+            RequestError: several do.
+        """
+        return self._database.read(lambda found: plan(found, plan_id))
+
+    def latest(
+        self, environment: str | None = None, statuses: Iterable[PlanStatus] | None = None
+    ) -> list[StoredPlan]:
+        """Read plans, the latest first.
+
+        Args:
+            environment: only of this one.
+            statuses: only those that stand there.
+        """
+        wanted = None if statuses is None else tuple(statuses)
+        return self._database.read(lambda found: plans(found, environment, wanted))
+
+    def events(self, plan_id: str) -> list[PlanEvent]:
+        """Read what happened to a plan, from the first."""
+        return self._database.read(lambda found: plan_events(found, plan_id))
+
+    def touched(self, plan_id: str) -> datetime:
+        """Read when something was done for a plan last (UTC): a step of its life, or a batch."""
+        return self._database.read(lambda found: touched(found, plan_id))
+
+    def spared(self, since: datetime) -> dict[str, int]:
+        """Count, by model, the planned cells that were not built, as what they read came out as it was."""
+        return self._database.read(lambda found: spared(found, since))
+
+    def timings(self, plan_id: str | None = None, *, limit: int | None = None) -> list[Timing]:
+        """Read what the last runs, applies and promotions took, the latest first.
+
+        Args:
+            plan_id: only those of this plan.
+            limit: how many at the most.
+        """
+        return self._database.read(lambda found: timings(found, plan_id, limit))
+
+    def comparison(self, plan_id: str, key: str) -> str | None:
+        """Read what a comparison of a plan has found; None where it was not made yet."""
+        return self._database.read(lambda found: comparison(found, plan_id, key))
+
+    def save_plan(self: Plans[Database], plan: StoredPlan) -> None:
+        """Keep a plan; the same one saved again stays as it is, its status too.
+
+        Raises:
+            RequestError: another content is kept under its id.
+        """
+        self._database.write(lambda found: save_plan(found, plan))
+
+    def set_plan_status(
+        self: Plans[Database],
+        plan_id: str,
+        expected: PlanStatus | Iterable[PlanStatus],
+        new: PlanStatus,
+    ) -> None:
+        """Move a plan's status on, if it still stands where the caller believes.
+
+        Raises:
+            UnknownPlanError: there is no such plan.
+            RequestError: it stands elsewhere.
+        """
+        allowed = (expected,) if isinstance(expected, str) else tuple(expected)
+        self._database.write(lambda found: set_status(found, plan_id, allowed, new))
+
+    def tell(
+        self: Plans[Database],
+        plan_id: str,
+        event: str,
+        *,
+        who: str,
+        why: str = "",
+        detail: Mapping[str, Any] | None = None,
+    ) -> PlanEvent:
+        """Add to the history of a plan.
+
+        Raises:
+            UnknownPlanError: there is no such plan.
+        """
+        told = Told(plan_id, event, who, why, detail or {})
+        now = self._clock()
+        return self._database.write(lambda found: tell(found, told, now))
+
+    def keep_timing(self: Plans[Database], timing: Timing) -> None:
+        """Keep what an operation took; only the last thousand stay.
+
+        Estimates alone rest on it, so a state that can't be written now goes without: what the
+        operation has done is done.
+        """
+        now = self._clock()
+        with suppress(StateBusyError, StateUnavailableError):
+            self._database.write(lambda found: keep_timing(found, timing, now))
+
+    def keep_comparison(self: Plans[Database], plan_id: str, key: str, found: str) -> None:
+        """Keep what a comparison of a plan has found, under a key of all that it has read.
+
+        A state that can't be written now goes without: the comparison is then made once more.
+        """
+        now = self._clock()
+        with suppress(StateBusyError, StateUnavailableError):
+            self._database.write(lambda held: keep_comparison(held, plan_id, key, found, now))
 
 
 def plan(connection: sa.Connection, plan_id: str) -> StoredPlan:
@@ -193,5 +312,49 @@ def _latest() -> sa.Select[Any]:
 
 def _plan(row: sa.Row[Any]) -> StoredPlan:
     values: dict[str, Any] = {name: getattr(row, name) for name in StoredPlan.__dataclass_fields__}
-    values["status"] = PlanStatus(row.status)
+    values |= {"status": PlanStatus(row.status), "cells": CellsByModel(row.cells)}
     return StoredPlan(**values)
+
+
+_TIMINGS_TIMINGS_KEPT = 1000
+_TIMING_TIMING_FIELDS = tuple(Timing.__dataclass_fields__)
+
+
+def keep_timing(connection: sa.Connection, timing: Timing, now: datetime) -> None:
+    """Keep what an operation took; only the last thousand stay."""
+    last = sa.select(sa.func.coalesce(sa.func.max(TIMINGS.c.number), 0))
+    number = connection.execute(last).scalar_one() + 1
+    values = {name: getattr(timing, name) for name in _TIMING_TIMING_FIELDS}
+    connection.execute(sa.insert(TIMINGS).values(number=number, at=now, **values))
+    connection.execute(sa.delete(TIMINGS).where(TIMINGS.c.number <= number - _TIMINGS_TIMINGS_KEPT))
+
+
+def timings(connection: sa.Connection, plan_id: str | None, limit: int | None) -> list[Timing]:
+    """Read what operations took, the latest first.
+
+    Args:
+        connection: to the state.
+        plan_id: only those of this plan; None for all.
+        limit: how many at the most; None for any number.
+    """
+    wanted = sa.select(TIMINGS).order_by(TIMINGS.c.number.desc()).limit(limit)
+    if plan_id is not None:
+        wanted = wanted.where(TIMINGS.c.plan_id == plan_id)
+    rows = connection.execute(wanted)
+    return [Timing(**{name: getattr(row, name) for name in _TIMING_TIMING_FIELDS}) for row in rows]
+
+
+def keep_comparison(
+    connection: sa.Connection, plan_id: str, key: str, found: str, now: datetime
+) -> None:
+    """Keep what a comparison has found; another one of the same files has found the same."""
+    if comparison(connection, plan_id, key) is None:
+        values = {"plan_id": plan_id, "key": key, "found": found, "at": now}
+        connection.execute(sa.insert(COMPARISONS).values(**values))
+
+
+def comparison(connection: sa.Connection, plan_id: str, key: str) -> str | None:
+    """Read what a comparison has found; None where it was not made yet."""
+    wanted = sa.select(COMPARISONS.c.found)
+    mine = (COMPARISONS.c.plan_id == plan_id, COMPARISONS.c.key == key)
+    return connection.execute(wanted.where(*mine)).scalar_one_or_none()

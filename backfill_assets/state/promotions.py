@@ -10,9 +10,8 @@ import sqlalchemy as sa
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.publication import Intent, IntentStatus, PublicationKind
 from backfill_assets.state.counter import next_number
-from backfill_assets.state.locks import TableLockedError, release_all
 from backfill_assets.state.tables import PROMOTIONS
-from backfill_assets.state.versions import check_kept
+from backfill_assets.state.versions import TableLockedError, check_kept
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -148,21 +147,23 @@ def note(
     _put(connection, intent.number, steps=dict(steps), heartbeat_at=now)
 
 
-def withdraw(connection: sa.Connection, intent: Intent) -> None:
+def withdraw(connection: sa.Connection, intent: Intent) -> Intent:
     """Close an intent of which nothing was copied.
+
+    Returns:
+        The intent, whose holder's locks are to be released.
 
     Raises:
         PromotionTakenOverError: it is closed, or another run's by now.
     """
     found = check_held(connection, intent)
     _put(connection, intent.number, status=IntentStatus.WITHDRAWN.value)
-    release_all(connection, found.versions, found.holder)
+    return found
 
 
 def finish(connection: sa.Connection, intent: Intent, published: int) -> None:
     """Close an intent that is published."""
     _put(connection, intent.number, status=IntentStatus.DONE.value, published=published)
-    release_all(connection, intent.versions, intent.holder)
 
 
 def check_held(connection: sa.Connection, intent: Intent) -> Intent:

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.environment import Pointer, plan_of
 from backfill_assets.state import counter, locks, pointers, versions
-from backfill_assets.state.batches import Ending
+from backfill_assets.state.batch_rows import Ending
 from backfill_assets.state.recording import apply_commit
 from backfill_assets.state.tables import BATCHES, READY_RECORDS, VERSIONS
 from backfill_assets.state.versions import NewVersion

@@ -9,7 +9,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state import (
     audits,
-    batches,
+    batch_rows,
     claims,
     layers,
     owed,
@@ -20,7 +20,7 @@ from backfill_assets.state import (
 )
 from backfill_assets.state.audits import Audited
 from backfill_assets.state.counter import next_number
-from backfill_assets.state.locks import CommitLock, advance_head, check_lock
+from backfill_assets.state.locks import CommitLock, check_lock
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.batch import BatchCommit
     from backfill_assets.snapshots.failure import FailureKind
     from backfill_assets.snapshots.ready import ReadyRecord
-    from backfill_assets.state.batches import Ending
+    from backfill_assets.state.batch_rows import Ending
 
 
 def record(
@@ -59,19 +59,6 @@ def record(
     apply_commit(connection, commit, ending, next_number(connection))
 
 
-def compacted(
-    connection: sa.Connection, lock: CommitLock, delta_version: int, now: datetime
-) -> None:
-    """Account for a commit that changes no row; who read the table at its head reads it there again.
-
-    Raises:
-        LostLeaseError: the lock was taken over.
-    """
-    before = versions.known_head(connection, lock.version)
-    advance_head(connection, lock, delta_version)
-    pointers.follow_head(connection, lock.version, before, delta_version, now)
-
-
 def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending, now: int) -> None:
     """Write all that follows from a commit, as of the counter's `now`."""
     commit = _trusted(connection, commit)
@@ -82,10 +69,10 @@ def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending,
     pointers.raise_pin(connection, commit.environment, commit.version, at, seen)
     owed.settle_owed(connection, commit)
     audits.save_audits(connection, _audited(commit, seen), commit.audits)
-    row = batches.find_batch(connection, commit.batch_id)
+    row = batch_rows.find_batch(connection, commit.batch_id)
     # A batch that was opened again since then runs still: its row and its claims are its own.
     if row is None or row.built_at <= commit.built_at:
-        batches.commit_batch(connection, commit, ending)
+        batch_rows.commit_batch(connection, commit, ending)
         claims.drop_claims(connection, commit.batch_id)
 
 
@@ -121,11 +108,11 @@ def fail_batch(
     Raises:
         UnknownBatchError: it was never opened.
     """
-    row = batches.batch(connection, batch_id)
+    row = batch_rows.batch(connection, batch_id)
     if row.status != "committed":
         of = Audited(batch_id, row.attempt, row.model, row.stretches.span(), finished_at)
         audits.save_audits(connection, of, results)
-        batches.fail_batch(connection, batch_id, error, failure, finished_at)
+        batch_rows.fail_batch(connection, batch_id, error, failure, finished_at)
     claims.drop_claims(connection, batch_id)
 
 

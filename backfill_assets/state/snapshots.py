@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.tables import SNAPSHOTS
 from backfill_assets.state.texts import keep_texts, put_together, taken_apart
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from backfill_assets.state.database import Database
 
 
 class UnknownSnapshotError(BackfillAssetsError):
@@ -49,6 +52,40 @@ class StoredSnapshot:
     upstream: str
     metadata: str
     sources: str | None = None
+
+
+class Snapshots(Aggregate[D]):
+    """Snapshots: what running a model later needs.
+
+    Each method is one transaction.
+    """
+
+    def get(self, fingerprint_id: str) -> StoredSnapshot:
+        """Read a snapshot; `UnknownSnapshotError` when it was never saved."""
+        return self._database.read(lambda found: snapshot(found, fingerprint_id))
+
+    def definition(self, fingerprint_id: str) -> str:
+        """Read the model of a snapshot as text; `UnknownSnapshotError` when it was never saved."""
+        return self.get(fingerprint_id).definition
+
+    def save_snapshot(  # noqa: PLR0913 - the columns of one row
+        self: Snapshots[Database],
+        *,
+        fingerprint_id: str,
+        model: str,
+        version: str,
+        definition: str,
+        logic: str,
+        upstream: str,
+        metadata: str,
+        sources: str | None = None,
+    ) -> None:
+        """Keep what running a snapshot later needs; one that is there already stays."""
+        saved = StoredSnapshot(
+            fingerprint_id, model, version, definition, logic, upstream, metadata, sources
+        )
+        now = self._clock()
+        self._database.write(lambda found: save_snapshot(found, saved, now))
 
 
 def save_snapshot(connection: sa.Connection, saved: StoredSnapshot, now: datetime) -> None:

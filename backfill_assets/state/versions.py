@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.state import ready
+from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.tables import VERSIONS
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.content import Content
+    from backfill_assets.snapshots.ready import ReadyRecord
+    from backfill_assets.state.ready import Builder
 
 NO_COMMIT = -1
 """The pin, and the head, of a table that has no commit yet."""
@@ -25,6 +33,18 @@ class UnknownVersionError(BackfillAssetsError):
         super().__init__(
             f"version '{version}' is not in the state; expected one that a pointer named before. "
             "Run the model once, or `backfill state rebuild`"
+        )
+
+
+class TableLockedError(BackfillAssetsError):
+    """Somebody else is committing to the table."""
+
+    def __init__(self, version: str, holder: str, since: datetime) -> None:
+        self.version, self.holder, self.since = version, holder, since
+        super().__init__(
+            f"table {version} is being committed to by {holder} since {since.isoformat()}; "
+            "commits to one table are one after another. Wait and try again; if that process is "
+            "dead, its lock lapses by itself within the lease"
         )
 
 
@@ -65,6 +85,53 @@ class NewVersion:
     path: str
     owner: str | None
     made_by: str | None = None
+
+
+class Versions(Aggregate[D]):
+    """Physical tables: where each lies, who writes it, and which of its cells are ready.
+
+    Each method is one transaction.
+    """
+
+    def owner(self, version: str) -> str | None:
+        """Read which environment alone writes a version; None: whoever opens it next.
+
+        Raises:
+            UnknownVersionError: there is none.
+        """
+        return self._database.read(lambda found: owner(found, version))
+
+    def version_path(self, version: str) -> str:
+        """Read where a version's table lies; `UnknownVersionError` when there is none."""
+        return self.located(self._database.read(lambda found: place(found, version)))
+
+    def known_head(self, version: str) -> int:
+        """Read the last delta_version that the state accounts for; -1 before the first commit."""
+        return self._database.read(lambda found: known_head(found, version))
+
+    def ready_records(self, version: str, at: int | None = None) -> list[ReadyRecord]:
+        """Read a version's records that are valid at a delta_version; None is the latest."""
+        return self._database.read(lambda found: ready.ready_records(found, version, at))
+
+    def built_by(self, version: str, at: int | None = None) -> dict[Interval, Builder]:
+        """Read who built each cell that is ready at a delta_version; None is the latest."""
+        return self._database.read(lambda found: ready.built_by(found, version, at))
+
+    def watermark(self, version: str) -> datetime | None:
+        """Read where the last ready cell of a version ends."""
+        return self._database.read(lambda found: ready.watermark(found, version))
+
+    def held_contents(
+        self, version: str, cells: IntervalSet, at: int | None = None
+    ) -> dict[Interval, Content]:
+        """Read what a version's own table holds in those of these cells that are ready.
+
+        Args:
+            version: whose table.
+            cells: which cells.
+            at: the delta_version; None is the latest.
+        """
+        return self._database.read(lambda found: ready.contents(found, version, at, cells))
 
 
 def ensure_version(connection: sa.Connection, wanted: NewVersion) -> None:

@@ -1,9 +1,9 @@
-"""Adoption: a table that somebody else wrote becomes a model's history, without recomputing it.
+"""Adopt a table that another system wrote as a model's history, without recomputing it.
 
 Its rows are copied once, through the same write path as any batch: cut into cells, audited, and
-committed into a table of ours. Registering the table as it lies would be quicker, and wrong: it has
-no `_cell` to replace and prune by, its log may be cleaned up under our pins, and whoever writes it
-would go on writing what we say is audited.
+committed into a table of ours. Registering the original table would be quicker, and wrong: it has no
+`_cell` to replace and prune by, its log may be cleaned up under our pins, and its writer would go on
+changing data that the state records as audited.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _unfit_table(*, model: str, path: str, missing: list[str], retyped: list[str
 
 @dataclass(frozen=True)
 class ForeignProfile:
-    """What a table that somebody else wrote holds, by a model's cells.
+    """The content of a table that another system wrote, by a model's cells.
 
     Attributes:
         cells: those that hold at least one row.
@@ -79,7 +79,7 @@ def profile_table(
 
     Args:
         spark: a session.
-        model: what it shall become.
+        model: the model whose history it becomes.
         table: the table at a pin.
         inputs: by upstream name, what audits compare with.
 

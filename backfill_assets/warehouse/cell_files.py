@@ -1,11 +1,11 @@
-"""The files of cells: a cell of a table is a list of immutable Parquet files, and nothing else.
+"""Write, copy, list and remove the Parquet files of cells; a cell of a table is a list of such files.
 
-They are written into a folder of their own below the table, before any log names them. What no log
-ever names is garbage: it is taken away by who wrote it, or by `backfill gc`.
+Files are immutable. They are written into a folder of their own below the table, before any log names
+them. A file that no log ever names is garbage: its writer or `backfill gc` removes it.
 
 A cell of a day or longer has files of its own, named by a partition. Cells finer than a day share the
 files of their **block**, the local day: such a table has no partitions, `_cell` is a column of its
-files, and the log's statistics say from which cell to which a file reaches.
+files, and the log's statistics give the first and last cell of a file.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ class NamedFile:
 
 @dataclass(frozen=True, slots=True)
 class CellFile(NamedFile):
-    """A data file that is there, and how a log names it.
+    """An existing data file, and its entry in a log.
 
     Attributes:
         rows: how many it holds.
-        statistics: what Delta's log says of its rows, as JSON.
+        statistics: those of Delta's log on its rows, as JSON.
     """
 
     rows: int
@@ -104,7 +104,7 @@ class CellFile(NamedFile):
 
 
 def rows_by_cell(path: str, files: Iterable[NamedFile]) -> Counter[str]:
-    """Count the rows of each cell in files of a table: by what is said of them, or by reading `_cell`."""
+    """Count the rows of each cell in files of a table: by the log's entries, or by reading `_cell`."""
     store, root = _store(path)
     rows = Counter[str]()
     for one in files:
@@ -128,7 +128,7 @@ def _counted(store: FileSystem, file: str) -> Counter[str]:
 
 
 def new_folder() -> str:
-    """Name a folder that no other batch has or had, whatever a restored state believes of its ids."""
+    """Name a folder that no other batch has or had, even if a restored state repeats ids."""
     return f"b-{token_hex(16)}"
 
 
@@ -176,7 +176,7 @@ def write_files(
         The files, described as they are seen from here.
 
     Raises:
-        UnseenFilesError: not all that Spark has written is there.
+        UnseenFilesError: a file that Spark has written is missing.
     """
     from pyspark.sql import Observation, functions as F  # noqa: PLC0415 - who looks does not write
 
@@ -223,8 +223,8 @@ def files_of(table: DeltaTable, cells: Iterable[str] | None = None) -> tuple[Nam
 def _listed(table: DeltaTable, cells: Iterable[str] | None = None) -> pa.Table:
     """List the files of a version of a table, with the cells from which and to which they reach.
 
-    Thousands of files are told apart here, and only those that are asked for become Python's. Rows of
-    a stranger may have no cell, and a stranger's file of a block may be of any.
+    Of thousands of files only the requested ones become Python objects. Rows of a foreign writer may
+    have no cell, and a foreign writer's file of a block may hold any cell.
     """
     import numpy as np  # noqa: PLC0415 - only who reads a table pays for it
     import pyarrow as pa  # noqa: PLC0415
@@ -263,7 +263,7 @@ def _texts(cells: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def partition_values(columns: Sequence[str], one: NamedFile) -> dict[str, str | None]:
-    """Say which cell a file is of, as Delta's log has it; of a table with blocks it has nothing."""
+    """Give a file's cell as Delta's log writes it; empty for a table with blocks."""
     return dict.fromkeys(columns, None if one.first == _NO_CELL else one.first)
 
 
@@ -301,7 +301,7 @@ def _table(path: str, delta_version: int | None = None) -> DeltaTable:
 
 
 def described(path: str, files: Iterable[NamedFile]) -> tuple[CellFile, ...]:
-    """Read again what the log shall say of files that a version of the table has named before.
+    """Read again the log's entries for files that an earlier version of the table has named.
 
     Raises:
         PinGoneError: one of them is not there any more.
@@ -314,9 +314,9 @@ def described(path: str, files: Iterable[NamedFile]) -> tuple[CellFile, ...]:
 def copy_files(
     source: str, files: Iterable[NamedFile], cells: Iterable[str], path: str, folder: str
 ) -> tuple[CellFile, ...]:
-    """Copy what files of one table hold of some cells into a new folder below another.
+    """Copy the rows of some cells from files of one table into a new folder below another.
 
-    A file that holds nothing else is copied byte for byte.
+    A file that holds only these cells is copied byte for byte.
 
     Raises:
         PinGoneError: one of them is not there any more.
@@ -352,7 +352,7 @@ def cells_in(path: str, one: NamedFile) -> frozenset[str]:
 def whole_and_partly(
     path: str, files: Iterable[NamedFile], cells: Collection[str]
 ) -> tuple[list[NamedFile], list[NamedFile]]:
-    """Tell files of a table that hold rows of none but these cells from those that hold others, too.
+    """Separate files of a table that hold only rows of these cells from those that hold others, too.
 
     Raises:
         PinGoneError: one of them is not there any more.
@@ -386,7 +386,7 @@ def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
         ]
         schema = pa.unify_schemas([part.schema_arrow for part in parts])
         if any(not part.schema_arrow.equals(schema) for part in parts):
-            schema = schema.remove_metadata()  # Spark's note of the columns is of one file's alone
+            schema = schema.remove_metadata()  # Spark's metadata is of one file only
         with _writer(store, f"{root}/{name}", schema, _codec(parts[0])) as joined:
             for part in parts:
                 for rows in _groups(part):
@@ -404,7 +404,7 @@ def _held(store: FileSystem, root: str, one: NamedFile) -> frozenset[str]:
 
 @contextmanager
 def _pinned(path: str) -> Iterator[None]:
-    """Say of a file that is not there that a pinned version has lost it."""
+    """Turn a missing file into the error that a pinned version has lost it."""
     try:
         yield
     except FileNotFoundError as error:
@@ -412,7 +412,7 @@ def _pinned(path: str) -> Iterator[None]:
 
 
 def remove_folder(path: str, folder: str) -> None:
-    """Take away a folder of files that no log names; what can't be taken away now, `gc` takes."""
+    """Remove a folder of files that no log names; files that can't be removed now are left to `gc`."""
     local = local_folder(path)
     with suppress(OSError):
         if local is None:
@@ -420,7 +420,7 @@ def remove_folder(path: str, folder: str) -> None:
             store.delete_dir_contents(f"{root}/{folder}", missing_dir_ok=True)
             return
         shutil.rmtree(local / folder, ignore_errors=True)
-        local.rmdir()  # unless a table, or another batch's files, lie there
+        local.rmdir()  # unless it holds a table or another batch's files
 
 
 def missing(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:
@@ -448,7 +448,7 @@ def _write_part(
 ) -> None:
     """Write the rows of some cells of a file as a file of its own, a group of rows at a time.
 
-    Its types, their order and what Spark has noted in the file stay as they are.
+    Its types, their order and Spark's metadata in the file stay as they are.
     """
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import compute  # noqa: PLC0415
@@ -483,7 +483,7 @@ def _codec(file: ParquetFile) -> str:
 
 @contextmanager
 def _writer(store: FileSystem, path: str, schema: pa.Schema, codec: str) -> Iterator[ParquetWriter]:
-    """Write a file as Spark does: its types, and what it has noted in the file of the same schema."""
+    """Write a file as Spark does: with its types, and its metadata from a file of the same schema."""
     from pyarrow import parquet  # noqa: PLC0415
 
     with (
@@ -526,7 +526,7 @@ def _described(
 
 
 def _reach(name: str, said: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
-    """Say from which to which cell a file reaches that `write_files` or `_write_part` has written."""
+    """Give the first and last cell of a file that `write_files` or `_write_part` has written."""
     folder = name.split("/")[1]
     if folder.startswith(_PARTITION):
         cell = _cell_of(folder)
@@ -548,7 +548,7 @@ def _cell_of(folder: str) -> str:
         return text
     try:
         known = datetime.fromisoformat(text)
-    except ValueError:  # such a row is of no cell of the batch, which the audit says
+    except ValueError:  # such a row is in no cell of the batch; the audit reports it
         return text
     return instant_text(known if known.tzinfo else known.replace(tzinfo=UTC))
 

@@ -1,6 +1,6 @@
-"""Cells in a table: the hidden column `_cell` that holds the start of each row's cell.
+"""The hidden column `_cell`, which holds the start of each row's cell, and its Spark SQL.
 
-A DATE (local, in the model's zone) for days and coarser cells, a TIMESTAMP (UTC) for finer ones,
+It is a DATE (local, in the model's zone) for days and coarser cells, a TIMESTAMP (UTC) for finer ones,
 and one constant date for a table that is rebuilt as a whole. Every table of ours has it, so a batch
 replaces, aggregates and prunes by one column whatever its model's time column is.
 """

@@ -1,11 +1,11 @@
-"""Checksums: what a cell's content comes down to, whatever the order of its rows.
+"""Compute checksums of a cell's content that do not depend on the order of its rows.
 
-They are exact: of all values that differ only NaNs count as one, and -0.0 as 0.0. Beside it a column
-that declares a tolerance has a second one, of the places of its values on a grid (`hash_within`). Each
-row's 64-bit hash is added up exactly. A sum sees duplicates (an exclusive-or would not), and
-each value goes in with its key and with a flag for NULL, so that no swap of values between rows or
-columns cancels out. The sum of 64-bit hashes overflows a BIGINT, and DECIMAL(38) is slow to add, so
-the halves of each hash are summed as BIGINTs; `joined` puts the exact sum together again.
+They are exact, except that all NaNs count as one value, and -0.0 as 0.0. A column that declares a
+tolerance has a second checksum, of the places of its values on a grid (`hash_within`). Each row's
+64-bit hash is added up exactly. A sum counts duplicates (an exclusive-or would not), and each value is
+hashed with its key and with a flag for NULL, so that no swap of values between rows or columns cancels
+out. The sum of 64-bit hashes overflows a BIGINT, and DECIMAL(38) is slow to add, so the halves of each
+hash are summed as BIGINTs; `joined` combines them into the exact sum.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def hash_within(column: str, schema: StructType, key: str, tolerance: float) -> 
     hashes, where a line of the grid lies between them. The grid is half the tolerance wide and its
     lines lie between its multiples, so that round numbers lie off the lines: a quotient of up to
     2^51 is rounded by at most a quarter, and rounding it to a whole number adds at most a half to
-    each side, so a place on the grid spans at most 1.5 halves. What is larger, or is not finite,
-    goes in exactly.
+    each side, so a place on the grid spans at most 1.5 halves. A value that is larger, or
+    is not finite, is hashed exactly.
     """
     dtype, value = schema[column].dataType, quoted(column)
     quotient = f"(CAST({value} AS DOUBLE) / CAST('{tolerance / 2!r}' AS DOUBLE))"
@@ -110,9 +110,9 @@ def sum_of_doubles(counted: Iterable[tuple[float, int]]) -> Decimal | None:
 
 
 def same_value(one: str, other: str, dtype: DataType) -> str:
-    """Write Spark SQL that tells whether two expressions hold the same value, NULLs included.
+    """Write Spark SQL that compares two expressions, NULLs included.
 
-    Maps and variants, which Spark can't compare, go by their canonical form.
+    Maps and variants, which Spark can't compare, are compared by their canonical form.
     """
     if _is_incomparable(dtype.jsonValue()):
         return f"{canonical(one, dtype)} <=> {canonical(other, dtype)}"
@@ -131,7 +131,7 @@ def canonical(value: str, dtype: DataType, depth: int = 0) -> str:
         case T.MapType():
             form = _canonical_map(value, dtype, depth)
         case T.VariantType():
-            # The text alone takes a date for a string, and a double for a decimal.
+            # The text alone would make a date equal to a string, and a double to a decimal.
             form = f"struct(to_json({value}), schema_of_variant({value}))"
         case _:
             form = value

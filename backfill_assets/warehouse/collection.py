@@ -1,7 +1,7 @@
-"""Collection: old files of tables that go on, and whole tables that nobody needs any more.
+"""Collect garbage: old files of tables in use, and whole tables that nothing needs any more.
 
-Only `backfill gc` calls this; whoever does holds the table's commit lock, for files of a commit on
-its way are in no log yet.
+Only `backfill gc` calls this. The caller holds the table's commit lock, because the files of a commit
+in progress are in no log yet.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ def vacuum(
 ) -> Vacuumed:
     """Delete files that no delta_version from `keep_from` on needs.
 
-    Which those are is read from the log. Delta's own VACUUM knows times only, counted back from the
-    instant when it happens to run, so that it takes files of versions that it was to leave.
+    The log names these files. Delta's own VACUUM only takes a time before the instant of its run, so it
+    may delete files of versions that must stay.
 
     Args:
         path: of a table of ours, whose commit lock the caller holds.
         keep_from: the oldest delta_version that a pin or a promise still needs.
         now: the instant (UTC).
-        grace: how long a file stays anyway, for readers that are at it.
+        grace: how long a file stays anyway, for readers that use it.
         dry_run: only say what would go.
 
     Raises:
         RequestError: the table has no such version.
-        RequestError: the table is somebody else's.
+        RequestError: another system made the table.
         CorruptTableError: the log is damaged.
     """
     found = head(path)
@@ -84,7 +84,7 @@ def vacuum(
 
 
 def vacuum_unborn(path: str, *, now: datetime, grace: timedelta, dry_run: bool) -> Vacuumed:
-    """Delete what batches left that died before their table was made.
+    """Delete the files of batches that died before their table was made.
 
     Args:
         path: where a table of ours will lie, whose commit lock the caller holds.
@@ -126,9 +126,9 @@ def _needed(path: str, keep_from: int, gone_since: datetime) -> set[str]:
 
 
 def delete_table(path: str) -> None:
-    """Delete a table that this project made, its folder and all; one that is gone stays gone.
+    """Delete a table that this project made, with its folder; a missing one is no error.
 
-    Of a table that was never made, what its batches left goes.
+    Of a table that was never made, the files of its batches are deleted.
 
     The first commit, which carries our mark, goes last: a deletion that was cut off can be finished.
 

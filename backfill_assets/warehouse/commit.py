@@ -1,4 +1,4 @@
-"""Commits: rows become files, and the files become what some cells of a table consist of."""
+"""Commit rows: write them as files, and replace the files of some cells of a table by them."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ class WrittenCells:
         path: of the table.
         cadence: of its cells.
         folder: theirs, below it.
-        files: what they are.
-        offered: whether an entry that names them was begun; from then on the log alone knows.
+        files: the written files.
+        offered: whether an entry that names them was begun; from then on only the log can tell whether
+            they are published.
     """
 
     path: str
@@ -67,9 +68,9 @@ class WrittenCells:
     def commit(
         self, cells: Collection[str], files: Sequence[CellFile], ticket: Ticket
     ) -> Committed:
-        """Let cells consist of some of these files, or others; those that no cell got are taken away.
+        """Let cells consist of some of these files, or others; files that no cell uses are removed.
 
-        What other cells have in a file that goes is written again as a file of theirs.
+        The rows of other cells in a replaced file are written again as a file of theirs.
 
         Raises:
             CommitLostError: another writer has taken the table over.
@@ -87,14 +88,14 @@ class WrittenCells:
         done = replace(done, bytes=sum(one.bytes for one in self.files))
         written = (*self.files, *chain.from_iterable(self._rests.values()))
         if unused := [one.name for one in written if one.name not in used]:
-            with suppress(OSError):  # what is published stays published; `gc` takes them
+            with suppress(OSError):  # published cells stay; `gc` removes these files
                 delete_files(self.path, unused)
         return done
 
     def prepare(self, cells: Iterable[str]) -> None:
-        """Write what other cells have in the files of these, before the table's lock is taken.
+        """Write the rows that other cells have in the files of these, before the table's lock is taken.
 
-        Under the lock only what has come to the cells' blocks since is written.
+        Under the lock only rows that were added to the cells' blocks since then are written.
         """
         asked = frozenset(cells)
         for one in files_at(self.path, head(self.path), asked):
@@ -106,7 +107,7 @@ class WrittenCells:
         remove_folder(self.path, self._beside)
 
     def _rest(self, one: NamedFile, asked: frozenset[str]) -> tuple[CellFile, ...] | None:
-        """Give what stands for the other cells of a file, unless it holds none of those asked for."""
+        """Give the files that replace a file for its other cells; None if it has none of the asked ones."""
         if one.first == one.last:
             return ()
         if one.name not in self._held:
@@ -122,7 +123,7 @@ class WrittenCells:
         return self._rests[key]
 
     def _cells_in(self, one: NamedFile, asked: frozenset[str]) -> frozenset[str]:
-        """Name the cells of a file; one that is gone is not missed where all of them get new rows.
+        """Name the cells of a file; it may be missing where all of them get new rows.
 
         Raises:
             PinGoneError: it is gone, and held other cells, too.
@@ -141,7 +142,7 @@ class WrittenCells:
 def written_cells(
     rows: DataFrame, model: Model, cells: Sequence[Interval], path: str
 ) -> Iterator[WrittenCells]:
-    """Write rows as files that no log names; at the end they are gone unless they were offered.
+    """Write rows as files that no log names; at the end they are removed unless they were offered.
 
     Args:
         rows: with `_cell`.
@@ -162,7 +163,7 @@ def written_cells(
 def copied_cells(
     sources: Iterable[FilesRead], path: str, cadence: Cadence
 ) -> Iterator[WrittenCells]:
-    """Copy cells of other tables below this one; at the end they are gone unless they were offered.
+    """Copy cells of other tables below this one; at the end they are removed unless they were offered.
 
     Args:
         sources: files of tables, and the cells that are read from them.
@@ -183,7 +184,7 @@ def copied_cells(
 def old_cells(
     path: str, cadence: Cadence, files: Sequence[NamedFile], cells: Collection[str]
 ) -> Iterator[WrittenCells]:
-    """Name files again that a table's cells had; what they hold of other cells is left out.
+    """Name files again that a table's cells had; their rows of other cells are left out.
 
     Raises:
         PinGoneError: one of the files is not there any more.
@@ -197,7 +198,7 @@ def old_cells(
 
 @contextmanager
 def unwritten_cells(path: str, cadence: Cadence) -> Iterator[WrittenCells]:
-    """Give a new folder below a table, which is gone at the end unless its files were offered."""
+    """Give a new folder below a table, which is removed at the end unless its files were offered."""
     written = WrittenCells(path, cadence)
     try:
         yield written
@@ -226,8 +227,8 @@ def _spelled(rows: DataFrame, model: Model, path: str) -> DataFrame:
 def prepare_table(spark: Callable[[], SparkSession], model: Model, ticket: Ticket) -> None:
     """Make sure that there is a table with every column that the model declares.
 
-    Where there was no table yet, a writer whose lock was taken over could not be fenced off. If one has
-    made the table since, it is fenced off now, and what it wrote is looked at before anything follows.
+    Before a table exists, a writer whose lock was taken over can't be fenced off. If one has made the
+    table since, it is fenced off now, and its commits are read before the next step.
 
     Args:
         spark: gives a session; asked only where something has to be written.

@@ -1,6 +1,6 @@
-"""Compaction: the files that have piled up in a block become one, and no row changes.
+"""Join the small files of a block into one, without changing a row.
 
-A new hour adds a small file to its day, and a rebuilt one leaves two where one was.
+Each new hour adds a small file to its day, and each rebuilt hour splits one file into two.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Compacted:
 
 
 def what_to_compact(path: str) -> Compacted:
-    """Say which files of a table would be joined.
+    """List the files of a table that would be joined.
 
     Raises:
         CorruptTableError: the log is damaged.
@@ -107,7 +107,7 @@ def _piles(path: str) -> tuple[Cadence, list[list[NamedFile]]]:
         return cadence, []
     blocks: defaultdict[str, list[NamedFile]] = defaultdict(list)
     for one in sorted(files_at(path, at), key=lambda file: (file.first, file.name)):
-        if one.first:  # of a stranger's file that says nothing is not known of which block it is
+        if one.first:  # the block of a foreign file without statistics is unknown
             blocks[block_of(cadence, one.first)].append(one)
     piles = (pile for pile in blocks.values() if len(pile) > 1)
     return cadence, [pile for pile in piles if sum(one.bytes for one in pile) < _LARGE]

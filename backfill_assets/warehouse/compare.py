@@ -1,4 +1,4 @@
-"""Compare two tables of one model: which keys came or went, which values differ, where and how much."""
+"""Compare two tables of one model: which keys were added or removed, and which values differ."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two tables of a model have in common, and what not.
+    """The result of comparing two tables of a model.
 
     Attributes:
         by: the columns that it is grouped by.
@@ -142,7 +142,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class OutsideRows:
-    """What differs in rows that a condition does not choose.
+    """The differences in rows that a condition does not select.
 
     Attributes:
         differing: how many rows were added, removed or changed.
@@ -192,10 +192,10 @@ def differences(
 def rows_outside(
     spark: SparkSession, compared: Compared, where: str, cells: IntervalSet | None = None
 ) -> OutsideRows:
-    """Find what differs in rows that a condition does not choose.
+    """Find the differences in rows that a condition does not select.
 
-    A row of both tables is chosen by its old values: one that the condition chose may become
-    anything, one that it did not choose must stay as it is.
+    A row of both tables is selected by its old values: a selected row may change in any way, one
+    that is not selected must stay as it is.
 
     Args:
         spark: a session.

@@ -1,7 +1,7 @@
-"""Compare two tables of one model without Spark, where few rows of plain types are asked about.
+"""Compare two tables of one model without Spark, for few rows of plain types.
 
-It says what `compare` says, within a second where a cold JVM takes many. What it can't read just as
-Spark would, it refuses: the caller then asks Spark.
+The result is that of `compare`, within a second where a cold JVM takes many. A comparison that can't be
+read exactly as Spark reads it is refused: the caller then uses Spark.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RowsCompared:
 
     Attributes:
         sides: the two tables.
-        question: what was asked.
+        question: how they were compared.
         pairs: an old row and the new one with its key, or one of them alone.
     """
 
@@ -142,7 +142,7 @@ def compare_rows(compared: Compared, question: Question) -> RowsCompared:
         question: how they are grouped and to what they are restricted.
 
     Raises:
-        NeedsSparkError: there are too many, or only Spark reads them as it does.
+        NeedsSparkError: there are too many, or only Spark can read them exactly.
         CorruptTableError: a table's log is damaged.
     """
     sides = sides_of(compared, question.cells)
@@ -159,7 +159,7 @@ def compare_rows(compared: Compared, question: Question) -> RowsCompared:
 
 
 def _refuse_unlike(compared: Compared, sides: Sides, question: Question) -> None:
-    """Refuse what is not the same here as in Spark: conditions, and types that it alone knows."""
+    """Refuse comparisons whose result may differ from Spark's: conditions, and types of Spark alone."""
     if question.where is not None:
         raise NeedsSparkError(compared.new.path, "a condition chooses its rows")
     for types in (sides.old_types, sides.new_types):
@@ -190,7 +190,7 @@ def _rows(
 def _paired(
     old: Sequence[_Row], new: Sequence[_Row], same: Sequence[str]
 ) -> Iterator[tuple[_Row | None, _Row | None]]:
-    """Join both sides by what is the same, every row of one side with every row of the other."""
+    """Join both sides by their equal columns, every row of one side with every row of the other."""
     sides: list[dict[_Key, list[_Row]]] = []
     for rows in (old, new):
         by_key: dict[_Key, list[_Row]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The comparison of two tables as Spark SQL: what `compare` runs, and a person can run as well."""
+"""Write the comparison of two tables as Spark SQL, which `compare` and people can run."""
 
 # ruff: noqa: S608 - names are our own declarations'; a condition is the SQL that a person gave
 
@@ -37,8 +37,8 @@ class Compared:
 
     Attributes:
         model: as the new table's snapshot declares it: its key pairs the rows.
-        old: what is read now, layers included; it may have other columns.
-        new: what is to be read.
+        old: the table that is read now, layers included; it may have other columns.
+        new: the table that will be read.
     """
 
     model: Model
@@ -48,7 +48,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a comparison.
+    """The grouping and the restrictions of a comparison.
 
     Attributes:
         by: the columns that it is grouped by, `_cell` for cells; empty for one line in all. A row

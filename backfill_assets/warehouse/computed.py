@@ -1,4 +1,4 @@
-"""A computed batch: files that no log names yet, which are audited, and then published as they are."""
+"""A computed batch: files that no log names yet; they are audited, then published unchanged."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ class ComputedBatch:
         cells: the batch's, and those that its rows move out of.
         moved: the latter alone.
         target: the table as it was when the rows were computed, layers included.
-        inputs: what they were computed from.
+        inputs: the inputs that they were computed from.
         computed: the query's answer in its contract; cached where more than one query reads it.
-        rows: what the cells shall hold, read from the files.
+        rows: the rows that the cells will hold, read from the files.
         written: the files.
-        kept: rows that only history has, and what becomes of them here; None where none is asked about.
+        kept: rows that only history has, and whether they are carried over; None where not asked for.
     """
 
     model: Model
@@ -138,14 +138,14 @@ class ComputedBatch:
                 keeps its files.
 
         Raises:
-            DoubleMeanwhileError: one has put a value elsewhere that must be single.
+            DoubleMeanwhileError: another commit has put a unique value into another cell.
             DeclarationError: a batch that committed meanwhile has put a key elsewhere.
             MovedMeanwhileError: the same, of a model whose rows may move; or one has written a cell
                 that they move out of.
             CommitLostError: another writer has taken the table over.
         """
         if now != self.target:
-            # Other cells were committed since: what must be single must still be in these cells alone.
+            # Other cells were committed since: unique values must still be in these cells alone.
             refuse_doubles(self.rows, self.model, self.cells, now, self._audited_at(now))
             moved = cells_moved_from(self.computed, self.model, self.cells, now)
             if moved or self._are_moved_cells_written(now) or self._carries_into_others(now):
@@ -207,7 +207,7 @@ def _whole(model: Model, path: str, cells: Mapping[Interval, int]) -> IntervalSe
 
 @dataclass(frozen=True)
 class EmptyBatch:
-    """Cells that shall hold nothing, which takes no query.
+    """Cells that will hold no row, which takes no query.
 
     Attributes:
         model: whose they are.
@@ -226,7 +226,7 @@ class EmptyBatch:
     kept: Kept | None = None
 
     def profile(self) -> tuple[CellProfile, ...]:
-        """Measure nothing, per cell."""
+        """Give an empty profile per cell."""
         return empty_profiles(self.model, self.cells)
 
     def failing_rows(self, audit: Audit) -> tuple[str, ...]:  # noqa: ARG002 - as of any batch
@@ -251,7 +251,7 @@ class EmptyBatch:
 
 
 def holds_kept_rows(model: Model, cells: Sequence[Interval], target: Table) -> bool:
-    """Whether cells hold rows that stay though nothing was computed for them."""
+    """Whether cells hold rows that stay although the query gave none for them."""
     if not (model.keeps_rows and target.exists):
         return False
     return any(one.files for one in files_read(model, target, IntervalSet.of(cells)))
@@ -269,7 +269,7 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
     rows_from: RowsFrom = compute,
     history: History | None = None,
 ) -> Iterator[ComputedBatch]:
-    """Compute a batch into files, and take them away at the end unless a commit was begun.
+    """Compute a batch into files, and remove them at the end unless a commit was begun.
 
     Args:
         session: the batch's own.
@@ -277,7 +277,7 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
         opened: the batch, its inputs pinned.
         inputs: the same, by upstream name.
         target: the table as it stands, layers included.
-        now: what its rows are stamped with.
+        now: the instant that its rows are stamped with.
         rows_from: where the rows come from: the query, unless told otherwise.
         history: where rows may be that only history has, and whether they are carried over.
     """
@@ -297,7 +297,7 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
             or model.keeps_rows
             or isinstance(model.kind, IncrementalByUniqueKey)
         ):
-            computed = kept(computed)  # what it is compared with is read by queries of its own
+            computed = kept(computed)  # the rows compared with it have queries of their own
         moved = cells_moved_from(computed, model, request.cells, target)
         cells = tuple(sorted((*request.cells, *moved)))
         found = told = None

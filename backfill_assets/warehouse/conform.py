@@ -1,4 +1,4 @@
-"""Conform: from what a query gave to the rows that a batch's cells shall hold."""
+"""Conform a query's result to the model's contract: the rows that a batch's cells will hold."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _unlike_declared(
 
 @dataclass(frozen=True, slots=True)
 class RowStamp:
-    """What the audit columns of rows written now say.
+    """The values of the audit columns of rows that are written now.
 
     Attributes:
         plan_id: the plan served; None for a gap fill.
@@ -108,9 +108,9 @@ def result_rows(  # noqa: PLR0913, PLR0917 - all that the rows are made of
     moved_from: Sequence[Interval] = (),
     only_history: DataFrame | None = None,
 ) -> DataFrame:
-    """Give the rows that the cells shall hold: what was computed, by the model's delete policy.
+    """Give the rows that the cells will hold: the computed ones, after the model's delete policy.
 
-    With `deletes="none"` and `SoftDelete` keys that are gone stay (the latter marked); with
+    With `deletes="none"` and `SoftDelete` missing keys stay (the latter marked); with
     `Tombstone` only a computed tombstone deletes. Rows keep their audit columns while they don't
     change.
 
@@ -144,7 +144,7 @@ def result_rows(  # noqa: PLR0913, PLR0917 - all that the rows are made of
 def rows_in_cells(
     spark: SparkSession, model: Model, cells: Sequence[Interval], target: Table
 ) -> DataFrame | None:
-    """Read what a table holds in these cells; None for a table that is not there yet."""
+    """Read the rows of these cells in a table; None for a table that does not exist yet."""
     return rows_of(spark, model, target, IntervalSet.of(cells)) if target.exists else None
 
 

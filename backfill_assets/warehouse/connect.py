@@ -1,4 +1,4 @@
-"""Spark Connect: reach a server that others share, patiently, and make sure that it fits us."""
+"""Connect to a shared Spark Connect server, wait for it, and check that it fits this project."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOST = ("INVALID_HANDLE.SESSION_", "StatusCode.UNAVAILABLE", "on closed channel
 
 
 class SparkUnreachableError(BackfillAssetsError):
-    """No Spark Connect server answers where the settings say."""
+    """No Spark Connect server answers at the address in the settings."""
 
     def __init__(self, server: str, seconds: float, found: str) -> None:
         self.server = server
@@ -67,7 +67,7 @@ def connect(url: str, config: Mapping[str, str], *, patience: float) -> SparkSes
 
     Args:
         url: ``sc://host:port/;...``; its parameters may hold a token, so it is never shown.
-        config: what the session sets at run time.
+        config: the settings that the session sets at run time.
         patience: how many seconds to wait for an answer, now and whenever the server is away.
 
     Raises:
@@ -98,7 +98,7 @@ def _session(url: str) -> SparkSession:
     """Open a session on a connection of its own.
 
     gRPC lets the channels of a process share one connection to a server, and after failures waits for
-    up to two minutes before it dials again: a new session would wait for what an old one has met.
+    up to two minutes before it dials again: a new session would wait for an old one's failures.
     """
     from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415 - as heavy, too
     from pyspark.sql.connect.session import SparkSession as Remote  # noqa: PLC0415
@@ -107,7 +107,7 @@ def _session(url: str) -> SparkSession:
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.max_reconnect_backoff_ms", _LONGEST_WAIT * 1000),
     ]
-    # `SparkSession.builder.remote` says so, too; it takes no options of a channel.
+    # `SparkSession.builder.remote` does the same, but takes no options of a channel.
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # noqa: TID251 - it is written, not read
     opened = Remote.builder.channelBuilder(DefaultChannelBuilder(url, options)).create()
     return cast("SparkSession", opened)
@@ -177,12 +177,12 @@ def is_lost(session: SparkSession) -> bool:
 
 
 def tells_lost(text: str) -> bool:
-    """Say whether an error's text means that the session, or its server, is gone."""
+    """Whether an error's text means that the session, or its server, is gone."""
     return any(mark in text for mark in _LOST)
 
 
 def server_of(url: str) -> str:
-    """Give host and port of a Connect URL: what may be shown of it."""
+    """Give host and port of a Connect URL, the parts of it that may be shown."""
     host, port = _endpoint(url)
     return f"{host}:{port}"
 

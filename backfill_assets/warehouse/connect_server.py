@@ -1,4 +1,4 @@
-"""A Spark Connect server of our own: from the installed Spark, for this machine alone."""
+"""Start and stop a local Spark Connect server from the installed Spark, for this machine alone."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class ConnectServer:
 
     @property
     def url(self) -> str:
-        """What SPARK_REMOTE has to be."""
+        """The URL for SPARK_REMOTE."""
         return f"sc://localhost:{self.port}"  # by this name alone Spark's client sends a token
 
     @property
     def log(self) -> Path:
-        """What the server says."""
+        """The file with the server's output."""
         return self.folder / "spark-server.log"
 
     def process(self) -> int | None:
@@ -88,7 +88,7 @@ class ConnectServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C in the terminal is not meant for it
+                start_new_session=True,  # Ctrl-C in the terminal must not stop it
             )
         _STARTED[started.pid] = started
         with _private(self._pid_file) as file:
@@ -104,9 +104,9 @@ class ConnectServer:
         return started.pid
 
     def stop(self) -> bool:
-        """Stop it; say whether there was one.
+        """Stop it; return whether there was one.
 
-        Batches that compute on it fail, and are done again by the next run.
+        Batches that compute on it fail, and the next run repeats them.
         """
         pid = self.process()
         if pid is None:
@@ -143,7 +143,7 @@ def server_command(settings: SparkSettings, port: int) -> list[str]:
 
 
 def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give the environment of Spark's own processes: ours, but for what is no business of theirs.
+    """Give the environment of Spark's own processes: ours, without variables that they must not see.
 
     The URL of our state may hold a password, and a server is no client of another one.
     """
@@ -186,7 +186,7 @@ def _ended(pid: int) -> bool:
 
 
 def _is_server(pid: int) -> bool:
-    """Say whether a process is a Connect server: ids are given out again."""
+    """Whether a process is a Connect server: process ids are used again."""
     return _CLASS in _command_of(pid)
 
 

@@ -1,8 +1,8 @@
-"""Copies: cells of a published table become what another table, or an older pin of it, holds.
+"""Copy cells into a published table from another table, or from an older pin of the same one.
 
 A promotion copies a workspace's cells; a rollback or undo within a version copies cells of the
-table's own past. Both are one commit that names itself, so that whoever must finish what a dead
-process began finds it in the log.
+table's own past. Both are one commit that names itself, so that the process which finishes a dead
+publication finds it in the log.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied from where to where
 ) -> Committed:
     """Replace the differing cells of a published table by copies of a workspace's files, in one commit.
 
-    A commit is made in any case, for its metadata says of all the cells what they hold.
+    A commit is made in any case, because its metadata describes the content of all the cells.
 
     Args:
         spark: gives a session; asked only where rows have to be read, or columns to be added.
         model: whose table it is; columns that it declares and the table lacks are added first.
         source: the workspace's table at its pin.
-        cells: all that the workspace built.
-        differing: those whose content is not what is published.
+        cells: every cell that the workspace built.
+        differing: those whose content differs from the published one.
         ticket: what the commit says of itself; names the published table.
         over: the delta_version of the published table that the workspace was opened over; None where
             that is not known.
 
     Raises:
-        DoubleMeanwhileError: a copied value that must be single came into another cell since.
+        DoubleMeanwhileError: a copied unique value came into another cell since.
         DeclarationError: a copied key is also in a published cell that is not copied.
         CommitLostError: another writer has taken the table over.
         RequestError: a column of the published table has another type.
@@ -91,12 +91,12 @@ def restore_cells(
         spark: gives a session; asked only where rows have to be read.
         model: the snapshot that the table goes back to.
         to_version: the delta_version whose content comes back.
-        cells: all that hold then what they held at that version.
-        differing: those that do not hold it now.
+        cells: every cell that then holds its content of that version.
+        differing: those whose content differs now.
         ticket: what the commit says of itself.
 
     Raises:
-        DoubleMeanwhileError: a value that comes back, and must be single, is in another cell by now.
+        DoubleMeanwhileError: a unique value that comes back is in another cell by now.
         DeclarationError: the same of a key.
         CommitLostError: another writer has taken the table over.
         PinGoneError: a file of that version is not there any more.
@@ -126,8 +126,8 @@ def find_commit(path: str, since: int, batch_id: str) -> LoggedCommit | None:
 def _fits(source: Table, path: str) -> bool:
     """Whether files of a source can be files of the table at a path.
 
-    They are cut in the same way, and hold no column that the table lacks: it would come to light in rows
-    of another meaning, once the table gains one of its name.
+    They must be cut in the same way, and hold no column that the table lacks: such a column would
+    appear with another meaning once the table gains one of the same name.
     """
     known, cut = dict(delta_schema(path, head(path))), partition_columns(path)
     return all(

@@ -1,4 +1,4 @@
-"""Delta's own log, read as files without Spark: the head, and what each commit says of itself."""
+"""Read Delta's log as files without Spark: the head, and the actions and metadata of each commit."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LoggedCommit:
 
     Attributes:
         delta_version: Delta's number.
-        operation: Delta's word for it.
+        operation: Delta's name of its kind.
         metadata: the `userMetadata` that the writer gave; None if it gave none.
         changes_data: whether rows came or went; a fence or a new empty table changes none.
         bytes_added: size of the files that it added.
@@ -80,17 +80,17 @@ def head(path: str) -> int:
 
 
 def clear_unborn(path: str) -> None:
-    """Take away a log without a single commit, which a creation that was cut off has left.
+    """Remove a log without a commit, which an interrupted creation of a table has left.
 
-    Delta finds a table there that it can neither read nor create. What is not a temporary file stays,
-    and with it the folder.
+    Delta can neither read nor create a table there. If the folder holds a file that is not temporary,
+    the file and the folder stay.
     """
     folder = local_folder(path)
     if folder is None or not (folder / _LOG).is_dir():
         return
     for file in (folder / _LOG).glob(".*.json.*"):
         file.unlink(missing_ok=True)
-    with suppress(OSError):  # somebody's commit is there by now
+    with suppress(OSError):  # another writer's commit is there by now
         (folder / _LOG / "_staged_commits").rmdir()
     with suppress(OSError):
         (folder / _LOG).rmdir()
@@ -114,7 +114,7 @@ def born_as(path: str) -> str:
 
 
 def is_table(path: str) -> bool:
-    """Tell whether a table's first commit is there; what follows may be cut off."""
+    """Check whether a table's first commit exists; later steps may be missing."""
     return f"{0:020d}.json" in _log_names(path)
 
 

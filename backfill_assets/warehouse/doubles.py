@@ -1,8 +1,8 @@
-"""Doubles: values that must be single, and came into other cells of a table since rows were audited.
+"""Find doubles: values that must be unique, and that a later commit has put into another cell.
 
-Uniqueness is audited against the table as it stood before a batch computed. What was committed to
-other cells meanwhile is looked at again under the commit lock: only the key columns, and only of the
-cells whose files came or went.
+Uniqueness is audited against the table as it was before a batch computed. Commits to other cells since
+then are checked again under the commit lock: only the key columns, and only the cells whose files were
+added or removed.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def may_be_twice(model: Model) -> bool:
 def refuse_doubles(
     rows: DataFrame, model: Model, cells: Sequence[Interval], table: Table, since: int | None
 ) -> None:
-    """Refuse rows of which another cell has got a value that must be single.
+    """Refuse rows with a unique value that another cell has received meanwhile.
 
-    Nothing is read where the columns contain the time column, for then equal values are in one cell.
+    If the columns contain the time column, no row is read: equal values are then in one cell.
 
     Args:
         rows: that are to be committed.

@@ -1,7 +1,7 @@
-"""The driver inside this process's session: whether it lives, how it is forgotten, and stopped.
+"""Check, forget and stop the Spark driver inside of this process's session.
 
-A driver that was killed leaves PySpark with a gateway to nowhere, and PySpark would hand out the dead
-session for ever. Forgetting it is what PySpark itself does when it stops one, but without Java.
+After a driver was killed, PySpark keeps a gateway to it and would return the dead session for ever.
+Forgetting it does what PySpark does when it stops a session, but without Java.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.warehouse.private_names import forget_gateway, gateway_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -21,36 +23,26 @@ if TYPE_CHECKING:
 
 def is_dead(session: SparkSession) -> bool:
     """Whether the driver of an embedded session is gone, or its context was shut down."""
-    context: Any = session.sparkContext
     try:
-        return bool(context._jsc.sc().isStopped())  # noqa: SLF001 - PySpark tells it nowhere else
+        _ = (
+            session.sparkContext.defaultParallelism
+        )  # asks the driver, which refuses once it was shut down
     except Exception:  # noqa: BLE001 - what doesn't answer is dead, however it says so
         return True
+    return False
 
 
 def forget(session: SparkSession) -> None:
     """Let the next session of this process start anew: with another driver, where this one is gone."""
-    from pyspark import SparkContext  # noqa: PLC0415 - half a second that planning must not pay
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
-    context: Any = session.sparkContext
-    gateway: Any = context._gateway  # noqa: SLF001
+    gateway = gateway_of(session.sparkContext)
     with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
         session.stop()
         return
-    ours: Any = SparkContext
-    if ours._gateway is not gateway:  # noqa: SLF001 - another one has been started since
+    if not forget_gateway(gateway):
         return
     with contextlib.suppress(Exception):
         gateway.shutdown()
     _kill(getattr(gateway, "proc", None))
-    for kind, names in ((ours, _OF_CONTEXT), (SparkSession, _OF_SESSION)):
-        for name in names:
-            setattr(kind, name, None)
-
-
-_OF_CONTEXT = ("_active_spark_context", "_gateway", "_jvm")
-_OF_SESSION = ("_instantiatedSession", "_activeSession")
 
 
 def interrupt(session: SparkSession) -> None:
@@ -75,7 +67,7 @@ def keeping_signals() -> Iterator[None]:
 
 
 def _kill(process: Any) -> None:  # noqa: ANN401 - a Popen, or nothing
-    """End a driver whose context is gone, and take leave of one that has ended."""
+    """Kill a driver whose context is gone, and reap one that has ended."""
     if process is None:
         return
     with contextlib.suppress(Exception):

@@ -1,8 +1,8 @@
-"""Which cells of a source hold other rows at one delta_version than at another, read without Spark.
+"""Find the cells of a source whose rows differ between two delta_versions, without Spark.
 
-Files that stand in both hold the same rows in both, so only those that came or went are read. Per cell
-the hashes of their rows are added up, those of gone rows with a minus: what is not zero has changed.
-These sums are compared with nothing else and are never stored.
+Files that both versions name hold the same rows in both, so only added and removed files are read. Per
+cell the hashes of their rows are added up, those of removed rows with a minus: a sum that is not zero
+means a change. These sums are compared with no other value and are never stored.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def changed_rows(
         cells: only these are looked at.
 
     Raises:
-        NeedsSparkError: files are gone, or hold what only Spark reads as Delta means it.
+        NeedsSparkError: files are missing, or only Spark can read them exactly.
     """
     names = frozenset(one.name for one in source.schema)
     try:
@@ -114,7 +114,7 @@ class _Comparison:
     schema: pa.Schema
 
     def same(self, cells: IntervalSet, groups: Sequence[Columns]) -> dict[Interval, list[bool]]:
-        """Tell, by cell, of each group of columns whether these together hold the same rows."""
+        """Decide, by cell, for each group of columns whether they together hold the same rows."""
         return {
             cell: [not total for total in one.totals]
             for cell, one in self.sums(cells, groups).items()
@@ -277,7 +277,7 @@ def _constant(text: str | None, dtype: pa.DataType, rows: int) -> pa.Array:
 
 
 def _hashed(rows: pa.Table, groups: Sequence[Columns]) -> list[np.ndarray[Any, Any]]:
-    """Hash every row over each group of columns, NULLs told from values."""
+    """Hash every row over each group of columns; a NULL differs from every value."""
     import numpy as np  # noqa: PLC0415
 
     columns = {

@@ -1,4 +1,4 @@
-"""Which time the rows of a Delta file belong to, as its partition or its statistics in the log say."""
+"""Derive the time span of a Delta file's rows from its partition or its statistics in the log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LAST_YEAR = WHOLE_CELL.end.year - 1
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What the log says of one file.
+    """The log's entry on one file.
 
     Attributes:
         first: the instant of its earliest row; None where the log does not say.
@@ -39,7 +39,7 @@ class File:
     timeless: bool = False
 
     def cells(self, cadence: Cadence) -> IntervalSet | None:
-        """Give the cells from its earliest to its latest row; None where nobody knows."""
+        """Give the cells from its earliest to its latest row; None where they are unknown."""
         if self.timeless:
             return IntervalSet.empty()
         if self.first is None or self.last is None:
@@ -149,7 +149,7 @@ def _file(
         return File(timeless=True)
     try:
         return File(_read(first, dtype, cadence), _read(last, dtype, cadence), rows)
-    except ValueError:  # not a time that the log writes: nobody knows which cells
+    except ValueError:  # no time that the log writes, so the cells are unknown
         return File()
 
 
@@ -163,7 +163,7 @@ def _read(text: str, dtype: str, cadence: Cadence) -> datetime:
 
 
 def _instant(value: date | datetime, cadence: Cadence) -> datetime:
-    """Give the instant that a value stands for; what no cell reaches lies at the edge of time."""
+    """Give the instant that a value stands for; one beyond every cell becomes the first or last instant."""
     if value.year < WHOLE_CELL.start.year:
         return WHOLE_CELL.start
     if value.year > _LAST_YEAR:

@@ -1,8 +1,8 @@
-"""Statistics of a Parquet file, as Delta's log has them, read from the file's footer.
+"""Read statistics of a Parquet file from its footer, in the form of Delta's log.
 
-Readers skip files by them, so they say only what is exact: the number of rows, of NULLs, and the
-least and largest value of whole numbers, dates, instants in whole milliseconds and short texts. Of
-the rest nothing is said, and a file is read.
+Readers skip files by them, so they hold only exact values: the number of rows, of NULLs, and the
+least and largest value of whole numbers, dates, instants in whole milliseconds and short texts. Other
+columns have no statistics, so readers read the file.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _said(footer: FileMetaData) -> dict[str, Any]:
 
 
 def _edges(found: Sequence[Statistics]) -> tuple[Any, Any] | None:
-    """Give the least and the largest value; None where they can't be said exactly."""
+    """Give the least and the largest value; None where they are not exact."""
     if not all(one.has_min_max for one in found):
         return None
     try:

@@ -1,6 +1,6 @@
-"""Housekeeping: commits of ours that hold no batch. A new table, a fence, a restore, new columns.
+"""Write commits that hold no batch: a new table, a fence, a restore, new columns.
 
-Joining a block's files (`compaction`) is another.
+Joining a block's files (`compaction`) is such a commit, too.
 """
 
 from __future__ import annotations
@@ -54,10 +54,15 @@ if TYPE_CHECKING:
 
 
 def is_ours(metadata: str | None) -> bool:
-    """Tell whether a commit is one of ours that holds no batch."""
+    """Whether a commit is one of ours that holds no batch."""
     if not metadata:
         return False
-    return metadata in {FENCED, COMPACTED} or metadata.startswith((CREATED, RESTORED, EVOLVED))
+    return keeps_rows(metadata) or metadata.startswith((CREATED, RESTORED, EVOLVED))
+
+
+def keeps_rows(metadata: str | None) -> bool:
+    """Tell whether a commit is one of ours after which every cell holds what it held before."""
+    return metadata in {FENCED, COMPACTED}
 
 
 def created_by(metadata: str | None) -> str | None:
@@ -189,7 +194,7 @@ def _described(
 
 
 def fence(path: str, *, app_id: str, token: int) -> Committed:
-    """Commit nothing with a new token: writers with smaller tokens fail from now on.
+    """Commit an empty entry with a new token: writers with smaller tokens fail from now on.
 
     Raises:
         CommitLostError: another writer has taken the table over with a larger token yet.
@@ -198,7 +203,7 @@ def fence(path: str, *, app_id: str, token: int) -> Committed:
 
 
 def restore(path: str, to_version: int, *, app_id: str, token: int) -> Committed:
-    """Bring a table back to what it was: its files, its columns and its properties.
+    """Restore a table: its files, its columns and its properties.
 
     Args:
         path: of the table.
@@ -222,7 +227,7 @@ def evolve_table(
 ) -> Committed | None:
     """Give a table the columns that its model declares and it lacks, in a fenced commit.
 
-    Rows that are there hold NULL in them. Nothing is written where nothing is lacking. A column
+    Existing rows hold NULL in them. If no column is missing, nothing is written. A column
     that the model does not declare any more stays in the table: readers don't see it, and the
     snapshot that knew it can still be rolled back to.
 
@@ -251,10 +256,10 @@ def _evolved(changes: ColumnChanges) -> str:
 
 
 def cells_touched(cadence: Cadence, path: str, delta_version: int) -> IntervalSet:
-    """Give the cells whose rows may have come or gone since a version.
+    """Give the cells whose rows may have been added or removed since a version.
 
-    They are in files that came or went, and in none but such cells as the commits since say of
-    themselves; what a stranger's does, or one that takes others back, its files alone say.
+    These are the cells of files that were added or removed, restricted to the cells in the commits'
+    own metadata. Commits of other writers, and restores, have no such metadata: their files decide.
     """
     reached = IntervalSet.of(reach(cadence, one) for one in files_changed(path, delta_version))
     named = IntervalSet.empty()
@@ -269,7 +274,7 @@ def cells_touched(cadence: Cadence, path: str, delta_version: int) -> IntervalSe
 
 
 def reach(cadence: Cadence, one: NamedFile) -> Interval:
-    """Give the span of the cells that a file may hold rows of: every cell where nothing is said."""
+    """Give the span of the cells that a file may hold rows of: every cell where the log has no span."""
     try:
         first, last = cell_of_text(cadence, one.first), cell_of_text(cadence, one.last)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Inputs: what a batch reads, at its pins and of exactly its cells; and the computation itself."""
+"""Read a batch's inputs, at its pins and of exactly its cells, and run the model's query on them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def read_cells(spark: SparkSession, one: Input) -> DataFrame:
 
     Raises:
         MissingTableError: a source has no table.
-        SchemaDriftError: a source's table is not what is declared.
+        SchemaDriftError: a source's table differs from its declaration.
     """
     if isinstance(one.declared, Model):
         return _rows_of_model(spark, one.declared, one.table, one.cells)
@@ -90,7 +90,7 @@ def read_whole(spark: SparkSession, one: Input) -> DataFrame:
 def compute(
     session: SparkSession, model: Model, interval: Interval, inputs: Mapping[str, Input]
 ) -> DataFrame:
-    """Run a model's query over its inputs for one interval; nothing is executed yet.
+    """Build the result of a model's query over its inputs for one interval, without executing it.
 
     Args:
         session: the batch's own, for its views are named after the upstreams.
@@ -116,7 +116,7 @@ def compute(
 
 
 def _loaded(query: ModuleQuery | FunctionQuery) -> Callable[..., DataFrame]:
-    """Load a function; Spark's workers, which don't have its modules, get what they run by value."""
+    """Load a function; Spark's workers, which lack its modules, receive their functions by value."""
     from pyspark.cloudpickle import register_pickle_by_value  # noqa: PLC0415 - planning has no Spark
 
     register_pickle_by_value(sys.modules[query.private_package()])
@@ -129,7 +129,7 @@ def no_rows(
     interval: Interval,  # noqa: ARG001 - one of the ways that a batch comes by its rows
     inputs: Mapping[str, Input],  # noqa: ARG001
 ) -> DataFrame:
-    """Give no row at all, in the declared columns: an empty backfill computes nothing."""
+    """Give an empty frame with the declared columns, for cells that are recorded as empty."""
     columns = ", ".join(f"{quoted(column.name)} {column.dtype}" for column in model.schema)
     return session.createDataFrame([], columns)
 

@@ -1,4 +1,4 @@
-"""Rows as JSON: a few of them, for messages and evidence."""
+"""Write a few rows as JSON, for messages and evidence."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Kept rows: published rows of a cell whose keys its computation does not know.
+"""Kept rows: published rows of a cell whose keys its computation no longer gives.
 
-Their source is gone, so only history has them. A workspace's batch takes them over, and they are
-audited and committed with its cells; or it leaves them out and counts them.
+Their source has lost them, so only history holds them. A workspace's batch either carries them over,
+and they are audited and committed with its cells, or leaves them out and counts them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the environment publishes of a model that a workspace builds.
+    """The published table of a model that a workspace builds.
 
     Attributes:
         table: where it is read, layers included.
@@ -45,7 +45,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How many kept rows a batch found, by cell as text, and what it did with them.
+    """How many kept rows a batch found, by cell as text, and whether it carried them over.
 
     Attributes:
         counts: rows by cell; cells without any are left out.
@@ -69,7 +69,7 @@ class Kept:
 
     @property
     def words(self) -> str:
-        """Say how many there are and where."""
+        """Write their number by cell."""
         cells = [f"{cell} ({count:,})" for cell, count in self.counts.items()]
         more = f" and {len(cells) - _SHOWN:,} more cells" if len(cells) > _SHOWN else ""
         done = "carried over" if self.carried else "dropped"
@@ -82,14 +82,14 @@ def only_in_history(
 ) -> DataFrame:
     """Give the published rows of these cells whose keys neither the computation nor the target has.
 
-    A key that the target holds, in whatever cell, was computed before, so it is the new logic's.
+    A key that the target holds in any cell was computed before, so it belongs to the new logic.
 
     Args:
         computed: the answer of `conform.contract`.
-        model: whose rows they are, as it is built now; what the published table lacks is NULL.
+        model: whose rows they are, as it is built now; columns that the published table lacks are NULL.
         cells: that were computed.
         target: the workspace's table, layers included.
-        history: what is published.
+        history: the published table.
 
     Returns:
         Rows with every stored column and `_cell`, of the model's types.

@@ -51,8 +51,8 @@ class FilesRead:
 
     Attributes:
         path: of the table.
-        cells: as `cells.cell_text` writes them; what else the files hold is not read.
-        files: all that may hold rows of the cells.
+        cells: as `cells.cell_text` writes them; other cells in the files are not read.
+        files: every file that may hold rows of the cells.
     """
 
     path: str
@@ -72,9 +72,9 @@ def table_of(pins: Sequence[InputPin], located: Callable[[str], str]) -> Table:
 
 
 def without(table: Table, cells: IntervalSet) -> Table:
-    """Read a table as if nothing under its own rows answered for these cells.
+    """Read a table as if no layer under it answered for these cells.
 
-    So a plan's cells that are still to be built are empty, whatever they were before.
+    So a plan's cells that are still to be built are empty, whatever the layers hold.
     """
     nothing = Table("", ABSENT, cells)
     return replace(table, under=(nothing, *table.under))
@@ -95,7 +95,7 @@ def table_read(
 
 
 def parts_of(cadence: Cadence, table: Table, cells: IntervalSet | None = None) -> tuple[Part, ...]:
-    """Say which rows come from which table, the upper first; tables that give none are left out.
+    """Give the part that each table reads, the upper first; tables without a part are left out.
 
     Args:
         cadence: of the model.
@@ -119,7 +119,7 @@ def rows_of(
 ) -> DataFrame:
     """Read a model's rows with every stored column and `_cell`.
 
-    A column that a table lacks, for it was declared later, is NULL in that table's rows.
+    A column that was declared later, and that a table lacks, is NULL in that table's rows.
 
     Args:
         spark: a session.
@@ -154,7 +154,7 @@ def files_read(model: Model, table: Table, cells: IntervalSet) -> tuple[FilesRea
 
 
 def cells_by_table(table: Table, cells: IntervalSet) -> Iterator[tuple[Table, IntervalSet]]:
-    """Say which of some cells each of the tables answers for; those that answer for none are left out."""
+    """Give the cells that are read from each of the tables; a table without any is left out."""
     above = IntervalSet.empty()
     for one in _flat(table):
         inside = (cells if one.cells is None else one.cells & cells) - above
@@ -172,7 +172,7 @@ def _flat(table: Table) -> Iterator[Table]:
 def _predicate(
     cadence: Cadence, own: IntervalSet | None, above: IntervalSet, wanted: IntervalSet | None
 ) -> str | None:
-    """Write what a table answers for; None for nothing."""
+    """Write the condition on the cells that a table answers for; None for none."""
     if own is not None or wanted is not None:
         inside = wanted if own is None else own if wanted is None else own & wanted
         left = IntervalSet.empty() if inside is None else inside - above

@@ -1,8 +1,8 @@
-"""Log entries: the one way in which a table of ours comes to hold other files.
+"""Write log entries: the only way in which the files of a table of ours change.
 
-An entry says which files some cells consist of from now on. It is written by deltalake, never by the
-JVM, on the very version whose token was read: compare-and-set, so a writer that wakes up after its
-lock was taken over fails, whatever it was about to publish.
+An entry names the files of some cells from now on. It is written by deltalake, never by the JVM, on the
+very version whose token was read. This is a compare-and-set, so a writer that wakes up after its lock
+was taken over always fails.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def set_cells(
 ) -> Committed:
     """Let cells of a table consist of exactly these files, in one entry of its log.
 
-    Files that the cells hold and keep are left alone. An entry is made in any case: its metadata says
-    of all the cells what they hold.
+    Files that the cells hold and keep are left alone. An entry is made in any case: its metadata
+    describes the content of all the cells.
 
     Args:
         cells: as `cells.cell_text` writes them; those that no file holds rows of are empty.
         files: all files of the cells.
-        rest: gives the files that stand for what a file holds of other cells; None where it holds
-            nothing of these, and so stays.
+        rest: gives the files that replace a file for its other cells; None where it holds no row of
+            these cells, and so stays.
         ticket: what the entry says of itself.
 
     Raises:
@@ -73,13 +73,14 @@ def set_cells(
     def change(table: DeltaTable) -> Change:
         held = {one.name: one for one in files_of(table, cells)} if cells else {}
         gone: list[NamedFile] = []
-        added = [one for one in files if one.name not in held]
+        rests: list[CellFile] = []
         for name in held.keys() - {one.name for one in files}:
             left = rest(held[name])
             if left is not None:
                 gone.append(held[name])
-                added += left
-        return gone, added
+                rests += left
+        refuse_gone(ticket.path, rests)
+        return gone, [*(one for one in files if one.name not in held), *rests]
 
     return _entered(ticket, change, new_rows=True)
 
@@ -87,7 +88,7 @@ def set_cells(
 def exchange_files(
     gone: Sequence[NamedFile], added: Sequence[CellFile], ticket: Ticket
 ) -> Committed:
-    """Let files stand for others that hold the same rows, in one entry of a table's log.
+    """Replace files by others that hold the same rows, in one entry of a table's log.
 
     Raises:
         FilesGoneError: one of the files is not there.
@@ -108,7 +109,7 @@ def exchange_files(
 def _entered(
     ticket: Ticket, change: Callable[[DeltaTable], Change], *, new_rows: bool
 ) -> Committed:
-    """Write the entry that takes away the files of a change, and brings those that stand for them."""
+    """Write the entry that removes the files of a change, and adds those that replace them."""
 
     def write(table: DeltaTable, said: CommitProperties) -> None:
         columns = table.metadata().partition_columns
@@ -148,8 +149,8 @@ def enter(ticket: Ticket, write: Callable[[DeltaTable, CommitProperties], None])
     with explaining(ticket.path):
         try:
             write(table, said)
-        except Exception as error:  # whatever class the library has for it
-            # What follows on an entry may fail, a checkpoint for one: the log alone knows.
+        except Exception as error:  # the library has no one class for it
+            # A later step, such as a checkpoint, may fail: only the log shows whether the entry is there.
             if (done := in_log(ticket, before)) is not None:
                 return done
             _opened(ticket)

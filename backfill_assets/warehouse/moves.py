@@ -1,4 +1,4 @@
-"""Moves: keys of a batch that its table already holds in a cell outside the batch."""
+"""Find keys of a batch that its table already holds in a cell outside of the batch."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def clashes_with(
     """Find the cells of other rows that hold values of these ones.
 
     Args:
-        rows: the ones.
+        rows: whose values are looked for.
         others: an answer of `rows_elsewhere`.
         model: whose rows they are.
         columns: whose values are compared; a NULL equals nothing.

@@ -1,4 +1,4 @@
-"""Object stores: what a table's log needs of the one that it lies in."""
+"""Refuse an object store that may overwrite a file which must be created only once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CarelessStoreError(BackfillAssetsError):
-    """An object store overwrites a file that was to be created only if it is not there."""
+    """An object store overwrites a file that must be created only if it does not exist."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -46,7 +46,7 @@ def refuse_careless_store(path: str) -> None:
         DeltaTable.create(probe, Schema([Field("n", PrimitiveType("long"))]))
         careless = any(_overwrites(probe) for _ in range(_ROUNDS))
     finally:
-        with suppress(OSError):  # the cause is told, if there is one; it may have no folder yet
+        with suppress(OSError):  # the cause is reported instead; there may be no folder yet
             store.delete_dir(folder)
     if careless:
         raise CarelessStoreError(path)

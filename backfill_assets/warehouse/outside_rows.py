@@ -1,4 +1,4 @@
-"""Rows outside a batch: what a query gave for other cells than it was asked for, or for none."""
+"""Rows outside of a batch: a query's rows for cells that it was not asked for, or for no cell."""
 
 from __future__ import annotations
 

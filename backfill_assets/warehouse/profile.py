@@ -1,4 +1,4 @@
-"""Profile: one action over a batch gives, per cell, rows, checksums and failing rows of audits.
+"""Profile a batch in one action: per cell its rows, checksums and failing rows of audits.
 
 The action is a union of small aggregations over the cached batch: the main one by cell, one per
 uniqueness (by its columns, which would otherwise multiply every other sum), and one per upstream
@@ -62,7 +62,7 @@ _MAIN = ""
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a profile and its samples are about.
+    """The batch that a profile and its samples describe.
 
     Attributes:
         model: whose rows are profiled.
@@ -117,7 +117,7 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
 
 
 def empty_profiles(model: Model, cells: Sequence[Interval]) -> tuple[CellProfile, ...]:
-    """Give the profile of cells without a row, in order; nothing is read."""
+    """Give the profile of cells without a row, in order, without reading."""
     nothing = _Answers(defaultdict(dict))
     return tuple(_cell_profile(model, cell, nothing, ()) for cell in cells)
 

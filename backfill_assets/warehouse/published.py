@@ -1,4 +1,4 @@
-"""Published rows: what a table holds in some cells, at a pin."""
+"""Read the published rows of some cells of a table, at a pin."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""py4j tells of a lost driver twice: it raises, and writes a traceback to whoever runs the process.
+"""Silence the traceback that py4j logs, beside the exception that it raises, for a lost driver.
 
-What is raised becomes an error of ours, with its cause. The traceback, for which py4j takes the root
-logger, says nothing more; it is kept for those who ask for our logs at DEBUG.
+The exception becomes an error of ours, with its cause. The traceback, which py4j sends to the root
+logger, adds nothing to it; it is kept at the DEBUG level of our logs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
 
 
 def quiet_gateway() -> None:
-    """Let py4j write no traceback for a connection that is lost; again changes nothing."""
+    """Let py4j write no traceback for a lost connection; a second call has no effect."""
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_is_worth_telling)
 

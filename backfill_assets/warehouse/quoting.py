@@ -1,4 +1,4 @@
-"""Paths inside of Spark SQL."""
+"""Quote paths inside of Spark SQL."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from backfill_assets.models.column import quoted
 
 
 def table_at(path: str) -> str:
-    """Name the Delta table that lies at a path, whatever is in it."""
+    """Name the Delta table at a path, which may hold any character."""
     return f"delta.{quoted(path)}"

@@ -1,4 +1,4 @@
-"""Reading: a model's published rows at their pins, without what only we need to know."""
+"""Read a model's published rows at their pins, without the columns that only this project needs."""
 
 from __future__ import annotations
 

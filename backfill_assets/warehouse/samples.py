@@ -1,4 +1,4 @@
-"""Samples: a few of the rows that fail an audit, for its message and its evidence."""
+"""Sample a few of the rows that fail an audit, for its message and its evidence."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.warehouse.connect import cloned, connect
+from backfill_assets.warehouse.private_names import check_names
 from backfill_assets.warehouse.quiet_gateway import quiet_gateway
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ CLASS_PATH_KEY = "spark.driver.extraClassPath"
 _JAVA_KEY = "spark.driver.extraJavaOptions"
 _SILENT = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
 # A command's JVM lives for minutes, and on few cores its optimizing compiler took four of ten CPU seconds.
-# What its quick one makes needs more room than it is given where it stands alone.
+# The code of its quick compiler needs a larger cache than the default for that compiler alone.
 _FEW_CORES = 4
 _QUICKLY_COMPILED = (
     "-XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
@@ -71,7 +72,7 @@ class MissingS3JarsError(BackfillAssetsError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
-    """Where Spark runs and what it may use.
+    """Where Spark runs, and with which resources.
 
     Attributes:
         jars_dir: the folder with Delta's jars, and in its folder `s3` those for S3, if fetched; unused
@@ -160,9 +161,9 @@ def _archived(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
 
 
 def embedded_config(settings: SparkSettings) -> dict[str, str]:
-    """Give every setting of a session whose JVM ends with this process; one that is asked for wins.
+    """Give every setting of a session whose JVM ends with this process; a requested one wins.
 
-    On few cores it compiles quickly; where there are more, optimizing takes nothing from the work.
+    On few cores it compiles quickly; with more, optimizing takes no time from the work.
 
     Raises:
         MissingJarsError: the jars have not been fetched.
@@ -170,7 +171,7 @@ def embedded_config(settings: SparkSettings) -> dict[str, str]:
     """
     config = spark_config(settings)
     if not settings.master.startswith("local") or settings.cores > _FEW_CORES:
-        return config  # what computes is the cluster's, or has room beside it
+        return config  # the cluster computes, or there are cores to spare
     return {**config, _JAVA_KEY: f"{_QUICKLY_COMPILED} {config.get(_JAVA_KEY, '')}".strip()}
 
 
@@ -180,9 +181,9 @@ _S3 = {
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
     "spark.hadoop.fs.s3a.path.style.access": "true",
 }
-# A driver that is its own cluster talks to itself alone; else it listens on every interface.
+# An embedded driver needs only the loopback interface; by default it listens on every one.
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-# Over Connect, the rest is for whoever starts the server to say.
+# Over Connect, the other settings are set where the server is started.
 _AT_RUN_TIME = ("spark.sql.", "spark.databricks.")
 
 
@@ -190,10 +191,10 @@ def session_config(shuffle_partitions: int) -> dict[str, str]:
     """Give the settings that any session can take at run time, one of a batch included."""
     return {
         "spark.sql.session.timeZone": "UTC",
-        # Of the older form, which is Spark's own choice, files say neither the least nor the largest.
+        # With the older form, Spark's default, files have neither a least nor a largest value.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
-        # A query is run as it is written: no ${env:NAME} in it becomes what a process knows.
+        # A query runs as it is written: no ${env:NAME} in it is replaced by a variable of the process.
         "spark.sql.variable.substitute": "false",
         # The log of one table is small: one partition costs a third of the default fifty.
         "spark.databricks.delta.snapshotPartitions": "1",
@@ -237,11 +238,12 @@ def _connected(settings: SparkSettings) -> SparkSession:
 def _embedded(settings: SparkSettings) -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that planning must not pay
 
-    # The settings have read it, and say: no server. PySpark would heed it all the same, empty too.
+    # The settings have read it and name no server. PySpark would still use it, even if it is empty.
     os.environ.pop("SPARK_REMOTE", None)  # noqa: TID251 - nothing is read from it
     if settings.master.startswith("local"):
-        # Else functions of Python models run in whatever `python3` the search path has.
+        # Otherwise functions of Python models run in the first `python3` of the search path.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # noqa: TID251 - nothing is read from it
+    check_names()
     quiet_gateway()
     builder = SparkSession.builder.master(settings.master).appName("backfill_assets")
     for key, value in embedded_config(settings).items():
@@ -276,7 +278,7 @@ def batch_session(spark: SparkSession, tuning: Mapping[str, str] | None = None) 
 
 
 def _session_beside(spark: SparkSession) -> SparkSession:
-    if hasattr(spark, "cloneSession"):  # a Connect session alone has it
+    if hasattr(spark, "cloneSession"):  # only a Connect session has it
         return cloned(spark)
     session = spark.newSession()
     for key, ours in session_config(_SHUFFLE_PARTITIONS).items():

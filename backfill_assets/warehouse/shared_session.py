@@ -1,4 +1,4 @@
-"""The session that a process shares: started on first use, anew once its Spark has died."""
+"""The session that a process shares: started on first use, and again once its Spark has died."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SharedSession:
 
     @property
     def started(self) -> bool:
-        """Whether anybody has asked for it."""
+        """Whether it was started."""
         return self._session is not None
 
     def __call__(self) -> SparkSession:
@@ -50,7 +50,7 @@ class SharedSession:
             self._session = None
 
     def _is_gone(self, session: SparkSession) -> bool:
-        """Whether Spark has died under a session; then nothing of it is left in this process."""
+        """Whether Spark has died under a session; then its remains in this process are removed."""
         if self._settings.remote:
             return is_lost(session)
         if not is_dead(session):

@@ -1,8 +1,8 @@
-"""Which cells of a source a stretch of its Delta log concerns: read from the log alone, no Spark.
+"""Find the cells of a source that a range of its Delta log concerns, from the log without Spark.
 
-Files that came or went with `dataChange` say by their partition, or by the statistics of the event
-time, which cells their rows belong to. Where one file lies in one cell and nothing was taken away,
-that is the answer. Else it is a hull, whose rows must be looked at: `source_content` does.
+Each file that was added or removed with `dataChange` gives the span of its rows' cells, by its partition
+or by the statistics of the event time. If a file lies in one cell and no file was removed, that cell has
+changed. Otherwise the span only bounds the change, and `source_content` must read the rows.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """What a stretch of a log concerns.
+    """The cells that a range of a log concerns.
 
     Attributes:
         changed: cells that got or lost rows for certain, and how many more they hold now.
         unsure: cells that may have changed: only their rows can tell.
-        commits: per commit that came or went with rows, the cells that it may concern; empty where
-            nobody knows, or one cell is all there is.
+        commits: per commit that added or removed rows, the cells that it may concern; empty where
+            they are unknown, or the source is one cell.
     """
 
     changed: Mapping[Interval, int] = field(default_factory=dict[Interval, int])
@@ -86,7 +86,7 @@ def table_id(path: str) -> str:
 
 
 def touched(path: str, source: Source, since: int, until: int) -> Touched:
-    """Tell which cells the commits after `since`, up to `until`, concern.
+    """Find the cells that the commits after `since`, up to `until`, concern.
 
     Where these commits can't be read any more, every cell is unsure.
 
@@ -127,7 +127,7 @@ def _files(
 
 
 def present(path: str, source: Source, delta_version: int) -> Touched:
-    """Tell which cells held rows at one delta_version: `changed` counts them, `unsure` may."""
+    """Find the cells that held rows at one delta_version: those in `changed` did, those in `unsure` may."""
     if is_cut(source):
         column, cadence = str(source.time_column), source.cadence
         files = added_files(path, delta_version, column, cadence)
@@ -139,7 +139,7 @@ def present(path: str, source: Source, delta_version: int) -> Touched:
 
 
 def _whole(came: list[int | None], went: list[int | None]) -> Touched:
-    """Tell of a source that is one cell; files that replace others may hold the same rows."""
+    """Judge a source that is one cell; files that replace others may hold the same rows."""
     if not came and not went:
         return Touched()
     known = [rows for rows in (*came, *went) if rows is not None]
@@ -171,7 +171,7 @@ def _removed(
     came: list[Mapping[str, Any]],
     read: Callable[[Mapping[str, Any]], File],
 ) -> Iterator[File]:
-    """Read removed files; where their entry says too little, as they stood in the log before."""
+    """Read removed files; where their entry is incomplete, from their earlier entry in the log."""
     added = {one["path"]: one for one in came}
     before: dict[str, File] | None = None
     for one in went:
@@ -187,7 +187,7 @@ def _removed(
 
 
 def _sorted(source: Source, came: list[File], went: list[File]) -> Touched:
-    """Tell the cells that certainly changed from those whose rows must be looked at."""
+    """Separate the cells that certainly changed from those whose rows must be read."""
     cadence, life = source.cadence, life_of(source)
     more: Counter[Interval] = Counter()
     ways: dict[Interval, set[int]] = {}
@@ -201,7 +201,7 @@ def _sorted(source: Source, came: list[File], went: list[File]) -> Touched:
             continue
         more[only] += way * file.rows
         ways.setdefault(only, set()).add(way)
-    # As many rows as before, some of them written anew: only a look at them can tell.
+    # As many rows as before, some of them written anew: only reading them shows a change.
     unsure.append(
         IntervalSet.of(cell for cell, found in ways.items() if found == _BOTH and not more[cell])
     )

@@ -1,7 +1,7 @@
-"""Which columns of a source's cells changed, where all others together hold the same rows.
+"""Find the columns of a source's cells that changed, where the other columns hold the same rows.
 
-Columns that each hold the same values may still be paired otherwise, so they count as kept only where
-they are shown to hold the same rows together. Where nothing is shown, a change counts for every column.
+Columns that each hold the same values may still be paired differently, so they count as kept only if
+they are shown to hold the same rows together. Without that proof, a change counts for every column.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _MOST_GROUPS = 16  # compared in one pass over the rows
 def changed_columns(source: Source, cells: IntervalSet, same: Same) -> dict[Interval, Columns]:
     """Name the columns that changed in cells that differ and hold as many rows as before.
 
-    Whatever reads none of them reads the same rows as before. A cell is left out where that can't be
-    shown, or where its event times changed. Where two columns are only paired otherwise, the change
+    A model that reads none of them reads the same rows as before. A cell is left out where that can't be
+    shown, or where its event times changed. Where two columns are only paired differently, the change
     counts for the one that is declared later, because keys are declared first.
 
     Args:

@@ -1,4 +1,4 @@
-"""What the rows of a source come down to, cell by cell: for cells that the log can't judge."""
+"""Compute the content of a source's cells from its rows, for cells that the log can't decide."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def rows_by_cell(
 def content_by_cell(
     spark: SparkSession, path: str, source: Source, versions: tuple[int, ...], cells: IntervalSet
 ) -> tuple[dict[Interval, SourceCell], ...]:
-    """Tell what these cells hold at each of some delta_versions, in one aggregation.
+    """Compute the content of these cells at each of some delta_versions, in one aggregation.
 
-    A declared column that was not there yet counts as NULL, as the rows of before have it now.
+    A declared column that did not exist yet counts as NULL, the value that older rows have now.
 
     Raises:
         PinGoneError: one of them can't be read any more.
@@ -106,7 +106,7 @@ def columns_by_cell(
 ) -> dict[Interval, frozenset[str]]:
     """Name the columns that changed in cells that hold as many other rows at a later delta_version.
 
-    What is left out counts as changed in every column: `source_columns` says when.
+    A cell that is left out counts as changed in every column; see `source_columns`.
 
     Raises:
         PinGoneError: one of them can't be read any more.
@@ -125,7 +125,7 @@ def columns_by_cell(
 def _same(
     frames: list[DataFrame], source: Source, path: str, groups: Sequence[frozenset[str]]
 ) -> dict[Interval, tuple[bool, ...]]:
-    """Tell, by cell, of each group of columns whether two frames hold the same rows of them."""
+    """Decide, by cell, for each group of columns whether two frames hold the same rows of them."""
     parts = [
         _sums(frame, source, groups).withColumn("at", F.lit(number))
         for number, frame in enumerate(frames)
@@ -176,7 +176,7 @@ def _cell(source: Source, number: int) -> Interval:
 
 
 def _declared(source: Source) -> str:
-    """Name what was added up, and how: sums over other columns, or rounded ones, can't be compared."""
+    """Describe the sums: those over other columns, or over rounded values, can't be compared."""
     types = {one.name: one.dtype for one in source.schema}
     text = "|".join(f"{name} {dtype}" for name, dtype in types.items())
     if once_rounded(types, ()):

@@ -1,4 +1,4 @@
-"""Source rows: which cells of a source hold any."""
+"""Find the cells of a source that hold any row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cells_with_rows(
 
     Raises:
         MissingTableError: there is no table.
-        SchemaDriftError: the table is not what is declared.
+        SchemaDriftError: the table differs from its declaration.
     """
     rows = read_cells(spark, Input(source, table_now(path), cells))
     time = source.time_column

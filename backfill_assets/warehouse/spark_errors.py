@@ -1,7 +1,7 @@
-"""Spark's and Delta's errors, told apart by what their message says.
+"""Classify errors of Spark and Delta by their messages.
 
-Over Spark Connect every one of them arrives as the same class, so the bracketed condition in the
-message (or, for a disk, the operating system's words) is all there is to go by.
+Over Spark Connect every one of them has the same class, so the bracketed condition in the message (or,
+for a disk, the operating system's words) is the only evidence.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _GONE = (
     "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION",
     "Find missing file",
 )
-# Java's and Python's own names of what happens to a connection, to a driver and to its executors.
+# Java's and Python's names for failures of a connection, a driver and its executors.
 _LOST = (
     "Py4JNetworkError",
     "Answer from Java side is empty",
@@ -89,7 +89,7 @@ _LOST = (
     "NoRouteToHostException",
     "Read timed out",
 )
-# How the three clients of an object store say that it fails, or does not answer in time: Hadoop's,
+# The messages of the three clients of an object store when it fails or times out: Hadoop's,
 # pyarrow's and delta-rs's.
 _STORE = (
     "AWSStatus500Exception",
@@ -122,7 +122,7 @@ class WarehouseUnwritableError(BackfillAssetsError):
 
 
 class CommitConflictError(BackfillAssetsError):
-    """Somebody else committed to a table during this commit, and Delta refused ours."""
+    """Another writer committed to a table during this commit, and Delta refused ours."""
 
     def __init__(self, *, path: str, found: str) -> None:
         self.path, self.found = path, found
@@ -144,7 +144,7 @@ class PinGoneError(BackfillAssetsError):
 
 
 class SparkLostError(BackfillAssetsError):
-    """Spark, a part of it, or the way to it or to the data is gone."""
+    """Spark, a part of it, or the connection to it or to the data is lost."""
 
     def __init__(self, *, path: str, found: str) -> None:
         self.path, self.found = path, found
@@ -167,7 +167,7 @@ class StoreFailedError(BackfillAssetsError):
 
 
 class JobsCancelledError(BackfillAssetsError):
-    """Somebody cancelled a batch's Spark jobs."""
+    """A batch's Spark jobs were cancelled."""
 
     def __init__(self, *, path: str, found: str) -> None:
         self.path, self.found = path, found
@@ -227,7 +227,7 @@ def _text(error: object) -> str:
     """
     try:
         return _CAUSE.sub(": ", str(error))
-    except Exception as dead:  # noqa: BLE001 - whatever py4j raises for a driver that is gone
+    except Exception as dead:  # noqa: BLE001 - py4j may raise any error for a dead driver
         return type(dead).__name__
 
 

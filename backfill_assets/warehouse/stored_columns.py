@@ -1,4 +1,4 @@
-"""Stored columns: what a model's table holds, and how a table that is there differs from it."""
+"""The columns that a model's table stores, and how an existing table differs from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data files of a table of ours: those that its log names, and those that lie there."""
+"""List the data files of a table of ours: those that its log names, and those in its folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SUFFIX, _LOG = ".parquet", "_delta_log"
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """Which files one commit brought, and which it took away.
+    """Which files one commit added, and which it removed.
 
     Attributes:
         delta_version: of the commit.
@@ -53,7 +53,7 @@ class StoredFile:
 
 
 def file_changes(path: str) -> Iterator[FileChanges]:
-    """Read from the log which files came and went, commit by commit.
+    """Read from the log which files were added and removed, commit by commit.
 
     Raises:
         CorruptTableError: a commit is missing or can't be read.
@@ -71,7 +71,7 @@ def file_changes(path: str) -> Iterator[FileChanges]:
 
 
 def stored_files(path: str) -> list[StoredFile]:
-    """List the data files that lie below a table, in whatever folder."""
+    """List the data files in any folder below a table."""
     folder = local_folder(path)
     if folder is None:
         return _remote_files(path)
@@ -79,7 +79,7 @@ def stored_files(path: str) -> list[StoredFile]:
 
 
 def _local_files(table: Path) -> Iterator[StoredFile]:
-    """Find the data files; batches write and move theirs meanwhile, so one may be gone again."""
+    """Find the data files; batches write and move theirs meanwhile, so one may have disappeared."""
     for folder, folders, names in os.walk(table):
         folders[:] = sorted(name for name in folders if name != _LOG)
         for name in sorted(names):
@@ -92,7 +92,7 @@ def _local_files(table: Path) -> Iterator[StoredFile]:
 
 
 def delete_files(path: str, names: Iterable[str]) -> None:
-    """Delete files by their paths below a table; one that is gone stays gone."""
+    """Delete files by their paths below a table; a missing one is no error."""
     folder = local_folder(path)
     if folder is not None:
         for name in names:
@@ -110,7 +110,7 @@ def delete_files(path: str, names: Iterable[str]) -> None:
 
 
 def delete_empty_folders(path: str, pattern: str, before: datetime) -> None:
-    """Delete folders below a table that hold no file, and in which nothing was done since an instant.
+    """Delete folders below a table that hold no file and have not changed since an instant.
 
     Args:
         path: of the table; an object store has no folders.
@@ -130,11 +130,11 @@ def delete_empty_folders(path: str, pattern: str, before: datetime) -> None:
 
 
 def _remove_empty(lowest: Path, table: Path) -> None:
-    """Take away folders that hold nothing any more, the table's own the last."""
+    """Remove empty folders, the table's own last."""
     for folder in (lowest, *lowest.parents):
         try:
             folder.rmdir()
-        except OSError:  # something lies there still
+        except OSError:  # the folder is not empty
             return
         if folder == table:
             return

@@ -1,4 +1,4 @@
-"""How large a table is in some cells, from its log alone: no Spark."""
+"""Estimate the size of some cells of a table from its log, without Spark."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def bytes_in(path: str, delta_version: int | None = None) -> int:
 def _files(
     path: str, delta_version: int | None, only: list[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Read what the log says of the files; a look at thousands needs little of it."""
+    """Read the few parts of the log's entries on files that an estimate over thousands needs."""
     if head(path) == ABSENT:
         return []
     import pyarrow as pa  # noqa: PLC0415 - planning pays for them only when it estimates
@@ -85,7 +85,7 @@ def _files(
 
 
 def _span(file: Mapping[str, Any], column: str, tz: str) -> Interval | None:
-    """Give the time that a file's rows span; None where its log entry does not say."""
+    """Give the time that a file's rows span; None where its log entry has no span."""
     exact = file.get(f"partition.{column}")
     first = file.get(f"min.{column}") if exact is None else exact
     last = file.get(f"max.{column}") if exact is None else exact

@@ -53,7 +53,7 @@ _ALIASES = {**_SIMPLE, "bool": "boolean", "real": "float", "numeric": "decimal"}
 
 
 class MissingTableError(BackfillAssetsError):
-    """There is no table where one is declared to lie."""
+    """There is no table at a declared path."""
 
     def __init__(self, *, name: str, path: str) -> None:
         self.name, self.path = name, path
@@ -64,12 +64,12 @@ class MissingTableError(BackfillAssetsError):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is read as one table: a Delta table at one version, possibly over others.
+    """One table to read: a Delta table at one version, possibly over others.
 
     Attributes:
         path: a local folder or a URI.
         delta_version: Delta's own number; `ABSENT` for a table without a commit.
-        cells: which cells' rows come from it; None for all that no table above it answers for.
+        cells: which cells' rows come from it; None for every cell that no table above it answers for.
         under: the tables that answer for other cells, the upper first; a cell that two of them
             name comes from the upper one.
     """
@@ -142,7 +142,7 @@ def delta_type(dtype: str) -> str | None:
 
 
 def same_type(one: str, other: str) -> bool:
-    """Compare two Spark type strings, whatever spelling their authors like."""
+    """Compare two Spark type strings, whatever their spelling."""
     return _canonical(one) == _canonical(other)
 
 

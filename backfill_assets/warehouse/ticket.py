@@ -1,4 +1,4 @@
-"""Tickets: what a commit says of itself, and finding it in the log again.
+"""Tickets: the metadata of a commit, by which it is found in the log again.
 
 Every commit of a table carries the same transaction id with a larger number than the one before, so
 a writer whose lock was taken over is refused; and every commit is looked up in the log afterwards.
@@ -45,7 +45,7 @@ class CommitLostError(BackfillAssetsError):
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What a commit says of itself.
+    """The metadata that a commit carries.
 
     Attributes:
         path: of the table.

@@ -134,7 +134,8 @@ def _sum_of(column: pa.ChunkedArray) -> Decimal | None:
         return sum_of_doubles(zip(values, times, strict=True))
     scale = column.type.scale if pa.types.is_decimal(column.type) else 0
     exact = pc.cast(column, pa.decimal128(38, scale))
-    return pc.sum(exact, min_count=0).as_py()
+    options = pc.ScalarAggregateOptions(min_count=0)
+    return pc.call_function("sum", [exact], options).as_py()
 
 
 def _added(parts: Sequence[Decimal | None]) -> Decimal | None:

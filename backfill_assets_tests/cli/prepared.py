@@ -42,7 +42,7 @@ class Prepared:
         """Record a batch over the cells from one key to another, as if it had been committed."""
         with opened_run("prod") as run:
             request = batch_request(run, run.graph.model(model), _span(run, model, first, last))
-            write(run.store, run.store.open_batch(request))
+            write(run.store, run.store.batches.open_batch(request))
         return request.batch_id
 
     def serve(self, plan_id: str, model: str, first: str, last: str, *, reason: str) -> str:
@@ -51,16 +51,16 @@ class Prepared:
             span = _span(run, model, first, last)
             request = batch_request(run, run.graph.model(model), span, reason=reason)
             served = replace(request, plan_id=plan_id)
-            run.store.save_plan(_plan(plan_id, run.clock()))
-            run.store.tell(plan_id, "promoted", who="grace")
-            write(run.store, run.store.open_batch(served))
+            run.store.plans.save_plan(_plan(plan_id, run.clock()))
+            run.store.plans.tell(plan_id, "promoted", who="grace")
+            write(run.store, run.store.batches.open_batch(served))
         return served.batch_id
 
     def propose_unreadable(self, plan_id: str) -> None:
         """Keep a plan whose content this release can't read."""
         with opened_run("prod") as run:
             kept = _plan(plan_id, run.clock())
-            run.store.save_plan(replace(kept, status=PlanStatus.PROPOSED))
+            run.store.plans.save_plan(replace(kept, status=PlanStatus.PROPOSED))
 
     def change(self, model: str, first: str, last: str) -> str:
         """Record a batch that rebuilt ready cells and found other rows in them."""
@@ -71,7 +71,7 @@ class Prepared:
             )
             write(
                 run.store,
-                run.store.open_batch(request),
+                run.store.batches.open_batch(request),
                 dict.fromkeys(request.cells, content(11, key=8)),
             )
         return request.batch_id
@@ -80,15 +80,15 @@ class Prepared:
         """Open a batch and leave it at work."""
         with opened_run("prod") as run:
             request = batch_request(run, run.graph.model(model), _span(run, model, first, last))
-            run.store.open_batch(request)
+            run.store.batches.open_batch(request)
         return request.batch_id
 
     def fail(self, model: str, first: str, last: str, error: str) -> str:
         """Record a batch that failed the toy shop's blocking audit."""
         with opened_run("prod") as run:
             request = batch_request(run, run.graph.model(model), _span(run, model, first, last))
-            run.store.open_batch(request)
-            run.store.fail_batch(
+            run.store.batches.open_batch(request)
+            run.store.batches.fail_batch(
                 request.batch_id, error=error, audits=(NEGATIVE,), finished_at=run.clock()
             )
         return request.batch_id

@@ -33,12 +33,12 @@ def _keep(plan_id: str, status: PlanStatus = PlanStatus.APPLYING) -> None:
 
 def _control(plan_id: str) -> Control:
     with opened_run("prod") as run:
-        return run.store.control_of(plan_id)
+        return run.store.queue.control_of(plan_id)
 
 
 def _limits() -> dict[str, int]:
     with opened_run("prod") as run:
-        return run.store.limits()
+        return run.store.limits.by_scope()
 
 
 def test_a_plan_is_paused_and_resumed_and_its_history_tells(backfill: Backfill, plan: str):
@@ -52,13 +52,13 @@ def test_a_plan_is_paused_and_resumed_and_its_history_tells(backfill: Backfill, 
     assert resumed.lines == [f"Next: backfill apply {plan}", f"{plan}: goes on."]
     assert _control(plan) is Control.RUNNING
     with opened_run("prod") as run:
-        told = [(one.event, one.who, one.why) for one in run.store.plan_events(plan)]
+        told = [(one.event, one.who, one.why) for one in run.store.plans.events(plan)]
     assert told == [("paused", "ada", "month's close"), ("resumed", "ada", "")]
 
 
 def test_a_plan_in_the_queue_keeps_its_place_over_a_pause(backfill: Backfill, plan: str):
     with opened_run("prod") as run:
-        run.store.queue_plan(plan, "ada", "22:00-06:00 UTC")
+        run.store.queue.queue_plan(plan, "ada", "22:00-06:00 UTC")
     paused = backfill("pause", plan, "--json").json
 
     assert paused["control"] == "paused"
@@ -69,7 +69,7 @@ def test_a_plan_in_the_queue_keeps_its_place_over_a_pause(backfill: Backfill, pl
 
 def test_a_stopped_plan_leaves_the_queue_and_may_be_stopped_harder(backfill: Backfill, plan: str):
     with opened_run("prod") as run:
-        run.store.queue_plan(plan, "ada")
+        run.store.queue.queue_plan(plan, "ada")
 
     assert backfill("stop", plan, "--json").json["queued_at"] is None
     assert _control(plan) is Control.STOPPED

@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 from backfill_assets.cli.project import opened_run
 from backfill_assets.execution.outstanding import Outstanding
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets.state.store import Store
+from backfill_assets.state.plans import Plans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,12 +70,12 @@ def test_a_plan_that_waits_is_in_the_way_of_another_until_it_has_waited_for_too_
     land(filled, {28: "1.00", 29: "2.00", 31: "3.00"})
     plan_id = backfill("plan", *SALES, "--json").json["plan_id"]
     with opened_run("prod") as run:
-        run.store.set_plan_status(plan_id, (PlanStatus.PROPOSED,), PlanStatus.BUILT)
+        run.store.plans.set_plan_status(plan_id, (PlanStatus.PROPOSED,), PlanStatus.BUILT)
 
     conflict = f"toy.sales 2024-01-29, 2024-01-31: plan {plan_id}; this plan can't be applied"
     assert conflict in backfill("plan", *SALES).out
 
-    monkeypatch.setattr(Store, "plan_touched", lambda *_: datetime(2024, 1, 1, tzinfo=UTC))
+    monkeypatch.setattr(Plans, "touched", lambda *_: datetime(2024, 1, 1, tzinfo=UTC))
     assert plan_id not in backfill("plan", *SALES).out
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +11,8 @@ import pytest
 
 from backfill_assets.cli.importing import import_catalog
 from backfill_assets.cli.manifest import CatalogError, load
+from backfill_assets.cli.origin import Origin
 from backfill_assets.cli.project import loaded_fingerprints
-from backfill_assets.cli.watched import Watched
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.graph import build_graph
 from backfill_assets.settings import Settings
@@ -28,7 +29,7 @@ from backfill_assets.models.source import Source
 from shop.visits import VISITS
 from backfill_assets_tests.builders import a_source
 
-with open("imports.log", "a") as log:
+with Path("imports").with_suffix(".log").open("a") as log:  # what it names in full counts
     log.write("once\\n")
 print("a word of its own")
 MODELS = [VISITS]
@@ -146,6 +147,14 @@ def test_an_unchanged_project_is_not_imported_again(shop: Shop):
     assert (shop.load(), shop.imports) == (first, 1)
 
 
+def _moved(package: Path) -> None:
+    """Let the package's name lead elsewhere, where all but one file is as it was."""
+    package.rename(package.with_name("first"))
+    shutil.copytree(package.with_name("first"), package.with_name("second"))
+    (package.with_name("second") / "words.txt").write_text("who left")
+    package.symlink_to(package.with_name("second"))
+
+
 CHANGES: dict[str, Callable[[Path], object]] = {
     "a module": lambda package: (package / "visits.py").write_text(VISITS.replace("3", "4")),
     "a SQL file": lambda package: (package / "visits.sql").write_text(f"{SQL} AND id > 0"),
@@ -153,7 +162,15 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a new module": lambda package: (package / "orders.py").write_text(""),
     "a new SQL file": lambda package: (package / "orders.sql").write_text(SQL),
     "a new package": lambda package: _package(package / "orders"),
+    "a new package that is a link": lambda package: (package / "orders").symlink_to(package.parent),
+    "a file that no code of Python opens": lambda package: _rates(package).write_text("2"),
+    "a package that is a link": _moved,
 }
+
+
+def _rates(package: Path) -> Path:
+    (package / "rates").mkdir(exist_ok=True)
+    return package / "rates" / "rates.parquet"
 
 
 def _package(folder: Path) -> None:
@@ -161,17 +178,17 @@ def _package(folder: Path) -> None:
     (folder / "__init__.py").touch()
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_the_import_depended_on_is_imported_again_when_it_changes(
-    shop: Shop, change: Callable[[Path], object]
-):
-    shop.load()
-    change(shop.package)
-
+def test_what_the_import_depended_on_is_imported_again_when_it_changes(shop: Shop):
     after = shop.load()
+    for number, (name, change) in enumerate(CHANGES.items(), start=2):
+        change(shop.package)
 
-    assert shop.imports == 2
-    assert after == shop.load() == _imported_anew(shop)
+        after = shop.load()
+
+        assert shop.imports == number, name
+        assert after == shop.load()
+        assert shop.imports == number, name
+    assert after == _imported_anew(shop)
 
 
 def _imported_anew(shop: Shop) -> Loaded:
@@ -200,21 +217,101 @@ def test_a_variable_that_the_catalog_reads_counts_and_no_other(
     assert shop.load().graph.sources["web.events"].owner == "team:shop"
 
 
+@pytest.mark.parametrize("begins", ["f'SHOP_{ROLE}'", '"SHOP_" + ROLE'])
+def test_a_variable_counts_whose_name_begins_as_the_catalog_says(
+    shop: Shop, begins: str, monkeypatch: pytest.MonkeyPatch
+):
+    catalog = CATALOG.replace('"SHOP_OWNER"', begins).replace("MODELS", "ROLE = 'OWNER'\nMODELS", 1)
+    (shop.package / "catalog.py").write_text(catalog)
+    shop.load()
+
+    monkeypatch.setenv("SHOP_OWNER", "team:shop")
+
+    assert shop.load().graph.sources["web.events"].owner == "team:shop"
+
+
+ALONE = """
+from pathlib import Path
+
+from backfill_assets.models.sql_file import sql_file
+from backfill_assets_tests.builders import a_model, a_source
+
+with Path("imports").with_suffix(".log").open("a") as log:  # what it names in full counts
+    log.write("once\\n")
+HERE = Path(__file__).parent
+MODELS = [a_model(query=sql_file("sql/visits.sql"), description=(HERE / "words.txt").read_text())]
+SOURCES = [a_source()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("edited", "imports"),
+    [("words.txt", 2), ("sql/visits.sql", 2), ("late.py", 2), ("data/part.txt", 1)],
+)
+def test_of_a_catalog_in_no_package_what_lies_beside_it_counts_and_what_it_names(
+    tmp_path: Path, edited: str, imports: int, monkeypatch: pytest.MonkeyPatch
+):
+    project, log = tmp_path / "project", tmp_path / "elsewhere"
+    for name in ("sql", "data"):
+        (project / name).mkdir(parents=True)
+    log.mkdir()
+    (project / "alone.py").write_text(ALONE)
+    (project / "words.txt").write_text("who came")
+    (project / "sql" / "visits.sql").write_text(SQL)
+    monkeypatch.chdir(log)
+    monkeypatch.syspath_prepend(str(project))
+    settings = Settings(
+        catalog="alone", data_dir=str(project / "data"), cache_dir=str(log / "cache")
+    )
+    load(settings)
+
+    (project / edited).write_text(f"{SQL} AND id > 0")
+    load(settings)
+
+    assert len((log / "imports.log").read_text().splitlines()) == imports
+
+
+def test_the_data_folder_counts_nowhere(shop: Shop):
+    inside = shop.settings.model_copy(update={"data_dir": str(shop.package / "tables")})
+    load(inside)
+    (shop.package / "tables" / "state.db").write_text("a state")
+
+    load(inside)
+
+    assert shop.imports == 1
+
+
+def test_a_file_elsewhere_counts_that_the_catalog_names(shop: Shop):
+    (shop.folder / "config").mkdir()
+    elsewhere = shop.folder / "config" / "owner.txt"
+    elsewhere.write_text("team:web")
+    reads = CATALOG.replace('os.environ.get("SHOP_OWNER", "team:web")', "OWNER").replace(
+        "MODELS =", "OWNER = Path('config/owner.txt').read_text()\nMODELS ="
+    )
+    (shop.package / "catalog.py").write_text(reads)
+    shop.load()
+
+    elsewhere.write_text("team:shop")
+
+    assert shop.load().graph.sources["web.events"].owner == "team:shop"
+
+
 def test_installing_a_package_counts(tmp_path: Path):
-    watched = Watched((), (), (), (), installed=(str(tmp_path),))
-    before = watched.state()
-    os.utime(tmp_path, (0, 0))  # as any new folder in it does
+    origin = Origin((), (), (), (), installed=(str(tmp_path),))
+    before = origin.state(())
+    (tmp_path / "shop-1.0.dist-info").mkdir()
 
-    assert watched.state() != before
+    assert origin.state(()) != before
 
 
-@pytest.mark.parametrize("text", ["", "{", "{}", "null", '{"format": 0}', '{"format": 2}'])
-def test_a_damaged_manifest_is_written_anew(shop: Shop, text: str):
+def test_a_damaged_manifest_is_written_anew(shop: Shop):
     first = shop.load()
-    shop.manifest.write_text(text)
+    damaged = ["", "{", "{}", "null", '{"format": 0}', '{"format": 2}']
+    for imports, text in enumerate(damaged, start=2):
+        shop.manifest.write_text(text)
 
-    assert [shop.load(), shop.load()] == [first, first]
-    assert shop.imports == 2
+        assert [shop.load(), shop.load()] == [first, first]
+        assert shop.imports == imports, text
 
 
 def test_the_manifest_is_for_its_owner_alone(shop: Shop):
@@ -231,6 +328,15 @@ def test_a_file_that_is_edited_during_the_import_leaves_no_manifest(shop: Shop):
     shop.load()
 
     assert shop.imports == 2
+
+
+def test_a_file_that_goes_during_the_import_leaves_no_manifest(shop: Shop):
+    takes_away = "Path(__file__).with_name('words.txt').unlink()\n"
+    (shop.package / "catalog.py").write_text(CATALOG + takes_away)
+    shop.load()
+
+    with pytest.raises(CatalogError, match=r"words\.txt"):
+        shop.load()
 
 
 def test_two_edits_within_one_second_are_two_edits(shop: Shop, monkeypatch: pytest.MonkeyPatch):

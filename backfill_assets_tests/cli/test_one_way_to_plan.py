@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
+from backfill_assets.cli.project import opened_project
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.planning.plan_json import content_hash, read_plan
@@ -73,8 +75,9 @@ def both(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Both:
     """Some of the shop is filled, no clock moves, and one person uses both."""
-    for module in ("cli.operating", "orchestration.plan_work"):
-        monkeypatch.setattr(f"backfill_assets.{module}.now", lambda: AT)
+    still = partial(opened_project, clock=lambda: AT)
+    monkeypatch.setattr("backfill_assets.cli.operating.opened_project", still)
+    monkeypatch.setattr("backfill_assets.orchestration.resources.now", lambda: AT)
     ada = known("ada", "")
     monkeypatch.setattr("backfill_assets.orchestration.jobs.who_launched", lambda *_: ada)
     shop.fill("toy.sales", FIRST, "2024-02-01")
@@ -115,7 +118,7 @@ class Both:
         if plan_id is None:
             return "nothing to do"
         state = StateResource()
-        text = state.store.plan(plan_id).content
+        text = state.store.plans.get(plan_id).content
         state.store.close()
         return content(text)
 
@@ -160,7 +163,7 @@ def every_option_once(test: Any) -> Any:  # noqa: ANN401 - any test
 @example(asked={"cutoff": "2024-01-31", "reason": "accounts are closed"})
 @example(asked={"restate": [WRONG], "where": "amount > 0", "environment": "dev_refunds"})
 @settings(
-    max_examples=30,
+    max_examples=15,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

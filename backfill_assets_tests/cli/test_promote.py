@@ -20,8 +20,8 @@ def test_a_promoted_plan_says_when_and_by_whom_it_was_and_ends_with_0(
     asked = f"toy.sales:{FIRST}..{FIRST}"
     plan_id = backfill("plan", "--restate", asked, "--reason", "wrong", "--json").json["plan_id"]
     with opened_run("prod") as run:
-        run.store.set_plan_status(plan_id, PlanStatus.PROPOSED, PlanStatus.PROMOTED)
-        told = run.store.tell(plan_id, "promoted", who="grace", detail={"number": 7})
+        run.store.plans.set_plan_status(plan_id, PlanStatus.PROPOSED, PlanStatus.PROMOTED)
+        told = run.store.plans.tell(plan_id, "promoted", who="grace", detail={"number": 7})
 
     said = backfill("promote", plan_id)
     plain = backfill("promote", plan_id, "--json")

@@ -9,20 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.cli import watching
-from backfill_assets.cli.manifest import load
 from backfill_assets.cli.project import looked_at, opened_run
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.requests import batch_request
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.run_context import RunContext
     from backfill_assets_tests.cli.conftest import Backfill
     from backfill_assets_tests.cli.prepared import Prepared
 
@@ -48,8 +44,8 @@ def test_a_plan_is_left_to_the_queue_without_spark(backfill: Backfill, plan: str
     ]
     assert "DAGSTER_HOME is not set" in done.err
     with opened_run("prod") as run:
-        assert run.store.plan(plan).status is PlanStatus.APPLYING
-        [queued] = run.store.queued_plans()
+        assert run.store.plans.get(plan).status is PlanStatus.APPLYING
+        [queued] = run.store.queue.queued_plans()
         assert queued.plan_id == plan
 
 
@@ -68,7 +64,7 @@ def test_hours_without_the_queue_are_refused_before_anything_is_written(
     assert done.code == 1
     assert "--queue" in done.err
     with opened_run("prod") as run:
-        assert run.store.plan(plan).status is PlanStatus.PROPOSED
+        assert run.store.plans.get(plan).status is PlanStatus.PROPOSED
 
 
 def test_hours_that_cannot_be_read_queue_nothing(backfill: Backfill, plan: str):
@@ -77,7 +73,7 @@ def test_hours_that_cannot_be_read_queue_nothing(backfill: Backfill, plan: str):
     assert done.code == 1
     assert "at night" in done.err
     with opened_run("prod") as run:
-        assert run.store.queued_plans() == ()
+        assert run.store.queue.queued_plans() == ()
 
 
 def test_watching_ends_when_the_plan_is_stopped_and_tells_each_change_once(
@@ -92,10 +88,10 @@ def test_watching_ends_when_the_plan_is_stopped_and_tells_each_change_once(
             assert seconds > 0
             control = steps.pop(0)
             if control is not None:
-                run.store.control_plan(plan, control, "ada")
+                run.store.queue.control_plan(plan, control, "ada")
 
         found = kept_plan(run.store, plan).plan
-        end = watching.watch(lambda: _looker(run), found, sleep=meanwhile)
+        end = watching.watch(run.project, found, sleep=meanwhile)
 
     assert end.queued is not None
     assert end.queued.control is Control.STOPPED
@@ -117,14 +113,10 @@ def _fail_what_can_begin(plan: str, kind: FailureKind) -> None:
                 asked = batch_request(
                     replace(run, plan_id=plan), model, IntervalSet.of([cells]), reason="gap"
                 )
-                run.store.open_batch(asked)
-                run.store.fail_batch(
+                run.store.batches.open_batch(asked)
+                run.store.batches.fail_batch(
                     asked.batch_id, error="no", audits=(), failure=kind, finished_at=run.clock()
                 )
-
-
-def _looker(run: RunContext) -> Looker:
-    return Looker(run.store, load(read_settings()), run.data_root, run.clock())
 
 
 @pytest.mark.parametrize(
@@ -138,7 +130,7 @@ def test_watching_ends_with_1_when_all_that_is_left_has_failed_and_nothing_comes
 
     def stop(_: float) -> None:
         with opened_run("prod") as run:
-            run.store.control_plan(plan, Control.STOPPED, "ada")
+            run.store.queue.control_plan(plan, Control.STOPPED, "ada")
 
     monkeypatch.setattr("backfill_assets.cli.show.watch", partial(watching.watch, sleep=stop))
     done = backfill("show", plan, "--watch")

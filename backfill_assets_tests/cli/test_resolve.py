@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.state.store import Store
+from backfill_assets.state.database import Database
+from backfill_assets.state.views import Views
 
 if TYPE_CHECKING:
     import pytest
@@ -21,13 +22,13 @@ def test_models_are_named_with_path_and_version_as_of_one_look(
     for name in BOTH:
         shop.fill(name, "2024-01-28", "2024-02-03")
     looks: list[str] = []
-    real = Store.published
+    real = Views.published
 
-    def seen(store: Store, environment: str) -> object:
+    def seen(views: Views[Database], environment: str) -> object:
         looks.append(environment)
-        return real(store, environment)
+        return real(views, environment)
 
-    monkeypatch.setattr(Store, "published", seen)
+    monkeypatch.setattr(Views, "published", seen)
     found = backfill("resolve", *BOTH, "--json").json
     assert looks == ["prod"]
     assert found["environment"] == "prod"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.status import _remedy
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets.state.store import Store
+from backfill_assets.state.plans import Plans
 
 if TYPE_CHECKING:
     import pytest
@@ -95,7 +95,7 @@ def test_cells_that_plans_needed_not_build_are_counted(shop: Prepared, backfill:
     shop.serve("p1", "toy.sales", "2024-01-28", "2024-01-28", reason="restated")
     with opened_run("prod") as run:
         for _ in range(2):  # applied twice: the last count is the one
-            run.store.tell("p1", "built", who="ana", detail={"spared": {"toy.sales": 3}})
+            run.store.plans.tell("p1", "built", who="ana", detail={"spared": {"toy.sales": 3}})
 
     said = backfill("status", "--select", "toy.sales").out
 
@@ -108,7 +108,7 @@ def test_a_plan_that_waits_is_named_with_until_when_late_data_waits_for_it(
     plan_id = backfill("plan", "--select", "toy.sales", "--json").json["plan_id"]
     assert backfill("status", "--json").json["plans"] == []
     with opened_run("prod") as run:
-        run.store.set_plan_status(plan_id, (PlanStatus.PROPOSED,), PlanStatus.BUILT)
+        run.store.plans.set_plan_status(plan_id, (PlanStatus.PROPOSED,), PlanStatus.BUILT)
 
     (row,) = backfill("status", "--json").json["plans"]
     assert (row["plan"], row["status"], row["outwaited"]) == (plan_id, "built", False)
@@ -116,7 +116,7 @@ def test_a_plan_that_waits_is_named_with_until_when_late_data_waits_for_it(
     assert f"plan     {plan_id} (built, asked for by " in said
     assert f"; backfill promote {plan_id} or backfill abandon {plan_id}\n" in said
 
-    monkeypatch.setattr(Store, "plan_touched", lambda *_: datetime(2024, 1, 1, tzinfo=UTC))
+    monkeypatch.setattr(Plans, "touched", lambda *_: datetime(2024, 1, 1, tzinfo=UTC))
     said = backfill("status").out
     assert "waited until 2024-01-08 00:00 UTC: late data goes on without it" in said
     assert f"promoted; backfill abandon {plan_id}\n" in said

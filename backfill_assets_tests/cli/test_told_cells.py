@@ -13,6 +13,7 @@ from backfill_assets.execution.events import Committed, Timing
 from backfill_assets.execution.late_plan import Refreshed
 from backfill_assets.intervals import Daily
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.state.store import Store
 from backfill_assets_tests.state.building import Asked, Clock, add_model, content, days, fill
 from backfill_assets_tests.state.publishing import Trial, cells
@@ -69,7 +70,7 @@ def test_a_person_reads_how_many_of_the_published_cells_differ(
 
 
 def test_what_is_built_and_not_published_is_said_as_built(capsys: pytest.CaptureFixture[str]):
-    say_cells(NAMING, {"built": {"orders": cells((2, 5))}, "published": {}, "changed": {}})
+    say_cells(NAMING, {"built": CellsByModel({"orders": cells((2, 5))})})
 
     assert capsys.readouterr().out == "built orders: 2024-01-03..2024-01-05 (3); 3 cells\n"
 
@@ -93,11 +94,9 @@ def test_a_run_names_every_cell_that_it_has_filled(
 def test_what_late_data_has_built_again_is_listed_whole():
     orders = SimpleNamespace(cadence=Daily())
     graph = SimpleNamespace(models={"orders": orders}, sources={}, model=lambda _: orders)
-    late, built = cells((0, 1)), cells(*EVERY_OTHER)
+    late, built = (CellsByModel({"orders": one}) for one in (cells((0, 1)), cells(*EVERY_OTHER)))
 
-    told = late_json(
-        cast("Graph", graph), Refreshed(cells={"orders": late}, built={"orders": built})
-    )
+    told = late_json(cast("Graph", graph), Refreshed(cells=late, built=built))
 
     assert told is not None
     assert told["built"] == {"orders": [f"2024-01-{1 + first:02d}" for first, _ in EVERY_OTHER]}

@@ -8,11 +8,9 @@ import pytest
 
 from backfill_assets.cli.watching import watch
 from backfill_assets.execution.apply import begin
-from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets.snapshots.loaded import loaded
 from backfill_assets_tests.builders import day
 from backfill_assets_tests.execution.queue_world import QueueWorld
 from backfill_assets_tests.execution.test_ready_work import SUMS, VISITS
@@ -51,8 +49,7 @@ def _watched(world: QueueWorld, plan: Plan) -> Standing:
     def again(_: float) -> None:
         raise _LookedTwiceError
 
-    seen = Looker(world.store, loaded(world.graph), str(world.root), world.now)
-    return watch(lambda: seen, plan, sleep=again)
+    return watch(world.project(), plan, sleep=again)
 
 
 def test_it_ends_when_the_queue_will_try_nothing_of_the_plan(world: QueueWorld, plan: Plan):

@@ -22,9 +22,9 @@ def test_an_owed_cell_names_the_plan_that_owes_it_and_its_reason(
         first, second = (
             IntervalSet.of([model.cadence.cell(key)]) for key in ("2024-01-29", "2024-01-30")
         )
-        version = run.store.pointers("prod")["toy.sales"].version
-        run.store.mark_owed(version, first, "sent twice", plan_id="p1a2b3")
-        run.store.mark_owed(version, second, "rollback of plan p7")
+        version = run.store.environments.pointers("prod")["toy.sales"].version
+        run.store.environments.mark_owed(version, first, "sent twice", plan_id="p1a2b3")
+        run.store.environments.mark_owed(version, second, "rollback of plan p7")
 
     said = backfill("why", "toy.sales", "2024-01-28..2024-01-30").lines
 
@@ -105,7 +105,7 @@ def test_a_restated_cell_names_the_restatement_and_not_the_gap_of_its_workspace(
     asked = ("plan", "--restate", "toy.sales:2024-01-29..2024-01-29", "--reason", "sent twice")
     plan_id = backfill(*asked, "--json").json["plan_id"]
     with opened_run("prod") as run:
-        row = replace(run.store.batches(model="toy.sales")[0], plan_id=plan_id)
-        text = _reason(run.store, row)
+        row = replace(run.store.batches.latest(model="toy.sales")[0], plan_id=plan_id)
+        text = _reason(run.store.reading(), row)
 
     assert text == "restated by ada"

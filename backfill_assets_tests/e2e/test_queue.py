@@ -170,7 +170,7 @@ def kill_a_worker(served: Client) -> str:
 
 
 def all_ready(store: Store) -> bool:
-    view = store.view("prod")
+    view = store.views.of("prod")
     return all(
         model.cadence.start is not None
         and model.cadence.end is not None
@@ -186,7 +186,7 @@ def built_twice(store: Store, plan: str | None = None) -> dict[Any, int]:
     built = Counter(
         (model.name, model.cadence.key(cell))
         for model in MODELS
-        for row in store.batches(model=model.name)
+        for row in store.batches.latest(model=model.name)
         if row.status == "committed" and row.plan_id == plan
         for cell in model.cadence.cells(row.stretches)
     )
@@ -194,7 +194,7 @@ def built_twice(store: Store, plan: str | None = None) -> dict[Any, int]:
 
 
 def is_built(store: Store, plan: str) -> bool:
-    return store.plan(plan).status is PlanStatus.BUILT
+    return store.plans.get(plan).status is PlanStatus.BUILT
 
 
 def rows(project: Project, model: str) -> list[dict[str, Any]]:

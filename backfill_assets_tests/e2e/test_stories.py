@@ -152,7 +152,7 @@ def waiting_plans(project: Project) -> list[str]:
     with Store.open(
         Settings(data_dir=project.data_root).state, clock=lambda: datetime.now(UTC)
     ) as store:
-        return [one.plan_id for one in store.plans(statuses=(PlanStatus.BUILT,))]
+        return [one.plan_id for one in store.plans.latest(statuses=(PlanStatus.BUILT,))]
 
 
 def missing(project: Project, model: str) -> str:

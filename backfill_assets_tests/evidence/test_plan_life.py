@@ -11,7 +11,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
-from backfill_assets.state.batches import BatchRow
+from backfill_assets.state.batch_rows import BatchRow
 from backfill_assets_tests.evidence.plans import DAYS, NAMING, NOON, PERFORMANCE, ROI, added_columns
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.state.store import Store
+from backfill_assets_tests.execution.beginnings import Beginnings
 from backfill_assets_tests.execution.world import LEASE, Clock, World
 
 if TYPE_CHECKING:
@@ -21,10 +22,17 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture(scope="session")
+def beginnings(tmp_path_factory: pytest.TempPathFactory) -> Beginnings:
+    return Beginnings(tmp_path_factory.mktemp("beginnings"))
+
+
 @pytest.fixture
-def world(spark: SparkSession, tmp_path: Path, clock: Clock) -> Iterator[World]:
+def world(
+    spark: SparkSession, tmp_path: Path, clock: Clock, beginnings: Beginnings
+) -> Iterator[World]:
     url = f"sqlite:///{tmp_path / 'state.db'}"
     with Store.open(
         url, clock=clock, lease_seconds=LEASE.total_seconds(), data_root=str(tmp_path)
     ) as store:
-        yield World(spark, tmp_path, store, clock)
+        yield World(spark, tmp_path, store, clock, beginnings=beginnings)

@@ -61,7 +61,7 @@ def die_after(step: str, world: World) -> None:
     """Let the process of a world whose store is mortal die right after a step of a batch."""
     store: Any = world.store
     if step == "record":
-        store.release_commit_lock = store.die
+        store.locks.release_commit_lock = store.die
         return
     world.effects = replace(world.effects, **{STEPS[step]: store.die})
 

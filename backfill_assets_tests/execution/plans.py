@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.execution.apply import apply_plan
+from backfill_assets.execution.patience import PATIENT
 from backfill_assets.execution.promotion import promote_plan
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.apply import Applied
     from backfill_assets.execution.events import Event
-    from backfill_assets.execution.operation import Means
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.promotion import Promoted
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan import Plan
@@ -37,11 +38,10 @@ class Plans:
         return plan_made(world.store, graph, request, clock=world.clock, data_root=world.root)
 
     def apply(self, graph: Graph, plan: Plan, **given: Any) -> Applied:  # noqa: ANN401
-        means: Any = {**self.means(), **given}
-        return apply_plan(self.world.store, graph, plan, **means)
+        return apply_plan(self.project(graph, **given), plan)
 
     def promote(self, graph: Graph, plan: Plan) -> Promoted:
-        return promote_plan(self.world.store, graph, plan, **self.means())
+        return promote_plan(self.project(graph), plan)
 
     def published(self, graph: Graph, environment: str = PROD, **asked: Any) -> Plan:  # noqa: ANN401
         """Make, apply and promote."""
@@ -51,16 +51,13 @@ class Plans:
             self.promote(graph, plan)
         return plan
 
-    def means(self) -> Means:
-        self.world.runs += 1
-        means: Means = {
-            "spark": lambda: self.world.spark,
-            "data_root": str(self.world.root),
-            "clock": self.world.clock,
+    def project(self, graph: Graph, **given: Any) -> Project:  # noqa: ANN401
+        """Make the project of one operation on a plan."""
+        project = self.world.project(graph)
+        usual: dict[str, Any] = {
             "run_id": f"op-{self.world.runs}",
             "who": "ana",
             "listener": self.told.append,
-            "batches_at_once": 2,
-            "effects": self.world.effects,
+            "patience": PATIENT,
         }
-        return cast("Means", {**means, **self.given})
+        return replace(project, **{**usual, **self.given, **given})

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.queueing import queue_plan
@@ -20,16 +19,16 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.request import PlanRequest, Restatement
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.failure import FailureKind
-from backfill_assets.snapshots.loaded import loaded
 from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import FIRST, a_graph, day
-from backfill_assets_tests.making import plan_made
+from backfill_assets_tests.making import plan_made, project_of
 from backfill_assets_tests.state.building import content, write
 
 if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.intervals import Interval
     from backfill_assets.models.graph import Graph
@@ -69,8 +68,7 @@ class QueueWorld:
 
     def look(self, *, most: int = 10_000) -> ReadyWork:
         """Look for work, and remember what is settled."""
-        looker = Looker(self.store, loaded(self.graph), str(self.root), self.now, most)
-        found = ready_work(looker, self.settled)
+        found = ready_work(self.project(), self.settled, most)
         self.settled = found.settled
         return found
 
@@ -78,26 +76,29 @@ class QueueWorld:
         """What could be released, by kind and model."""
         return {(one.kind.value, one.name): one.cells for one in self.look().offers}
 
+    def project(self, **given: Any) -> Project:  # noqa: ANN401
+        """The project as somebody has it who has no Spark."""
+        usual: dict[str, Any] = {"spark": None, "who": "ann"}
+        return project_of(
+            self.store,
+            self.graph,
+            clock=lambda: self.now,
+            data_root=self.root,
+            **{**usual, **given},
+        )
+
     def run(self, environment: str = PROD) -> RunContext:
         """A run of an environment that will never start Spark."""
         self.runs += 1
         opened = open_run if environment == PROD else look
-        return opened(
-            self.store,
-            self.graph,
-            environment=environment,
-            spark=None,  # type: ignore[arg-type]
-            data_root=str(self.root),
-            clock=lambda: self.now,
-            run_id=f"run-{self.runs}",
-        )
+        return opened(self.project(run_id=f"run-{self.runs}"), environment)
 
     def open(self, name: str, cells: Interval, *, plan: Plan | None = None) -> OpenBatch:
         """Claim cells, as a batch that computes does."""
         environment = PROD if plan is None else workspace_name(plan.plan_id)
         run = replace(self.run(environment), plan_id=plan.plan_id if plan else None)
         reason = "gap" if plan is None else "refresh"
-        return self.store.open_batch(
+        return self.store.batches.open_batch(
             batch_request(run, run.graph.model(name), IntervalSet.of([cells]), reason=reason)
         )
 
@@ -116,7 +117,7 @@ class QueueWorld:
     ) -> None:
         """Let a batch fail."""
         opened = self.open(name, cells, plan=plan)
-        self.store.fail_batch(
+        self.store.batches.fail_batch(
             opened.request.batch_id, error="no", audits=(), failure=kind, finished_at=self.now
         )
 
@@ -133,16 +134,7 @@ class QueueWorld:
 
     def operation(self, plan: Plan) -> Operation:
         """Somebody who works on a plan."""
-        return Operation(
-            store=self.store,
-            loaded=self.graph,
-            plan=plan,
-            spark=None,  # type: ignore[arg-type]
-            data_root=str(self.root),
-            clock=lambda: self.now,
-            run_id="operator",
-            who="ann",
-        )
+        return Operation(project=self.project(run_id="operator"), plan=plan)
 
     def queued(self, name: str, *restated: int, off_peak: str | None = None) -> Plan:
         """Plan, and give it to the queue."""

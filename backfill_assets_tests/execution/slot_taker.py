@@ -85,17 +85,17 @@ def fill(store: Store, run_id: str, number: int, what: str) -> None:
 @retry(retry=retry_if_exception_type(CellsClaimedError), wait=wait_random(0, 0.02))
 def _move_rows(store: Store, batch: OpenBatch) -> None:
     """Rows of every day also lie in one far cell, which one batch at a time can have."""
-    store.claim_more(batch.request.batch_id, IntervalSet.of([days(500, 501)]))
+    store.batches.claim_more(batch.request.batch_id, IntervalSet.of([days(500, 501)]))
 
 
 @retry(retry=retry_if_exception_type(TableLockedError), wait=wait_random(0, 0.02))
 def _commit(store: Store, batch: OpenBatch, began: datetime) -> None:
     request = batch.request
-    lock = store.take_commit_lock(request.version, request.batch_id)
+    lock = store.locks.take_commit_lock(request.version, request.batch_id)
     commit = replace(commit_of(batch, lock), started_at=began)
     head = lock.known_head + 1
-    store.record(commit, lock, head, bytes_written=1, finished_at=now())
-    store.release_commit_lock(lock)
+    store.batches.record(commit, lock, head, bytes_written=1, finished_at=now())
+    store.locks.release_commit_lock(lock)
 
 
 def main(url: str, run_id: str, first: str, last: str, what: str, lease: str) -> None:

@@ -164,7 +164,7 @@ def test_apply_and_promote_name_each_step_and_keep_what_it_took(world: World):
         "publishing: web.visits, 1 of 1",
         "recording: the pointers",
     ]
-    promoted, applied = world.store.timings(plan.plan_id)
+    promoted, applied = world.store.plans.timings(plan.plan_id)
     assert (applied.verb, promoted.verb) == ("apply", "promote")
     assert {"looking at sources", "building", "checks"} <= applied.steps.keys()
     assert {"comparing", "publishing", "recording"} <= promoted.steps.keys()

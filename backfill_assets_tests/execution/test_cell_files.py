@@ -71,7 +71,7 @@ def test_a_batch_that_fails_its_audit_leaves_no_file(world: World):
 
 
 def test_of_a_batch_only_the_cells_whose_rows_differ_get_other_files(world: World):
-    world.store.save_environment(Environment("dev", protected=False))
+    world.store.environments.save_environment(Environment("dev", protected=False))
     world.environment = "dev"
     graph = a_graph(visits())
     world.land(a_source(), *ROWS)
@@ -91,7 +91,7 @@ def test_of_a_batch_only_the_cells_whose_rows_differ_get_other_files(world: Worl
 def test_a_cell_whose_files_a_stranger_took_gets_new_ones_though_its_rows_are_the_same(
     world: World,
 ):
-    world.store.save_environment(Environment("dev", protected=False))
+    world.store.environments.save_environment(Environment("dev", protected=False))
     world.environment = "dev"
     graph = a_graph(visits())
     world.land(a_source(), *ROWS)
@@ -118,7 +118,7 @@ def test_restated_cells_are_promoted_rolled_back_and_undone_without_spark(
         assert Plans(world).apply(graph, plan).left == {}
         Plans(spared).promote(graph, plan)
         assert world.rows(VISITS) == kept(*bad)
-        back(world.store, graph, plan, **Plans(spared).means())
+        back(Plans(spared).project(graph), plan)
         assert world.rows(VISITS) == kept(*good)
         assert files(world) == before
 
@@ -126,8 +126,7 @@ def test_restated_cells_are_promoted_rolled_back_and_undone_without_spark(
 def test_what_apply_has_compared_is_compared_again_only_where_files_moved(
     world: World, spared: World
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = Plans(world).make(MORE)
     applied = Plans(world).apply(MORE, plan)
     assert (applied.left, applied.refused) == ({}, "")
@@ -140,7 +139,7 @@ def test_an_empty_backfill_needs_no_spark(spared: World):
     plan = Plans(spared).make(OLD, empty=True, select=(VISITS,))
     assert Plans(spared).apply(OLD, plan).left == {}
     Plans(spared).promote(OLD, plan)
-    assert spared.store.plan(plan.plan_id).status is PlanStatus.PROMOTED
+    assert spared.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
     assert (spared.rows(VISITS), spared.ready(OLD, VISITS)) == ([], "2024-01-07..2024-01-10 (4)")
     assert told(spared.fill(OLD, VISITS, cells=days(*range(7, 11)))[VISITS]) == ["skipped"]
 
@@ -189,7 +188,7 @@ def test_hours_are_restated_promoted_taken_back_and_joined_without_touching_thei
     assert Plans(world).apply(graph, plan).left == {}
     Plans(spared).promote(graph, plan)
     assert world.rows(HOURS, "at", "id", "cost") == sorted(bad)
-    rollback_plan(world.store, graph, plan, **Plans(spared).means())
+    rollback_plan(Plans(spared).project(graph), plan)
     assert world.rows(HOURS, "at", "id", "cost") == sorted(good)
     piled, at = len(_files_of(world)), world.head(HOURS)
     assert piled > 2
@@ -206,7 +205,7 @@ def test_hours_are_restated_promoted_taken_back_and_joined_without_touching_thei
 
 
 def test_an_hour_is_built_again_in_its_day(world: World):
-    world.store.save_environment(Environment("dev", protected=False))
+    world.store.environments.save_environment(Environment("dev", protected=False))
     world.environment, world.clock.now = "dev", datetime(2024, 1, 9, tzinfo=UTC)
     graph, events = hours(), [hour(number) for number in range(24)]
     world.land(SEEN, *events)

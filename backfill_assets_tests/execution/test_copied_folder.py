@@ -76,7 +76,7 @@ def texts(url: str, root: Path) -> str:
 _DRIVER = {"sqli": "", "post": "+psycopg"}
 
 
-@pytest.mark.parametrize("state", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("state", ["sqlite", pytest.param("postgresql", marks=pytest.mark.story)])
 def test_all_works_on_a_copied_folder_and_the_original_is_never_touched(
     state: str, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
 ):
@@ -152,7 +152,7 @@ def works(world: World, waiting: Any, settings: Settings) -> None:  # noqa: ANN4
     # What was built before the copy is promoted, and taken back.
     plans.promote(MORE, waiting)
     assert [int(two) for _, two in world.rows(VISITS, "ds", "double")] == [14, 16, 160, 18, 20]
-    rollback_plan(world.store, MORE, waiting, **plans.means())
+    rollback_plan(plans.project(MORE), waiting)
     # A plan from making to promotion.
     world.land(a_source(), *ROWS[:-1], row(8, 2, 80.0), row(10, 1, 100.0))
     plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-10", "2024-01-11"),))
@@ -166,7 +166,7 @@ def works(world: World, waiting: Any, settings: Settings) -> None:  # noqa: ANN4
     assert sorted(int(one["total"]) for one in rows.collect()) == [7, 9, 88, 100]
     run = world.open(OLD)
     naming = Naming({name: model.cadence for name, model in run.graph.models.items()})
-    (origin,) = origins(world.store, naming, run.view(), VISITS, days(10))
+    (origin,) = origins(world.store.reading(), naming, run.view(), VISITS, days(10))
     assert origin.plan_id == plan.plan_id
     # Collecting deletes what is old here, and only here.
     world.clock.now += timedelta(days=40)

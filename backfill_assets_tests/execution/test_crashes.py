@@ -23,7 +23,9 @@ from backfill_assets.intervals import Daily, IntervalSet
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.state.batches import Batches
 from backfill_assets.state.claims import CellsClaimedError
+from backfill_assets.state.database import Database
 from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day, days
 from backfill_assets_tests.execution.committer import GRAPH, LOOP
@@ -77,7 +79,7 @@ def test_a_process_that_dies_after_any_step_leaves_only_the_rest_to_do(world: Wo
     assert told(events) == (["committed", "skipped"] if committed else ["committed"] * 2)
     assert world.rows(VISITS) == kept(*ROWS)
     assert len(batches_in_log(world)) == len(set(batches_in_log(world))) == 2
-    statuses = sorted(one.status for one in world.store.batches())
+    statuses = sorted(one.status for one in world.store.batches.latest())
     assert statuses == ["abandoned"] * (not committed) + ["committed"] * 2
     assert told(world.fill(graph)[VISITS]) == ["skipped"]
 
@@ -91,7 +93,7 @@ def test_an_interrupt_reaches_the_run_and_gives_the_cells_back(world: World):
 
     with world.doing(audited=interrupted), pytest.raises(KeyboardInterrupt):
         world.fill(graph)
-    (stopped,) = world.store.batches()
+    (stopped,) = world.store.batches.latest()
     assert (stopped.status, stopped.failure) == ("failed", FailureKind.CANCELLED)
     assert told(world.fill(graph)[VISITS]) == ["committed"]
 
@@ -169,7 +171,7 @@ def test_a_holder_that_wakes_after_a_takeover_commits_nothing(
     before(world, "commit", sleep_through_a_takeover)
     (failed,) = ended(world.fill(graph)[VISITS], Failed)
     assert "run again" in failed.error
-    assert world.store.batch(failed.batch_id).status in ("failed", "abandoned")
+    assert world.store.batches.get(failed.batch_id).status in ("failed", "abandoned")
     assert world.rows(VISITS) == read(world.path(VISITS), ("ds", "id", "cost")) == kept(*ROWS)
     assert len(batches_in_log(world)) == 1 + bool(filled)
 
@@ -179,11 +181,11 @@ def test_a_second_run_waits_for_the_cells_of_a_first(world: World, monkeypatch: 
     world.land(a_source(), *ROWS)
     second = world.open(graph)
     at_work, refused = threading.Event(), threading.Event()
-    open_batch = Store.open_batch
+    open_batch = Batches.open_batch
 
-    def opened(store: Store, request: Any) -> Any:  # noqa: ANN401
+    def opened(batches: Batches[Database], request: Any) -> Any:  # noqa: ANN401
         try:
-            return open_batch(store, request)
+            return open_batch(batches, request)
         except CellsClaimedError:
             refused.set()
             raise
@@ -193,7 +195,7 @@ def test_a_second_run_waits_for_the_cells_of_a_first(world: World, monkeypatch: 
         assert refused.wait(120)
         return batch_inputs(run, *rest)
 
-    monkeypatch.setattr(Store, "open_batch", opened)
+    monkeypatch.setattr(Batches, "open_batch", opened)
     with world.doing(inputs=slow):
         first = world.open(graph)
     thread = threading.Thread(target=world.go, args=(first,))
@@ -210,7 +212,7 @@ def test_a_run_that_waited_in_vain_says_who_holds_the_cells(world: World, clock:
     world.land(a_source(), *ROWS)
     holder = world.open(graph)
     url = f"sqlite:///{world.root / 'state.db'}"
-    world.store.open_batch(batch_request(holder, graph.model(VISITS), days(8)))
+    world.store.batches.open_batch(batch_request(holder, graph.model(VISITS), days(8)))
     with Store.open(url, clock=clock, lease_seconds=0.5, data_root=str(world.root)) as impatient:
         other = World(world.spark, world.root, impatient, clock, runs=50)
         (failed,) = ended(other.fill(graph)[VISITS], Failed)
@@ -222,10 +224,10 @@ def test_a_computation_longer_than_the_lease_keeps_its_cells_by_its_heartbeat(
 ):
     graph = visits()
     world.land(a_source(), *ROWS)
-    beat, heartbeat = threading.Event(), Store.heartbeat
+    beat, heartbeat = threading.Event(), Batches.heartbeat
 
-    def beating(store: Store, run_id: str) -> None:
-        heartbeat(store, run_id)
+    def beating(batches: Batches[Database], run_id: str) -> None:
+        heartbeat(batches, run_id)
         beat.set()
 
     url = f"sqlite:///{world.root / 'state.db'}"
@@ -234,9 +236,9 @@ def test_a_computation_longer_than_the_lease_keeps_its_cells_by_its_heartbeat(
 
         def compute_long() -> None:
             world.clock.pass_lease()
-            monkeypatch.setattr(Store, "heartbeat", beating)
+            monkeypatch.setattr(Batches, "heartbeat", beating)
             assert beat.wait(120)
-            held = store.view(world.environment).claimed[VISITS]
+            held = store.views.of(world.environment).claimed[VISITS]
             assert text(graph, VISITS, held) == "2024-01-07..2024-01-10 (4)"
 
         before(patient, "audited", compute_long)
@@ -288,7 +290,7 @@ def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(worl
     from backfill_assets.execution.run_context import Published  # noqa: PLC0415
     from backfill_assets.snapshots.environment import Environment  # noqa: PLC0415
 
-    world.store.save_environment(Environment("dev", protected=False))
+    world.store.environments.save_environment(Environment("dev", protected=False))
     world.environment = "dev"
     child = a_model("web.child", upstreams=[VISITS], cadence=FOUR_DAYS)
     graph = a_graph(a_model(cadence=FOUR_DAYS), child)
@@ -302,7 +304,7 @@ def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(worl
     before(world, "computed", upstream_moves)
     (done,) = ended(world.fill(graph, "web.child")["web.child"], Committed)
     assert world.rows("web.child") == kept(*ROWS)
-    (pin,) = world.store.batch(done.batch_id).inputs
+    (pin,) = world.store.batches.get(done.batch_id).inputs
     assert pin.delta_version < world.pointer(VISITS).delta_version
     assert told(world.fill(graph)["web.child"]) == ["needs plan", "skipped"]
 

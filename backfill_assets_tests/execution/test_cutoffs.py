@@ -56,7 +56,7 @@ def test_late_data_before_a_cutoff_reopens_nothing_until_the_cutoff_is_lifted(wo
     assert any("agreed with finance" in note and "2024-01-03" in note for note in later.notes)
 
     plans.published(new, lift_cutoffs=(A,))
-    assert world.store.view("prod").cutoffs == {}
+    assert world.store.views.of("prod").cutoffs == {}
     assert by_day(world) == {n: [2.0] * (2 if n in (3, 9) else 1) for n in range(1, 11)}
     late(world, row(2, 2))
     assert said(new, refresh(world, new).cells) == {A: "2024-01-02"}

@@ -76,7 +76,7 @@ def test_a_way_back_brings_no_key_that_another_cell_got_since(world: World):
     published = kept(row(9, 3), row(10, 2), row(11, 1))
     assert world.rows(VISITS) == published
     with pytest.raises(DoubleMeanwhileError, match="2024-01-11"):
-        undo_plan(world.store, graph, plan, **plans.means())
+        undo_plan(plans.project(graph), plan)
     assert world.rows(VISITS) == published
-    rollback_plan(world.store, graph, plan, **plans.means())  # which takes the 11th away
+    rollback_plan(plans.project(graph), plan)  # which takes the 11th away
     assert world.rows(VISITS) == kept(row(9, 1), row(10, 2))

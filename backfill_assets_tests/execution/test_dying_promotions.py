@@ -47,7 +47,7 @@ def between_two_copies(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
 
 
 def after_the_last_copy(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(store, "publish", store.die)
+    patch.setattr(store.publications, "publish", store.die)
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,7 @@ def test_a_promotion_that_dies_is_seen_as_a_whole_or_not_at_all(
     world: World, monkeypatch: pytest.MonkeyPatch, death: Callable[..., None]
 ):
     plans = Plans(world)
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = plans.make(OLD, restate=(Restatement(VISITS),))
     plans.apply(OLD, plan)
@@ -75,9 +74,9 @@ def test_a_promotion_that_dies_is_seen_as_a_whole_or_not_at_all(
     world.fill(OLD)
     decided = death is not after_intent
     if not decided:
-        assert world.store.plan(plan.plan_id).status is PlanStatus.BUILT
+        assert world.store.plans.get(plan.plan_id).status is PlanStatus.BUILT
         plans.promote(OLD, plan)
-    assert world.store.plan(plan.plan_id).status is PlanStatus.PROMOTED
-    assert world.store.open_promotions() == []
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
+    assert world.store.publications.open_promotions() == []
     assert world.rows(COSTS, "ds", "total") == [(on(n), 99 if n == 8 else n) for n in range(7, 12)]
     assert plans.make(OLD).is_empty

@@ -114,7 +114,7 @@ def test_a_day_in_berlin_reads_both_utc_days_also_when_clocks_change(world: Worl
     (waiting,) = ended(events, Waiting)
     assert text(graph, "web.berlin", waiting.cells) == "2024-03-31"
     world.fill(graph)
-    assert third in world.store.view(world.environment).ready("web.utc")
+    assert third in world.store.views.of(world.environment).ready("web.utc")
     counts = [(str(ds), n) for ds, n in world.rows("web.berlin", "ds", "n")]
     assert counts == [("2024-03-30", 24), ("2024-03-31", 23)]
     done = [one for one in world.heard if isinstance(one, Committed) and one.model == "web.berlin"]
@@ -139,20 +139,12 @@ def test_a_new_model_over_one_that_still_runs_its_old_logic_gets_the_table_of_th
 
 def test_who_only_looks_sees_new_models_and_words_and_writes_nothing(world: World):
     world.open(a_graph(a_model(cadence=CADENCE)))
-    before = world.store.pointers(world.environment)
+    before = world.store.environments.pointers(world.environment)
     graph = a_graph(a_model(cadence=CADENCE, owner="team:new"), a_model("web.other"))
-    seen = look(
-        world.store,
-        graph,
-        environment=world.environment,
-        spark=lambda: world.spark,
-        data_root=str(world.root),
-        clock=world.clock,
-        run_id="reader",
-    )
+    seen = look(world.project(graph), world.environment)
     assert set(seen.graph.models) == set(seen.pointers) == {VISITS, "web.other"}
     assert seen.graph.models[VISITS].owner == "team:new"
-    assert world.store.pointers(world.environment) == before
+    assert world.store.environments.pointers(world.environment) == before
 
 
 def test_a_state_that_an_older_release_fingerprinted_otherwise_rebuilds_nothing(

@@ -122,7 +122,7 @@ def test_after_rounded_checksums_a_wider_table_is_held_against_the_rows_themselv
         plans.apply(wrong, plan)
         with pytest.raises(StrategyCheckError, match="v differs in 4 cells"):
             plans.promote(wrong, plan)
-        abandon_plan(world.store, wrong, plan, **plans.means())
+        abandon_plan(plans.project(wrong), plan)
     wider = a_graph(readings("v, v AS w"), totals(), sources=[SOURCE])
     plans.published(wider, strategies=((READINGS, asked),))
     assert world.rows(READINGS, "v", "w") == [(1234567890.10, 1234567890.10)] * len(DAYS)

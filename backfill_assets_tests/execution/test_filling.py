@@ -70,7 +70,7 @@ def test_where_no_size_is_declared_a_batch_reads_as_many_bytes_as_it_should(
     assert [text(graph, VISITS, one) for one in intervals(events[VISITS])] == [
         "2024-01-01..2024-01-04 (4)", "2024-01-05..2024-01-08 (4)", "2024-01-09..2024-01-10 (2)",
     ]  # fmt: skip
-    written = [world.store.batch(one.batch_id) for one in ended(events[VISITS], Committed)]
+    written = [world.store.batches.get(one.batch_id) for one in ended(events[VISITS], Committed)]
     per_day = sum(one.bytes_written or 0 for one in written) / 10
     allowed = max(int(sizes.BYTES_PER_BATCH / per_day), 1)
     most = max(graph.model("web.sums").cadence.count(one) for one in intervals(events["web.sums"]))
@@ -87,7 +87,7 @@ def test_every_commit_names_its_batch_and_every_batch_is_recorded_with_its_input
     world.land(a_source(), row(1))
     events = world.fill(graph)[VISITS]
     for one in ended(events, Committed):
-        stored = world.store.batch(one.batch_id)
+        stored = world.store.batches.get(one.batch_id)
         assert stored.status == "committed"
         assert stored.delta_version == one.delta_version
         assert [(pin.upstream, pin.delta_version) for pin in stored.inputs] == [("web.events", 0)]
@@ -96,7 +96,7 @@ def test_every_commit_names_its_batch_and_every_batch_is_recorded_with_its_input
 
 
 def test_a_day_that_became_empty_is_ready_without_rows(world: World):
-    world.store.save_environment(Environment("dev", protected=False))
+    world.store.environments.save_environment(Environment("dev", protected=False))
     world.environment = "dev"
     graph = a_graph(a_model(cadence=Daily(start="2024-01-09")))
     world.land(a_source(), row(9), row(10))
@@ -116,11 +116,11 @@ def test_a_blocking_audit_commits_nothing_and_its_numbers_and_rows_are_kept(worl
     (failed,) = ended(events, Failed)
     for word in (VISITS, "2024-01-10", "accepted_range_cost", "1 of 3 rows", "0 rows"):
         assert word in failed.error
-    (found,) = [one.result for one in world.store.audit_results(batch_id=failed.batch_id)
+    (found,) = [one.result for one in world.store.batches.audit_results(batch_id=failed.batch_id)
                 if one.result.audit == "accepted_range_cost"]  # fmt: skip
     assert (found.passed, found.failing_rows, found.cells) == (False, 1, ("2024-01-10",))
     assert '"id":7' in found.sample[0]
-    assert world.store.batch(failed.batch_id).status == "failed"
+    assert world.store.batches.get(failed.batch_id).status == "failed"
     assert world.ready(graph, VISITS) == "2024-01-06..2024-01-08 (3)"
     head = world.head(VISITS)
     assert told(world.fill(graph)[VISITS]) == ["failed", "skipped"]
@@ -262,7 +262,7 @@ def test_a_full_model_is_one_cell_of_everything(world: World):
 
 
 def test_stale_cells_are_told_only_when_what_they_read_really_changed(world: World):
-    world.store.save_environment(Environment("dev", protected=False))
+    world.store.environments.save_environment(Environment("dev", protected=False))
     world.environment = "dev"
     cadence = Daily(start="2024-01-08")
     child = a_model("web.child", upstreams=[VISITS], cadence=cadence)
@@ -295,7 +295,7 @@ def test_a_protected_environment_keeps_published_cells_whatever_is_asked(world: 
 def test_by_hand_an_unprotected_environment_rebuilds_but_for_what_the_same_root_run_built(
     world: World,
 ):
-    world.store.save_environment(Environment("dev", protected=False))
+    world.store.environments.save_environment(Environment("dev", protected=False))
     world.environment = "dev"
     graph = a_graph(a_model(cadence=Daily(start="2024-01-09"), batch_size=1))
     world.land(a_source(), row(9), row(10))
@@ -305,7 +305,7 @@ def test_by_hand_an_unprotected_environment_rebuilds_but_for_what_the_same_root_
     (skipped,), (built,) = ended(events, Skipped), ended(events, Committed)
     assert list(skipped.built_by) == [day(9)]
     assert built.stretches.span() == day(10)
-    assert world.store.batch(built.batch_id).reason == "rerun"
+    assert world.store.batches.get(built.batch_id).reason == "rerun"
 
 
 def test_an_hourly_model_is_cut_by_hours_and_audit_columns_say_who_wrote(world: World):

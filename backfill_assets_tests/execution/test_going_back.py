@@ -55,31 +55,29 @@ def next_day(world: World, *rows: Any) -> None:  # noqa: ANN401 - values of a ro
 def test_rolled_back_cells_hold_what_they_held_and_the_next_fill_leaves_them_alone(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     plan = plans.published(OLD, restate=(Restatement(VISITS),))
     assert totals(world) == [7, 99, 9, 10]
-    rollback_plan(world.store, OLD, plan, **plans.means())
+    rollback_plan(plans.project(OLD), plan)
     assert totals(world) == [7, 8, 9, 10]
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
-    assert world.store.plan(plan.plan_id).status is PlanStatus.ROLLED_BACK
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.ROLLED_BACK
     next_day(world, *changed(BAD))
     world.fill(OLD)
     assert totals(world) == [7, 8, 9, 10, 11]
     with pytest.raises(RequestError, match="only one that is promoted can be rolled back"):
-        rollback_plan(world.store, OLD, plan, **plans.means())
+        rollback_plan(plans.project(OLD), plan)
 
 
 @pytest.mark.connect
 def test_undone_cells_come_back_and_days_since_stay(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     plan = plans.published(OLD, restate=(Restatement(VISITS),))
     next_day(world, *changed(BAD))
     world.fill(OLD)
-    undo_plan(world.store, OLD, plan, **plans.means())
+    undo_plan(plans.project(OLD), plan)
     assert totals(world) == [7, 8, 9, 10, 11]
     assert told(world.fill(OLD)[COSTS]) == ["skipped"]
     # The source still holds what was taken back: a plan says so, and nothing brings it in by itself.
@@ -93,13 +91,12 @@ def test_undone_cells_come_back_and_days_since_stay(world: World, plans: Plans):
 def test_a_new_table_is_undone_by_reading_the_old_one_with_the_days_since(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     before = world.pointer(VISITS)
     plan = plans.published(MORE)
     next_day(world, *ROWS)
     world.fill(MORE)
-    back = undo_plan(world.store, MORE, plan, **plans.means())
+    back = undo_plan(plans.project(MORE), plan)
     assert world.pointer(VISITS).version == before.version
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
     assert set(back.carried) == {VISITS}
@@ -108,24 +105,22 @@ def test_a_new_table_is_undone_by_reading_the_old_one_with_the_days_since(
 
 
 def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     first = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     world.land(a_source(), *changed(row(8, 1, 50.0)))
     second = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     with pytest.raises(RequestError, match=f"later plans have changed the same: {second.plan_id}"):
-        undo_plan(world.store, OLD, first, **plans.means())
-    undo_plan(world.store, OLD, second, **plans.means())
-    rollback_plan(world.store, OLD, first, **plans.means())
+        undo_plan(plans.project(OLD), first)
+    undo_plan(plans.project(OLD), second)
+    rollback_plan(plans.project(OLD), first)
     assert totals(world) == [7, 8, 9, 10]
 
 
 def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overrun(
     world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     eighth = Restatement(VISITS, "2024-01-08", "2024-01-08")
     first = plans.published(OLD, restate=(eighth,))
@@ -134,44 +129,41 @@ def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overru
     plans.apply(OLD, second)
     before_call(going_back, "publish", lambda: plans.promote(OLD, second), monkeypatch)
     with pytest.raises(RequestError, match=f"later plans have changed the same: {second.plan_id}"):
-        rollback_plan(world.store, OLD, first, **plans.means())
+        rollback_plan(plans.project(OLD), first)
     assert totals(world) == [7, 50, 9, 10]
 
 
 def test_a_day_that_is_filled_while_the_locks_are_taken_is_kept_by_an_undo_too(
     world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = plans.published(MORE)
     next_day(world, *ROWS)
     before_call(going_back, "publish", lambda: world.fill(MORE), monkeypatch)
-    back = undo_plan(world.store, MORE, plan, **plans.means())
+    back = undo_plan(plans.project(MORE), plan)
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
     assert set(back.carried) == {VISITS}
 
 
 def test_a_new_model_that_was_taken_back_comes_again_with_a_plan_only(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
     plan = plans.published(more)
-    rollback_plan(world.store, more, plan, **plans.means())
+    rollback_plan(plans.project(more), plan)
     assert told(world.fill(more, "web.other")["web.other"]) == ["waiting"]
-    assert "web.other" not in world.store.pointers(PROD)
+    assert "web.other" not in world.store.environments.pointers(PROD)
     world.clock.now += timedelta(minutes=1)
     plans.published(more)
     assert told(world.fill(more, "web.other")["web.other"]) == ["skipped"]
 
 
 def test_where_the_promise_has_passed_the_restating_plan_is_named(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     world.clock.now += timedelta(days=31)
     with pytest.raises(RequestError, match="can't be taken back any more") as refused:
-        rollback_plan(world.store, OLD, plan, **plans.means())
+        rollback_plan(plans.project(OLD), plan)
     assert f"--restate {VISITS}:2024-01-08..2024-01-08" in str(refused.value)
     assert on(8)
 
@@ -179,8 +171,7 @@ def test_where_the_promise_has_passed_the_restating_plan_is_named(world: World, 
 def test_a_way_back_whose_promise_passes_while_it_waits_for_its_turn_is_refused(
     world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(BAD))
     plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     before = totals(world)
@@ -190,20 +181,19 @@ def test_a_way_back_whose_promise_passes_while_it_waits_for_its_turn_is_refused(
 
     monkeypatch.setattr(going_back, "settle_tables", slowly)
     with pytest.raises(RequestError, match="more than 30 days ago"):
-        rollback_plan(world.store, OLD, plan, **plans.means())
+        rollback_plan(plans.project(OLD), plan)
     assert totals(world) == before
 
 
 def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     old, promise = world.path(VISITS), timedelta(days=30)
     promoted = plans.published(MORE)
     given_up = plans.make(MORE, restate=(Restatement(COSTS),))
     plans.apply(MORE, given_up)
-    abandon_plan(world.store, MORE, given_up, **plans.means())
+    abandon_plan(plans.project(MORE), given_up)
     assert what_to_collect(world.open(MORE), promise).tables == ()  # readers have a day of grace
     world.clock.now += timedelta(days=2)
     run = world.open(MORE)
@@ -224,11 +214,10 @@ def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
 
 
 def test_what_dev_takes_back_it_reads_from_prod_again(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
-    world.store.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
     plan = plans.published(MORE, "dev")
-    undo_plan(world.store, MORE, plan, **plans.means())
-    assert world.store.own_pointers("dev") == {}
-    assert world.store.pointers("dev") == world.store.pointers(PROD)
+    undo_plan(plans.project(MORE), plan)
+    assert world.store.environments.own_pointers("dev") == {}
+    assert world.store.environments.pointers("dev") == world.store.environments.pointers(PROD)
     assert not plans.make(MORE, "dev").is_empty

@@ -34,8 +34,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def plans(world: World) -> Plans:
-    world.land(a_source(), *ROWS)  # one event a day, from the 7th to the 10th, that costs its date
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)  # one event a day, from the 7th to the 10th, that costs its date
     return Plans(world)
 
 
@@ -46,7 +45,7 @@ def at_most(most: int) -> Graph:
 
 def audited(world: World, plan: Any) -> list[tuple[str, bool]]:  # noqa: ANN401
     """What the plan's history says of audits: over which cells, and whether they passed."""
-    events = world.store.plan_events(plan.plan_id)
+    events = world.store.plans.events(plan.plan_id)
     return [(one.detail["cells"], one.detail["passed"]) for one in events if one.event == "audited"]
 
 
@@ -67,16 +66,16 @@ def test_a_changed_audit_passes_on_published_cells_without_a_rebuild(world: Worl
 def test_published_cells_that_fail_a_changed_audit_keep_it_from_being_promoted(
     world: World, plans: Plans
 ):
-    graph, before = at_most(8), world.store.pointers(PROD)
+    graph, before = at_most(8), world.store.environments.pointers(PROD)
     plan = plans.make(graph)
     applied = plans.apply(graph, plan)
     assert [one.blocks for one in applied.audited[COSTS]] == [True]
     words = "accepted_range_total.*web.costs.*2024-01-09, 2024-01-10: found 2 .*allowed"
     with pytest.raises(RequestError, match=words):
         plans.promote(graph, plan)
-    assert world.store.pointers(PROD) == before
-    assert world.store.open_promotions() == []
-    assert world.store.plan(plan.plan_id).status is PlanStatus.BUILT
+    assert world.store.environments.pointers(PROD) == before
+    assert world.store.publications.open_promotions() == []
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.BUILT
     assert audited(world, plan) == [("2024-01-07..2024-01-10 (4)", False)] * 2
 
 
@@ -106,9 +105,11 @@ def test_cells_that_are_published_between_apply_and_promote_are_audited_too(
 
 
 def test_where_nothing_is_protected_a_failing_audit_ends_the_apply(world: World, plans: Plans):
-    world.store.save_environment(Environment("dev_costs", protected=False, follows=PROD))
-    graph, before = at_most(8), world.store.pointers("dev_costs")
+    world.store.environments.save_environment(
+        Environment("dev_costs", protected=False, follows=PROD)
+    )
+    graph, before = at_most(8), world.store.environments.pointers("dev_costs")
     plan = plans.make(graph, "dev_costs")
     with pytest.raises(RequestError, match=r"fail its new audits.*accepted_range_total"):
         plans.apply(graph, plan)
-    assert world.store.pointers("dev_costs") == before
+    assert world.store.environments.pointers("dev_costs") == before

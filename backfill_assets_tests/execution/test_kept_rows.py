@@ -97,7 +97,7 @@ def test_a_wider_table_takes_over_the_rows_that_only_history_has(
         (3, 3, False, 6),
     ]
     assert world.rows(ORDERS, "id", "_inserted_at", "_batch_id")[0] == written
-    found = kept_rows_in(world.store.plan_events(plan.plan_id))
+    found = kept_rows_in(world.store.plans.events(plan.plan_id))
     assert found[ORDERS].carried == {"2024-01-09": 1}
     assert told(world.fill(new)[ORDERS]) == ["skipped"]
     assert plans.make(new).is_empty
@@ -114,7 +114,7 @@ def test_a_breaking_change_does_with_kept_rows_what_a_person_says(
     rows = [(2, 12), (3, 13)]
     carried = asked is KeptRows.CARRY
     assert world.rows(ORDERS, "id", "cost") == ([(1, 1), *rows] if carried else rows)
-    found = kept_rows_in(world.store.plan_events(plan.plan_id))[ORDERS]
+    found = kept_rows_in(world.store.plans.events(plan.plan_id))[ORDERS]
     assert (found.carried if carried else found.dropped) == {"2024-01-09": 1}
     assert not (found.dropped if carried else found.carried)
 

@@ -11,6 +11,7 @@ from backfill_assets.execution.apply import Applied
 from backfill_assets.execution.events import Failed
 from backfill_assets.execution.late_plan import Refreshed, refresh_late
 from backfill_assets.execution.queueing import queue_plan
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.releasing import ReleaseKind
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from backfill_assets.execution.operation import Operation
 
 _APPLIED = "backfill_assets.execution.late_plan.applied"
+LEFT = CellsByModel({"web.visits": days(9)})
 
 
 @pytest.fixture
@@ -37,16 +39,7 @@ def world(tmp_path: Path) -> QueueWorld:
 
 
 def refreshed(world: QueueWorld, *besides: str) -> Refreshed:
-    run = world.run()
-    return refresh_late(
-        run,
-        besides,
-        spark=run.spark,
-        data_root=run.data_root,
-        clock=run.clock,
-        run_id=run.run_id,
-        who="sensor",
-    )
+    return refresh_late(world.run(), besides)
 
 
 def test_late_data_whose_plans_were_all_given_up_is_not_published(
@@ -72,7 +65,7 @@ def test_what_fails_for_good_need_not_come_again_and_what_may_pass_does(
     def fails(op: Operation) -> Applied:
         failed = Failed("web.visits", "b1", days(9), "no", kind=kind)
         events = {"web.visits": (failed,)}
-        return Applied(op.plan_id, PlanStatus.APPLYING, events, {"web.visits": days(9)})
+        return Applied(op.plan_id, PlanStatus.APPLYING, events, LEFT)
 
     monkeypatch.setattr(_APPLIED, fails)
 
@@ -103,8 +96,8 @@ def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch, control: Control
 ):
     def holds(op: Operation) -> Applied:
-        world.store.control_plan(op.plan_id, control, "ann")
-        return Applied(op.plan_id, PlanStatus.APPLYING, {}, {"web.visits": days(9)})
+        world.store.queue.control_plan(op.plan_id, control, "ann")
+        return Applied(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
 
     def begins(op: Operation) -> Applied:
         queue_plan(op)
@@ -126,7 +119,7 @@ def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_
 ):
     def begins(op: Operation) -> Applied:
         queue_plan(op)
-        return Applied(op.plan_id, PlanStatus.APPLYING, {}, {"web.visits": days(9)})
+        return Applied(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
 
     monkeypatch.setattr(_APPLIED, begins)
     plan = refreshed(world).plan_id
@@ -135,13 +128,13 @@ def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_
     marks = [_mark(world)]
     for _ in range(2):
         world.pass_by(minutes=1)
-        world.store.control_plan(plan, Control.PAUSED, "ann")
+        world.store.queue.control_plan(plan, Control.PAUSED, "ann")
         marks.append(_mark(world))
         assert f"its plan {plan} is paused" in " ".join(world.look().notes)
         assert _mark(world) == marks[-1]
 
         world.pass_by(minutes=1)
-        world.store.control_plan(plan, Control.RUNNING, "ann")
+        world.store.queue.control_plan(plan, Control.RUNNING, "ann")
         marks.append(_mark(world))
 
     # A run that met the pause has ended well, so its mark is done: what goes on needs another one.

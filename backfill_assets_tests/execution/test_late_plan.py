@@ -55,15 +55,16 @@ def apart(world: World, *rows: Any) -> None:  # noqa: ANN401
 
 
 def filled(world: World, graph: Graph, *rows: Any) -> None:  # noqa: ANN401
-    world.land(a_source(), *(rows or ROWS))
-    refresh(world, graph)  # the first look
-    world.fill(graph)
+    def looked_and_filled() -> None:
+        world.land(a_source(), *(rows or ROWS))
+        refresh(world, graph)  # the first look
+        world.fill(graph)
+
+    world.begin_with(looked_and_filled, graph, rows)
 
 
 def refresh(world: World, graph: Graph) -> Refreshed:
-    run = world.open(graph)
-    means: Any = Plans(world).means()
-    return refresh_late(run, **means)
+    return refresh_late(world.open(graph))
 
 
 def said(graph: Graph, cells: Any) -> dict[str, str]:  # noqa: ANN401
@@ -77,7 +78,7 @@ def test_a_late_row_inside_all_windows_is_published_in_every_model_at_once(world
     done = refresh(world, graph)
     assert said(graph, done.cells) == {A: "2024-01-08"}
     assert done.promoted
-    stored = world.store.plan(str(done.plan_id))
+    stored = world.store.plans.get(str(done.plan_id))
     assert (stored.status, stored.created_by) == (PlanStatus.PROMOTED, ASKED_BY)
     assert stored.reason == "late data: web.events got, lost or changed rows"
     for name in (A, B, C):
@@ -92,7 +93,7 @@ def test_what_did_not_really_change_is_spared_and_counted(world: World):
     # The 9th of the last model reads the 8th as well, but does not come out otherwise.
     done = refresh(world, graph)
     assert done.spared == {}
-    built = [row for row in world.store.batches() if row.plan_id == done.plan_id]
+    built = [row for row in world.store.batches.latest() if row.plan_id == done.plan_id]
     assert sorted((one.model, one.stretches.span().start.day) for one in built) == [
         (A, 8),
         (B, 8),
@@ -213,7 +214,7 @@ def test_a_refresh_that_died_is_finished_by_the_next_one(world: World, monkeypat
     late(world, row(9, 2))
     done = refresh(world, graph)
     assert world.rows(C) == kept(*ROWS, row(8, 2), row(9, 2))
-    assert {one.status for one in world.store.plans()} == {PlanStatus.PROMOTED}
+    assert {one.status for one in world.store.plans.latest()} == {PlanStatus.PROMOTED}
     assert said(graph, done.cells) == {A: "2024-01-08..2024-01-09 (2)"}
 
 
@@ -223,14 +224,14 @@ def test_after_a_killed_refresh_its_cells_are_counted_with_who_holds_them_and_un
     graph = chain()
     filled(world, graph)
     late(world, row(8, 2))
-    world.store.take_lease(lease_name("prod"), "cli-dead")
+    world.store.locks.take_lease(lease_name("prod"), "cli-dead")
     done = refresh(world, graph)
     left = outstanding(world.open(graph), graph.order, done.looks)
     until = world.clock.now + timedelta(seconds=world.store.lease_seconds)
     held = f"wait for run cli-dead, which holds them until {until:%Y-%m-%d %H:%M:%S} UTC unless it goes on"
     assert (done.promoted, left.is_open) == (False, True)
     assert left.words == f"0 cells missing, 1 stale: 1 {held}"
-    world.store.release_lease(lease_name("prod"), "cli-dead")
+    world.store.locks.release_lease(lease_name("prod"), "cli-dead")
     assert refresh(world, graph).promoted
     left = outstanding(world.open(graph), graph.order)
     assert (left.words, left.is_open) == ("0 cells missing, 0 stale", False)
@@ -279,11 +280,10 @@ def test_what_a_person_took_back_does_not_come_again_by_itself(world: World):
     filled(world, graph)
     late(world, row(8, 2))
     done = refresh(world, graph)
-    stored = world.store.plan(str(done.plan_id))
+    stored = world.store.plans.get(str(done.plan_id))
     from backfill_assets.planning.plan_json import read_plan  # noqa: PLC0415
 
-    means: Any = plans.means()
-    rollback_plan(world.store, graph, read_plan(stored.content), **means)
+    rollback_plan(plans.project(graph), read_plan(stored.content))
     again = refresh(world, graph)
     assert again.cells == {}
     assert said(graph, again.waiting) == {A: "2024-01-08"}

@@ -52,7 +52,7 @@ def filled(world: QueueWorld) -> QueueWorld:
 def rewrite(world: QueueWorld, name: str, number: int) -> None:
     run = world.run()
     request = batch_request(run, run.graph.model(name), days(number), reason=REFRESH)
-    opened = world.store.open_batch(request)
+    opened = world.store.batches.open_batch(request)
     write(world.store, opened, dict.fromkeys(opened.request.cells, content(99)))
 
 
@@ -114,10 +114,10 @@ def test_a_source_made_anew_with_the_same_head_is_another_one(tmp_path: Path):
     world = QueueWorld.of(tmp_path, VISITS)
     land(world, *range(1, 11))
     filled(world)
-    known = world.store.observed()[EVENTS]
+    known = world.store.sources.observed()[EVENTS]
     changed = ChangedCells((SourceCell(day(9), 2),))
 
-    world.store.observe(Observation(replace(known, table_id="another"), known, (changed,)))
+    world.store.sources.observe(Observation(replace(known, table_id="another"), known, (changed,)))
 
     assert world.offered() == {("daily", "web.visits"): days(9)}
 
@@ -142,8 +142,8 @@ def test_late_work_is_asked_for_again_when_something_else_is_owed(tmp_path: Path
     rewrite(world, "web.visits", 9)
     [before] = world.look().offers
 
-    version = world.store.pointers("prod")["web.top"].version
-    world.store.mark_owed(version, IntervalSet.of([day(2)]), "wrong")
+    version = world.store.environments.pointers("prod")["web.top"].version
+    world.store.environments.mark_owed(version, IntervalSet.of([day(2)]), "wrong")
     [after] = world.look().offers
 
     assert before.mark != after.mark
@@ -170,7 +170,7 @@ def test_what_its_input_failed_is_asked_for_again_when_that_is_mended_without_ot
 def test_a_plan_whose_hours_cannot_be_read_keeps_nothing_else_from_going_on(tmp_path: Path):
     world = filled(QueueWorld.of(tmp_path, VISITS, SUMS))
     plan = world.queued("web.visits", 3)
-    world.store.queue_plan(plan.plan_id, "ann", "some day")
+    world.store.queue.queue_plan(plan.plan_id, "ann", "some day")
     world.pass_by(days=1)
 
     found = world.look()

@@ -31,7 +31,7 @@ def test_a_source_whose_folder_cannot_be_read_keeps_nobody_from_looking_at_the_o
     assert [(one.source, one.judged) for one in found] == [("web.broken", False)]
     assert "web.broken" in found[0].note
     assert "IsADirectoryError" in found[0].note
-    assert list(world.store.observed()) == [EVENTS]
+    assert list(world.store.sources.observed()) == [EVENTS]
 
 
 def test_a_look_counts_the_bytes_of_the_files_once_per_head(tmp_path: Path):
@@ -40,7 +40,7 @@ def test_a_look_counts_the_bytes_of_the_files_once_per_head(tmp_path: Path):
     for number in (1, 2):
         land(world, number)
         observe_sources(world.store, [a_source()], str(tmp_path), None)
-        sizes.append(world.store.observed()[EVENTS].bytes)
+        sizes.append(world.store.sources.observed()[EVENTS].bytes)
 
     files = (tmp_path / a_source().path).rglob("*.parquet")
     assert sizes[1] == sum(one.stat().st_size for one in files)
@@ -52,15 +52,15 @@ def test_a_source_that_an_older_release_looked_at_is_looked_at_once_for_its_byte
     world = QueueWorld(tmp_path, a_graph(VISITS, sources=[a_source()]))
     land(world, 1)
     observe_sources(world.store, [a_source()], str(tmp_path), None)
-    known = world.store.observed()[EVENTS]
-    assert world.store.observe(Observation(replace(known, bytes=None), known))
-    counter = world.store.view(PROD).counter
+    known = world.store.sources.observed()[EVENTS]
+    assert world.store.sources.observe(Observation(replace(known, bytes=None), known))
+    counter = world.store.views.of(PROD).counter
 
     (found,) = observe_sources(world.store, [a_source()], str(tmp_path), None)
 
     assert (found.changed, found.note) == (IntervalSet.empty(), "")
-    assert world.store.observed()[EVENTS].bytes == known.bytes
-    assert world.store.view(PROD).counter == counter
+    assert world.store.sources.observed()[EVENTS].bytes == known.bytes
+    assert world.store.views.of(PROD).counter == counter
     assert observe_sources(world.store, [a_source()], str(tmp_path), None) == ()
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.execution.by_hand import rebuild_by_hand
+from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.plan_terms import PlanTerms
 from backfill_assets.planning.plan_json import read_plan
+from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.builders import a_model, day, days
 from backfill_assets_tests.execution.queue_world import QueueWorld
 
@@ -33,13 +34,12 @@ def test_the_plan_of_a_launch_by_hand_has_an_estimate_and_lasts_as_people_have_s
 ):
     world = QueueWorld.of(tmp_path, a_model(VISITS))
     world.fill(VISITS, day(1, 10))
-    run = replace(world.run(), terms=PlanTerms(plan_days=3))
+    run = open_run(world.project(terms=PlanTerms(plan_days=3)), PROD)
     monkeypatch.setattr("backfill_assets.execution.by_hand.applied", _ended)
-    means: Any = {"clock": run.clock, "run_id": run.run_id, "who": "ann", "spark": run.spark}
 
     with pytest.raises(_MadeError):
-        rebuild_by_hand(run, VISITS, {VISITS: days(3)}, data_root=run.data_root, **means)
+        rebuild_by_hand(run, VISITS, {VISITS: days(3)})
 
-    (stored,) = world.store.plans()
+    (stored,) = world.store.plans.latest()
     assert stored.expires_at == world.now + timedelta(days=3)
     assert read_plan(stored.content).estimate is not None

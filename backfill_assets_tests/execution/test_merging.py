@@ -67,7 +67,7 @@ def order(id_: int, number: int, cost: int = 1, *, seen: int = 0, gone: bool = F
 @pytest.fixture
 def dev(world: World) -> World:
     """A world without protection, so that published cells may be built again by hand."""
-    world.store.save_environment(Environment("dev", protected=False))
+    world.store.environments.save_environment(Environment("dev", protected=False))
     world.environment = "dev"
     return world
 
@@ -126,7 +126,9 @@ def test_rows_that_move_take_their_old_cell_into_the_batch(dev: World):
         day(9): 1,
         day(10): 1,
     }
-    records = {one.cell: one for one in dev.store.ready_records(dev.pointer(ORDERS).version)}
+    records = {
+        one.cell: one for one in dev.store.versions.ready_records(dev.pointer(ORDERS).version)
+    }
     assert {cell: one.content.rows for cell, one in records.items()} == {day(9): 1, day(10): 1}
     assert records[day(9)].changed_at.row_set > records[day(9)].built_at
     # Day 9 was not computed from its changed source again, only a row left it: the rule says so.
@@ -159,7 +161,7 @@ def test_of_duplicates_the_latest_wins_where_declared_and_blocks_elsewhere(dev: 
     assert "1 of 2 rows fail unique(id)" in failed.error
     assert held(dev) == []
     latest = orders(IncrementalByUniqueKey("ds", latest_by="seen_at"))
-    dev.store.save_environment(Environment("other", protected=False))
+    dev.store.environments.save_environment(Environment("other", protected=False))
     dev.environment = "other"
     dev.fill(latest, cells=days(9))
     assert held(dev) == [(1, on(9), 2, False)]

@@ -124,7 +124,7 @@ def dev_has_built(world: World, plans: Plans, old: Graph, new: Graph) -> None:
     (source,) = old.sources.values()
     world.land(source, *ROWS)
     world.fill(old)
-    world.store.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
     plans.published(new, "dev")
 
 

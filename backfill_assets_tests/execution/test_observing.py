@@ -58,12 +58,12 @@ def changed(world: World, source: Source, *, spark: bool = True) -> str:
 
 
 def held(world: World, source: Source) -> str:
-    return ranges_text(source.cadence, world.store.view("prod").sources[source.name].ready)
+    return ranges_text(source.cadence, world.store.views.of("prod").sources[source.name].ready)
 
 
 def stale(world: World, graph: Graph, name: str = VISITS) -> str:
     model = graph.model(name)
-    work = needs_work(graph, world.store.view("prod"), model, now=world.clock())
+    work = needs_work(graph, world.store.views.of("prod"), model, now=world.clock())
     return ranges_text(model.cadence, work.late_cells)
 
 
@@ -199,7 +199,7 @@ def test_what_can_not_be_judged_without_spark_is_said_and_the_head_stays(world: 
     assert found is not None
     assert (found.judged, found.counts) == (False, True)
     assert "can't be judged without Spark" in found.note
-    assert world.store.observed()[EVENTS].head == 0
+    assert world.store.sources.observed()[EVENTS].head == 0
     for file in (world.root / source.path).glob("*.away"):
         file.rename(file.with_suffix(".parquet"))
     assert changed(world, source) == "2024-01-02"
@@ -209,14 +209,14 @@ def test_a_first_look_that_needs_spark_is_left_to_a_run(world: World):
     source = a_source()
     world.land(source, row(1), row(2))
     assert look(world, source, spark=False) == Looked(EVENTS, judged=False, counts=False)
-    assert world.store.observed() == {}
+    assert world.store.sources.observed() == {}
 
 
 def test_a_source_that_is_not_observed_is_left_alone(world: World):
     source = a_source(observed=False)
     world.land(source, row(1))
     assert look(world, source) is None
-    assert world.store.observed() == {}
+    assert world.store.sources.observed() == {}
 
 
 def test_a_source_that_is_read_as_a_whole_is_one_cell(world: World):
@@ -263,7 +263,7 @@ def test_a_changed_column_reopens_only_what_reads_it(world: World, by_spark: boo
 
 def stale_by_column(world: World, graph: Graph) -> dict[str, str]:
     reads = {name: lineage_of(graph, model).reads for name, model in graph.models.items()}
-    view, now = world.store.view("prod"), world.clock()
+    view, now = world.store.views.of("prod"), world.clock()
     return {
         name: ranges_text(
             model.cadence,
@@ -318,7 +318,7 @@ def test_a_damaged_log_is_told_and_keeps_nobody_from_looking_at_the_rest(world: 
     found = observe_sources(world.store, [broken, other], str(world.root), lambda: world.spark)
     assert [one.source for one in found] == [EVENTS, "web.clicks"]
     assert "was not looked at" in found[0].note
-    assert set(world.store.observed()) == {"web.clicks"}
+    assert set(world.store.sources.observed()) == {"web.clicks"}
 
 
 def test_what_a_plan_has_built_is_promoted_and_a_late_row_of_meanwhile_stays_late(world: World):
@@ -367,4 +367,4 @@ def test_a_table_that_was_only_moved_is_the_same(world: World):
     shutil.move(world.root / source.path, world.root / moved.path)
     append(world, moved, row(2, 2))
     assert changed(world, moved) == "2024-01-02"
-    assert world.store.observed()[EVENTS].path == "elsewhere"
+    assert world.store.sources.observed()[EVENTS].path == "elsewhere"

@@ -73,7 +73,7 @@ def test_history_is_filled_restated_promoted_taken_back_and_collected(world: Wor
     both = files(world.path(VISITS))
     assert len(both - first) == 1
 
-    rollback_plan(world.store, graph, plan, **plans.means())
+    rollback_plan(plans.project(graph), plan)
     assert published(world) == [7, 8, 9, 10]
     assert files(world.path(VISITS)) == both
 

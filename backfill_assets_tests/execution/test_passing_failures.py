@@ -49,7 +49,7 @@ UNSEEN = a_graph(GRAPH.model(VISITS), sources=[a_source(observed=False, when_emp
 
 def rows(world: World) -> list[tuple[Any, ...]]:
     """What every batch did, in the order in which they began."""
-    listed = sorted(world.store.batches(model=VISITS), key=lambda one: one.built_at)
+    listed = sorted(world.store.batches.latest(model=VISITS), key=lambda one: one.built_at)
     return [
         (one.stretches.span().start.day, one.attempt, one.status, one.failure) for one in listed
     ]
@@ -89,7 +89,7 @@ def test_a_batch_that_something_passing_has_failed_is_tried_again_with_a_row_of_
         (9, 2, "committed", None),
         (10, 1, "committed", None),
     ]
-    lost = world.store.batches(model=VISITS)[-1]
+    lost = world.store.batches.latest(model=VISITS)[-1]
     assert lost.error == again.error
     assert world.rows(VISITS) == kept(row(9), row(10))
 
@@ -104,8 +104,8 @@ def test_one_that_fails_every_time_ends_after_the_last_attempt_and_the_others_go
     assert (failed.kind, failed.stretches.span()) == (FailureKind.TRANSIENT, day(9))
     assert len(ended(events, Committed)) == 1
     assert [one[1:3] for one in rows(world) if one[0] == 9] == [(n, "failed") for n in (1, 2, 3)]
-    assert all(one.error for one in world.store.batches(model=VISITS) if one.failure)
-    assert world.store.in_flight() == ()
+    assert all(one.error for one in world.store.batches.latest(model=VISITS) if one.failure)
+    assert world.store.limits.in_flight() == ()
 
 
 def test_what_an_audit_or_the_query_has_failed_is_tried_once(world: World):
@@ -127,7 +127,9 @@ def test_a_database_that_goes_between_commit_and_record_loses_nothing_and_double
     world: World, filled: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ):
     world.effects = Effects(record=failing(record, GONE))
-    monkeypatch.setattr(world.store, "fail_batch", failing(world.store.fail_batch, GONE))
+    monkeypatch.setattr(
+        world.store.batches.latest, "fail_batch", failing(world.store.batches.fail_batch, GONE)
+    )
     events = filled()
     assert ended(events, Failed) == []
     (found,) = ended(events, Skipped)  # its own commit, which the next attempt found in the log
@@ -136,7 +138,7 @@ def test_a_database_that_goes_between_commit_and_record_loses_nothing_and_double
     assert "could not be recorded" in again.error
     assert world.ready(GRAPH, VISITS) == "2024-01-09..2024-01-10 (2)"
     assert world.rows(VISITS) == kept(row(9), row(10))
-    assert world.store.in_flight() == ()
+    assert world.store.limits.in_flight() == ()
 
 
 def test_a_commit_that_another_writer_came_before_is_computed_anew(

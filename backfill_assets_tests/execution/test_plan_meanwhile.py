@@ -57,8 +57,7 @@ def plans(world: World) -> Plans:
 
 
 def test_days_that_are_filled_while_a_plan_is_reviewed_are_carried_over(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = plans.make(MORE)
     plans.apply(MORE, plan)
     world.clock.now += timedelta(days=1)
@@ -75,8 +74,7 @@ def test_days_that_are_filled_while_a_plan_is_reviewed_are_carried_over(world: W
 def test_a_carried_over_day_brings_no_late_row_into_a_day_that_was_reviewed(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = plans.make(MORE)
     plans.apply(MORE, plan)
     world.clock.now += timedelta(days=1)
@@ -90,15 +88,14 @@ def test_a_carried_over_day_brings_no_late_row_into_a_day_that_was_reviewed(
 def test_a_plan_whose_upstream_has_moved_is_refused_before_anything_is_written(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     stale = plans.make(OLD, restate=(Restatement(COSTS),))
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     with pytest.raises(StalePlanError, match="2024-01-08"):
         plans.apply(OLD, stale)
-    assert world.store.plan(stale.plan_id).status is PlanStatus.PROPOSED
-    assert len(world.store.environments()) == 1
+    assert world.store.plans.get(stale.plan_id).status is PlanStatus.PROPOSED
+    assert len(world.store.environments.by_name()) == 1
     world.clock.now += timedelta(days=8)
     fresh = plans.make(OLD, restate=(Restatement(COSTS, "2024-01-07", "2024-01-07"),))
     world.clock.now += timedelta(days=8)
@@ -109,8 +106,7 @@ def test_a_plan_whose_upstream_has_moved_is_refused_before_anything_is_written(
 def test_plans_over_the_same_cells_are_refused_and_others_go_on_side_by_side(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(row(7, 1, 70.0), row(9, 1, 90.0)))
     first, same, other = (
         plans.make(
@@ -179,15 +175,15 @@ def test_dev_reads_what_prod_reads_and_changes_nothing_of_it(world: World, plans
     old, more = (a_graph(*graph.models.values(), other) for graph in (OLD, MORE))
     world.land(a_source(), *ROWS)
     world.fill(old)
-    saw = world.store.pointers(PROD), world.store.view(PROD).models
-    world.store.save_environment(Environment("dev", protected=False, follows=PROD))
+    saw = world.store.environments.pointers(PROD), world.store.views.of(PROD).models
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
     plans.published(more, "dev")
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plans.published(more, "dev", restate=(Restatement("web.other"),))
     world.environment = "dev"
     assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
     assert [int(one) for _, one in world.rows("web.other", "ds", "cost")] == [7, 99, 9, 10]
-    assert (world.store.pointers(PROD), world.store.view(PROD).models) == saw
+    assert (world.store.environments.pointers(PROD), world.store.views.of(PROD).models) == saw
 
 
 def test_a_cell_that_came_out_as_prods_is_read_from_devs_table_once_that_answers_for_it(
@@ -196,12 +192,12 @@ def test_a_cell_that_came_out_as_prods_is_read_from_devs_table_once_that_answers
     graph = a_graph(visits())
     world.land(a_source(), *ROWS)
     world.fill(graph)
-    world.store.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     for restated in ("2024-01-08", "2024-01-09"):
         plans.published(graph, "dev", restate=(Restatement(VISITS, restated, restated),))
     world.environment = "dev"
-    own = world.store.view("dev").models[VISITS].own
+    own = world.store.views.of("dev").models[VISITS].own
     assert text(graph, VISITS, own) == "2024-01-08..2024-01-09 (2)"
     assert [int(one) for _, one in world.rows(VISITS, "ds", "cost")] == [99, 9]
 
@@ -209,7 +205,7 @@ def test_a_cell_that_came_out_as_prods_is_read_from_devs_table_once_that_answers
 def test_dev_leaves_gaps_of_prods_tables_to_prod(world: World, plans: Plans):
     world.land(a_source(), *ROWS)
     world.fill(OLD, cells=days(7, 8, 9))
-    world.store.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
     world.environment = "dev"
     (waiting,) = ended(world.fill(OLD, VISITS)[VISITS], Waiting)
     assert (waiting.upstream, text(OLD, VISITS, waiting.cells)) == (PROD, "2024-01-10")
@@ -251,8 +247,7 @@ def test_an_hourly_model_is_planned_and_promoted_while_it_is_filled(world: World
 
 
 def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = plans.make(MORE)
     plans.apply(MORE, plan)
     world.clock.now += timedelta(days=1)
@@ -268,8 +263,7 @@ def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(world: W
 
 
 def test_a_new_model_that_an_open_plan_brings_is_left_to_that_plan(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
     plan = plans.make(more)
     plans.apply(more, plan)
@@ -282,12 +276,11 @@ def test_a_new_model_that_an_open_plan_brings_is_left_to_that_plan(world: World,
 def test_a_new_model_that_an_abandoned_plan_has_built_is_brought_by_the_next_one(
     world: World, plans: Plans
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
     plan = plans.make(more)
     plans.apply(more, plan)
-    abandon_plan(world.store, more, plan, **plans.means())
+    abandon_plan(plans.project(more), plan)
     assert told(world.fill(more, "web.other")["web.other"]) == ["waiting"]
     world.clock.now += timedelta(minutes=1)
     plans.published(more)
@@ -305,5 +298,5 @@ def test_an_empty_backfill_records_cells_without_computing_them(world: World, pl
         plans.promote(graph, plan)
     assert world.ready(graph, VISITS) == "2024-01-07..2024-01-10 (4)"
     assert [ds for ds, _ in world.rows(VISITS, "ds", "id")] == [on(9), on(10)]
-    reasons = {one.reason for one in world.store.batches(model=VISITS) if one.plan_id}
+    reasons = {one.reason for one in world.store.batches.latest(model=VISITS) if one.plan_id}
     assert reasons == {"empty"}

@@ -66,8 +66,7 @@ ROWS = [row(n, 1, float(n)) for n in range(7, 11)]
 
 @pytest.mark.connect
 def test_an_additive_column_is_built_apart_and_published_at_once(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     before = {name: world.pointer(name) for name in (VISITS, COSTS)}
     plan = plans.make(MORE)
     costs = plan.model(COSTS)
@@ -79,7 +78,7 @@ def test_an_additive_column_is_built_apart_and_published_at_once(world: World, p
     assert world.pointer(VISITS).version != before[VISITS].version
     assert world.pointer(COSTS).version == before[COSTS].version
     assert [double for _, double in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
-    assert world.store.plan(plan.plan_id).status is PlanStatus.PROMOTED
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
     assert world.open(MORE).changed == ()
     assert plans.make(MORE).is_empty
 
@@ -124,7 +123,7 @@ def test_a_plan_is_built_in_batches_of_the_size_that_it_was_shown_with(
     graph = a_graph(a_model(), a_model("web.sums", upstreams=["web.visits"]))
     world.land(a_source(), *(row(n) for n in range(1, 11)))
     world.fill(graph)
-    held = world.store.observed()[EVENTS].bytes or 0
+    held = world.store.sources.observed()[EVENTS].bytes or 0
     monkeypatch.setattr(sizes, "BYTES_PER_BATCH", held * 35 // 100)
     plan = plans.make(graph, restate=(Restatement("web.visits"),))
     monkeypatch.undo()
@@ -138,15 +137,22 @@ def test_a_plan_is_built_in_batches_of_the_size_that_it_was_shown_with(
 
 
 def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
-    before = (files(world), world.store.pointers(PROD), world.store.view(PROD).models)
+    world.begin(OLD, *ROWS)
+    before = (
+        files(world),
+        world.store.environments.pointers(PROD),
+        world.store.views.of(PROD).models,
+    )
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = plans.make(MORE, restate=(Restatement(COSTS),))
     plans.apply(MORE, plan)
-    abandon_plan(world.store, MORE, plan, **plans.means())
-    assert (files(world), world.store.pointers(PROD), world.store.view(PROD).models) == before
-    assert world.store.plan(plan.plan_id).status is PlanStatus.ABANDONED
+    abandon_plan(plans.project(MORE), plan)
+    assert (
+        files(world),
+        world.store.environments.pointers(PROD),
+        world.store.views.of(PROD).models,
+    ) == before
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.ABANDONED
 
 
 def files(world: World) -> dict[str, bytes]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.errors import RequestError
-from backfill_assets.execution.effects import Effects
 from backfill_assets.execution.events import Committed, Waiting
 from backfill_assets.execution.going_back import abandon_plan
+from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.queueing import queue_plan
@@ -19,10 +19,10 @@ from backfill_assets.intervals import Daily
 from backfill_assets.intervals.zones import UnknownZoneError
 from backfill_assets.planning.off_peak import InvalidOffPeakError, read_off_peak
 from backfill_assets.planning.request import Restatement
-from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 from backfill_assets.warehouse.inputs import compute
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source
 from backfill_assets_tests.execution.plans import Plans
@@ -45,8 +45,7 @@ NIGHT = "22:00-06:00 Europe/Berlin"
 @pytest.fixture
 def plans(world: World) -> Plans:
     """Four days are published, and one row of the source is corrected since."""
-    world.land(a_source(), *ROWS)
-    world.fill(GRAPH)
+    world.begin(GRAPH, *ROWS)
     world.land(a_source(), *ROWS[:3], row(10, 1, 99.0))
     return Plans(world)
 
@@ -56,7 +55,7 @@ def made(plans: Plans, **asked: Any) -> Plan:  # noqa: ANN401
 
 
 def operation(plans: Plans, plan: Plan) -> Operation:
-    return Operation(store=plans.world.store, loaded=GRAPH, plan=plan, **plans.means())
+    return Operation(project=plans.project(GRAPH), plan=plan)
 
 
 def queued(plans: Plans, plan: Plan, off_peak: str | None = None) -> QueuedPlan:
@@ -65,9 +64,9 @@ def queued(plans: Plans, plan: Plan, off_peak: str | None = None) -> QueuedPlan:
 
 def everything(world: World, plan: Plan) -> tuple[object, ...]:
     store = world.store
-    names = tuple(one.name for one in store.environments())
-    status = store.plan(plan.plan_id).status
-    return names, status, store.queued_plans(), store.plan_events(plan.plan_id)
+    names = tuple(one.name for one in store.environments.by_name())
+    status = store.plans.get(plan.plan_id).status
+    return names, status, store.queue.queued_plans(), store.plans.events(plan.plan_id)
 
 
 def test_a_queued_plan_is_at_work_in_its_workspace_and_apply_does_what_is_left(
@@ -77,16 +76,16 @@ def test_a_queued_plan_is_at_work_in_its_workspace_and_apply_does_what_is_left(
     found = queued(plans, plan, " 22:00-06:00  Europe/Berlin")
 
     assert (found.off_peak, found.set_by, found.control) == (NIGHT, "ana", Control.RUNNING)
-    assert world.store.plan(plan.plan_id).status is PlanStatus.APPLYING
-    assert workspace_name(plan.plan_id) in [one.name for one in world.store.environments()]
-    assert [one.event for one in world.store.plan_events(plan.plan_id)][-2:] == [
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.APPLYING
+    assert workspace_name(plan.plan_id) in [one.name for one in world.store.environments.by_name()]
+    assert [one.event for one in world.store.plans.events(plan.plan_id)][-2:] == [
         "applying",
         "queued",
     ]
     assert plans.apply(GRAPH, plan).status is PlanStatus.BUILT
     plans.promote(GRAPH, plan)
     assert [float(cost) for (cost,) in world.rows(VISITS, "cost")] == [7, 8, 9, 99]
-    assert world.store.queued_plans() == ()
+    assert world.store.queue.queued_plans() == ()
 
 
 def test_queueing_twice_changes_the_window_alone(world: World, plans: Plans):
@@ -95,7 +94,7 @@ def test_queueing_twice_changes_the_window_alone(world: World, plans: Plans):
     again = queued(plans, plan)
 
     assert (again.off_peak, again.queued_at) == (None, first.queued_at)
-    assert len(world.store.queued_plans()) == 1
+    assert len(world.store.queue.queued_plans()) == 1
 
 
 @pytest.mark.parametrize(
@@ -117,7 +116,7 @@ def test_a_plan_that_is_over_is_not_queued(world: World, plans: Plans):
     plans.apply(GRAPH, promoted)
     plans.promote(GRAPH, promoted)
     abandoned = made(plans, reason="once more")
-    abandon_plan(world.store, GRAPH, abandoned, **plans.means())
+    abandon_plan(plans.project(GRAPH), abandoned)
 
     for plan in (promoted, abandoned):
         before = everything(world, plan)
@@ -130,7 +129,7 @@ def test_a_plan_that_was_edited_or_stopped_is_not_queued(world: World, plans: Pl
     plan = made(plans)
     with pytest.raises(RequestError, match="Nothing was written; a plan is never"):
         queued(plans, replace(plan, notes=("edited",)))
-    world.store.control_plan(plan.plan_id, Control.STOPPED, "ana")
+    world.store.queue.control_plan(plan.plan_id, Control.STOPPED, "ana")
     before = everything(world, plan)
     with pytest.raises(PlanHeldError):
         queued(plans, plan)
@@ -142,7 +141,7 @@ def test_applying_a_held_plan_ends_cleanly_says_so_and_goes_on_when_it_is_resume
     world: World, plans: Plans, control: Control
 ):
     plan = made(plans)
-    world.store.control_plan(plan.plan_id, control, "ana")
+    world.store.queue.control_plan(plan.plan_id, control, "ana")
     held = plans.apply(GRAPH, plan)
 
     assert (held.status, held.failed) == (PlanStatus.APPLYING, ())
@@ -151,7 +150,7 @@ def test_applying_a_held_plan_ends_cleanly_says_so_and_goes_on_when_it_is_resume
     assert sum(len(one.cells) for one in waiting) >= 1
     assert not ended(held.events[VISITS], Committed)
 
-    world.store.control_plan(plan.plan_id, Control.RUNNING, "ana")
+    world.store.queue.control_plan(plan.plan_id, Control.RUNNING, "ana")
     assert plans.apply(GRAPH, plan).status is PlanStatus.BUILT
 
 
@@ -159,8 +158,8 @@ def test_what_a_plan_has_done_when_it_is_paused_stays_done(world: World, plans: 
     plan = made(plans)
 
     def pause(event: object) -> None:
-        if isinstance(event, Committed) and not world.store.control_of(plan.plan_id).holds:
-            world.store.control_plan(plan.plan_id, Control.PAUSED, "ana")
+        if isinstance(event, Committed) and not world.store.queue.control_of(plan.plan_id).holds:
+            world.store.queue.control_plan(plan.plan_id, Control.PAUSED, "ana")
 
     held = plans.apply(GRAPH, plan, listener=pause)
     done = ended(held.events[VISITS], Committed)
@@ -168,7 +167,7 @@ def test_what_a_plan_has_done_when_it_is_paused_stays_done(world: World, plans: 
     assert held.left
     assert ended(held.events[VISITS], Waiting)
 
-    world.store.control_plan(plan.plan_id, Control.RUNNING, "ana")
+    world.store.queue.control_plan(plan.plan_id, Control.RUNNING, "ana")
     rest = plans.apply(GRAPH, plan)
     assert rest.status is PlanStatus.BUILT
     assert len(ended(rest.events[VISITS], Committed)) == 4 - len(done)
@@ -177,21 +176,21 @@ def test_what_a_plan_has_done_when_it_is_paused_stays_done(world: World, plans: 
 def test_what_is_built_of_a_paused_plan_may_be_published(world: World, plans: Plans):
     plan = made(plans)
     assert plans.apply(GRAPH, plan).status is PlanStatus.BUILT
-    world.store.control_plan(plan.plan_id, Control.PAUSED, "ana")
+    world.store.queue.control_plan(plan.plan_id, Control.PAUSED, "ana")
     plans.promote(GRAPH, plan)
     assert [float(cost) for (cost,) in world.rows(VISITS, "cost")] == [7, 8, 9, 99]
 
 
 def test_a_plans_limit_holds_for_its_batches(world: World, plans: Plans):
     plan = made(plans)
-    world.store.set_limit(f"plan:{plan.plan_id}", 1, "ana")
+    world.store.limits.set_limit(f"plan:{plan.plan_id}", 1, "ana")
     seen: list[int] = []
 
     def look(_: object) -> None:
-        seen.append(len(world.store.in_flight()))
+        seen.append(len(world.store.limits.in_flight()))
 
     assert plans.apply(GRAPH, plan, listener=look).status is PlanStatus.BUILT
-    rows = [one for one in world.store.batches() if one.plan_id == plan.plan_id]
+    rows = [one for one in world.store.batches.latest() if one.plan_id == plan.plan_id]
     assert len(rows) == 4
     assert max(seen) <= 1
 
@@ -211,10 +210,10 @@ def test_a_batch_runs_with_the_settings_of_its_model_and_of_its_plan(world: Worl
         found.append((session.conf.get(SHUFFLE), session.conf.get("spark.sql.adaptive.enabled")))
         return compute(session, *given)
 
-    run = world.open(graph)
-    world.go(replace(run, effects=Effects(rows=rows_from)))
+    with world.doing(rows=rows_from):
+        world.fill(graph)
     assert found == [("3", "false")]
-    (done,) = world.store.batches()
+    (done,) = world.store.batches.latest()
     assert done.resources == {SHUFFLE: "3", "spark.sql.adaptive.enabled": "false"}
     # What the run's own session has is as it was: other batches have nothing of it.
     assert world.spark.conf.get(SHUFFLE) == "2"
@@ -222,7 +221,7 @@ def test_a_batch_runs_with_the_settings_of_its_model_and_of_its_plan(world: Worl
     plans = Plans(world)
     plan = plans.make(graph, restate=(Restatement(VISITS),), spark=((SHUFFLE, "7"),))
     assert plans.apply(graph, plan).status is PlanStatus.BUILT
-    assert world.store.batches()[0].resources == {
+    assert world.store.batches.latest()[0].resources == {
         SHUFFLE: "7",
         "spark.sql.adaptive.enabled": "false",
     }
@@ -235,19 +234,20 @@ def test_off_peak_settings_count_in_off_peak_hours(world: World):
     used: list[dict[str, str]] = []
     for hour in (3, 12):
         world.clock.now = datetime(2024, 1, 11, hour, tzinfo=UTC)
-        used.append(replace(world.open(graph), patience=night).resources(VISITS))
+        used.append(open_run(world.project(graph, patience=night), PROD).resources(VISITS))
     assert used == [{SHUFFLE: "5"}, {SHUFFLE: "3"}]
 
 
 def test_a_limit_over_everything_holds_inside_a_run(world: World):
     world.land(a_source(EVENTS), *ROWS)
-    world.store.set_limit("all", 1, "ana")
+    world.store.limits.set_limit("all", 1, "ana")
     in_flight: list[int] = []
 
     def rows_from(*given: Any) -> Any:  # noqa: ANN401
-        in_flight.append(len(world.store.in_flight()))
+        in_flight.append(len(world.store.limits.in_flight()))
         return compute(*given)
 
-    events = world.go(replace(world.open(GRAPH), effects=Effects(rows=rows_from)))[VISITS]
+    with world.doing(rows=rows_from):
+        events = world.fill(GRAPH)[VISITS]
     assert len(ended(events, Committed)) == 4
     assert in_flight == [1, 1, 1, 1]

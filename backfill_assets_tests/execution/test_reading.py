@@ -40,8 +40,7 @@ GRAPH = a_graph(a_model(VISITS))
 @pytest.fixture
 def here(world: World) -> dict[str, Any]:
     """Days 1 to 10 of prod, and where they lie."""
-    world.land(a_source(), *(row(n, 1, float(n)) for n in range(1, 11)))
-    world.fill(GRAPH)
+    world.begin(GRAPH, *(row(n, 1, float(n)) for n in range(1, 11)))
     return {
         "settings": Settings(data_dir=str(world.root), state_url=f"sqlite:///{world.root}/state.db")
     }
@@ -117,7 +116,7 @@ def test_a_plan_has_nothing_to_read_before_it_begins_and_after_it_ends(
         resolve(VISITS, plan=plan.plan_id, **here)
     Plans(world).apply(GRAPH, plan)
     assert resolve(VISITS, plan=plan.plan_id[:5], **here)
-    abandon_plan(world.store, GRAPH, plan, **Plans(world).means())
+    abandon_plan(Plans(world).project(GRAPH), plan)
     with pytest.raises(RequestError, match="is abandoned, so there is nothing of its own"):
         resolve(VISITS, plan=plan.plan_id, **here)
 

@@ -218,7 +218,7 @@ def test_what_turns_out_the_same_spares_its_readers_and_the_plan_is_finished(wor
 def test_a_plan_that_is_held_is_not_released_and_says_so(world: QueueWorld, control: Control):
     world.fill("web.visits", day(1, 10))
     plan = world.queued("web.visits", 3)
-    world.store.control_plan(plan.plan_id, control, "ann")
+    world.store.queue.control_plan(plan.plan_id, control, "ann")
 
     found = world.look()
 
@@ -304,7 +304,7 @@ def _rewrite(world: QueueWorld, name: str, number: int, rows: int = 99) -> None:
     """Another content of a published cell, as a promotion brings it."""
     run = world.run()
     request = batch_request(run, run.graph.model(name), days(number), reason=REFRESH)
-    opened = world.store.open_batch(request)
+    opened = world.store.batches.open_batch(request)
     write(world.store, opened, dict.fromkeys(opened.request.cells, content(rows)))
 
 

@@ -103,7 +103,7 @@ def test_until_it_is_promoted_a_changed_source_is_read_as_prods_snapshot_declare
     world.land(BY_DS, *ROWS, event(11, 1, 11), event(11, 2, 10))
     world.fill(after)
     assert held(world)[-1:] == [(11, 1)]
-    rollback_plan(world.store, after, plan, **plans.means())
+    rollback_plan(plans.project(after), plan)
     world.fill(after)
     assert held(world) == [*oracle("ds"), (11, 1), (11, 2)]
 
@@ -213,11 +213,10 @@ def test_late_data_publishes_no_change_of_a_model_that_relies_on_another_declara
     world.land(BY_DS, *ROWS)
     world.fill(before)
     plans.published(after, select=(VISITS,))
-    running = world.store.pointers("prod")
+    running = world.store.environments.pointers("prod")
     append(world, BY_DS, event(9, 3, 9), event(10, 3, 10))
-    means: Any = plans.means()
-    done = refresh_late(world.open(after), **means)
-    assert world.store.pointers("prod")[VISITS].version == running[VISITS].version
+    done = refresh_late(world.open(after))
+    assert world.store.environments.pointers("prod")[VISITS].version == running[VISITS].version
     assert held(world) == oracle("seen")
     assert {*done.waiting} == {VISITS}
     for name in names[1:]:

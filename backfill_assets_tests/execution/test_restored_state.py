@@ -58,9 +58,9 @@ def test_cells_that_a_restored_state_adopts_are_made_stale_by_later_late_data(wo
             VISITS: ["skipped"],
             COSTS: ["skipped"],
         }
-        counter = again.store.view("prod").counter
+        counter = again.store.views.of("prod").counter
         for name in (VISITS, COSTS):
-            records = again.store.ready_records(again.pointer(name).version)
+            records = again.store.versions.ready_records(again.pointer(name).version)
             assert max(one.built_at for one in records) <= counter
         assert Plans(again).make(OLD).is_empty
         again.land(a_source(), *changed(row(9, 1, 99.0)))
@@ -72,8 +72,7 @@ def test_cells_that_a_restored_state_adopts_are_made_stale_by_later_late_data(wo
 def test_a_promotion_that_a_restored_state_does_not_know_is_never_read_by_half(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     copied(world, "state.db", "backup.db")
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = Plans(world).make(OLD, restate=(Restatement(VISITS),))
@@ -95,7 +94,7 @@ def test_a_promotion_that_a_restored_state_does_not_know_is_never_read_by_half(
     world.land(a_source(), *changed(row(8, 1, 99.0)), row(11, 1, 11.0))
     world.fill(OLD, VISITS)
     world.fill(OLD)
-    told_of = [one for one in world.store.plan_events(plan.plan_id) if one.event == TAKEN_BACK]
+    told_of = [one for one in world.store.plans.events(plan.plan_id) if one.event == TAKEN_BACK]
     assert {one.detail["model"] for one in told_of} == {VISITS, COSTS}
     seen = {ds: int(cost) for ds, _, cost in world.rows(VISITS)}
     assert totals(world) == seen == {**old, on(11): 11}
@@ -108,8 +107,7 @@ def test_a_publication_adopts_what_a_restored_state_has_forgotten_upstream_first
     """By name `web.costs` comes before `web.visits`, which it reads."""
     plans, today = Plans(world), world.clock.now
     world.clock.now = today.replace(day=9)
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     plan = plans.make(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
     assert plans.apply(OLD, plan).left == {}
@@ -125,7 +123,7 @@ def test_a_publication_adopts_what_a_restored_state_has_forgotten_upstream_first
         again.fill(OLD)
         copied(world, "later.db", "backup.db")
     with restored(world) as again:
-        undo_plan(again.store, OLD, plan, **Plans(again).means())
+        undo_plan(Plans(again).project(OLD), plan)
         assert totals(again) == {on(n): n for n in range(7, 11)}
         assert {name: again.head(name) - at for name, at in heads.items()} == {VISITS: 2, COSTS: 2}
 

@@ -78,12 +78,12 @@ def test_stretches_in_one_batch_hold_what_a_batch_each_holds(
 
 def held(world: World, name: str) -> dict[Interval, str]:
     """Which batch has built each ready cell."""
-    records = world.store.ready_records(world.pointer(name).version, None)
+    records = world.store.versions.ready_records(world.pointer(name).version, None)
     return {one.cell: one.batch_id for one in records}
 
 
 def contents(world: World, name: str) -> dict[Interval, Content]:
-    records = world.store.ready_records(world.pointer(name).version, None)
+    records = world.store.versions.ready_records(world.pointer(name).version, None)
     return {one.cell: one.content for one in records}
 
 
@@ -121,7 +121,7 @@ def test_a_batch_of_several_stretches_is_committed_and_recorded_as_one(world: Wo
     done = world.fill(graph, cells=scattered())["web.visits"]
 
     assert told(done) == ["committed"]
-    (batch,) = world.store.batches()
+    (batch,) = world.store.batches.latest()
     assert (batch.stretches, batch.rows) == (scattered(), len(batch_rows()) + 4)
     assert sorted({ds for ds, *_ in world.rows("web.visits")}) == [on(n) for n in (1, 3, 4, 6)]
 

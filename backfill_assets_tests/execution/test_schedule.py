@@ -132,7 +132,7 @@ class Asked:
 
 def a_run(overall: int, at_work: AtWork | None = None) -> Any:  # noqa: ANN401 - what a schedule asks of a run
     return SimpleNamespace(
-        store=SimpleNamespace(limits=dict[str, int]),
+        store=SimpleNamespace(limits=SimpleNamespace(by_scope=dict[str, int])),
         overall=overall,
         at_work=at_work or AtWork(),
         interrupted=threading.Event(),

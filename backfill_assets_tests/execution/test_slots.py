@@ -17,7 +17,7 @@ from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.slots import Slots
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.limits import NoSlotError
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 from backfill_assets.state.store import Store
 from backfill_assets_tests.execution import slot_taker
 from backfill_assets_tests.execution.slot_taker import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backfill_assets.execution.events import Delayed
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
 
 ONE = Slots(model=1)
 LONG, SHORT = 300.0, 1.0
@@ -84,7 +84,7 @@ class Waiter(threading.Thread):
         self._count["looks"] += 1
         if self._count["looks"] > 20:
             self.looked.set()
-        return self.run_.store.open_batch(request)  # pyright: ignore[reportArgumentType]
+        return self.run_.store.batches.open_batch(request)  # pyright: ignore[reportArgumentType]
 
 
 class _Counting:
@@ -97,25 +97,25 @@ class _Counting:
 
 
 def test_a_batch_waits_for_a_slot_as_long_as_a_live_batch_holds_it(store: Store):
-    holder = store.open_batch(HELD.request)
+    holder = store.batches.open_batch(HELD.request)
     waiter = Waiter(store, WANTED)
     waiter.looked.wait()  # far more often than the lease, 0.01 s, has time for
     write(store, holder)
     waiter.join()
 
     assert waiter.error is None
-    assert [one.run_id for one in store.in_flight()] == ["run-2"]
+    assert [one.run_id for one in store.limits.in_flight()] == ["run-2"]
 
 
 def test_what_is_waited_for_is_told_once_each(store: Store):
-    store.set_limit("all", 1, "ada")
+    store.limits.set_limit("all", 1, "ada")
     add_model(store, "refunds")
-    first = store.open_batch(HELD.request)
+    first = store.batches.open_batch(HELD.request)
     other = Asked(model="refunds", run="run-3", slots=ONE)
     waiter = Waiter(store, WANTED)
     waiter.looked.wait()
-    store.set_limit("all", 2, "ada")
-    store.open_batch(other.request)
+    store.limits.set_limit("all", 2, "ada")
+    store.batches.open_batch(other.request)
     write(store, first)
     waiter.join()
 
@@ -131,18 +131,18 @@ def test_a_free_slot_is_taken_without_a_word(store: Store):
 
 def test_a_plan_that_is_paused_ends_the_wait(store: Store):
     keep_plan(store, "p1")
-    store.open_batch(HELD.request)
+    store.batches.open_batch(HELD.request)
     waiter = Waiter(store, Asked(start=1, end=2, run="run-2", plan="p1", slots=ONE))
     waiter.looked.wait()
-    store.control_plan("p1", Control.PAUSED, "ada")
+    store.queue.control_plan("p1", Control.PAUSED, "ada")
     waiter.join()
 
     assert isinstance(waiter.error, PlanHeldError)
-    assert [one.run_id for one in store.in_flight()] == ["run-1"]
+    assert [one.run_id for one in store.limits.in_flight()] == ["run-1"]
 
 
 def test_an_interrupted_run_waits_no_longer(store: Store):
-    store.open_batch(HELD.request)
+    store.batches.open_batch(HELD.request)
     waiter = Waiter(store, WANTED)
     waiter.looked.wait()
     waiter.run_.interrupted.set()
@@ -152,7 +152,7 @@ def test_an_interrupted_run_waits_no_longer(store: Store):
 
 
 def test_cells_of_a_live_run_are_waited_for_as_long_as_a_dead_one_could_hold_them(store: Store):
-    store.open_batch(HELD.request)
+    store.batches.open_batch(HELD.request)
     waiter = Waiter(store, replace(HELD, run="run-2"))
     waiter.join()
 
@@ -172,7 +172,7 @@ def test_processes_and_threads_together_use_every_slot_and_never_one_more(url: s
     assert [one.wait() for one in processes] == [0, 0]
 
     with Store.open(url, clock=slot_taker.now) as store:
-        rows = store.batches()
+        rows = store.batches.latest()
     assert Counter(row.status for row in rows) == {"committed": 60}
     assert most_at_once(rows) == OVERALL
     for model in MODELS:
@@ -185,14 +185,14 @@ def test_processes_and_threads_together_use_every_slot_and_never_one_more(url: s
 def test_slots_of_a_killed_process_come_free_and_the_other_goes_on(url: str):
     _prepare(url)
     with Store.open(url, clock=slot_taker.now, lease_seconds=SHORT) as store:
-        store.set_limit("all", 1, "ada")
+        store.limits.set_limit("all", 1, "ada")
         killed = _start(url, "run-1", 0, 9, "dies", SHORT)
         assert killed.wait() < 0
-        (dead,) = store.batches()
+        (dead,) = store.batches.latest()
         assert dead.status == "running"
         assert _start(url, "run-2", 10, 14, "fills", SHORT).wait() == 0
 
-        done = [row for row in store.batches() if row.status == "committed"]
+        done = [row for row in store.batches.latest() if row.status == "committed"]
     assert len(done) == 5
 
 

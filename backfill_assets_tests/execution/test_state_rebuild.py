@@ -44,7 +44,7 @@ def filled(root: Path, model: str, *, exact: bool = True) -> BatchCommit:
     """Log a first batch of a model, as a state that is lost by now has opened it."""
     with Store.open(f"sqlite:///{root / model}.db", clock=clock) as store:
         add_model(store, model)
-        opened = store.open_batch(Asked(model=model).request)
+        opened = store.batches.open_batch(Asked(model=model).request)
         commit = write(store, opened, dict.fromkeys(opened.request.cells, content(1, 7, x=1, y=2)))
     logged(root, replace(commit, exact=exact), 0)
     return commit
@@ -62,9 +62,9 @@ def test_a_promotion_counts_in_all_of_its_tables_or_in_none(tmp_path: Path, copi
         f"sqlite:///{tmp_path / 'again.db'}", clock=clock, data_root=str(tmp_path)
     ) as store:
         rebuilt = rebuild_state(store, a_graph(a_model()), data_root=str(tmp_path))
-        heads = [store.known_head(one) for one in together]
+        heads = [store.versions.known_head(one) for one in together]
         assert heads == ([1, 1] if copied == 2 else [0, 0])
-        assert store.view("prod").counter >= 90
+        assert store.views.of("prod").counter >= 90
         told = [str(one) for one in rebuilt.left_out]
         assert [one.split(":")[0] for one in told] == ([] if copied == 2 else [together[0]])
         assert all(
@@ -87,6 +87,6 @@ def test_of_an_older_log_only_columns_that_were_rounded_are_marked_in_a_rebuild(
         f"sqlite:///{tmp_path / 'again.db'}", clock=clock, data_root=str(tmp_path)
     ) as store:
         rebuild_state(store, a_graph(model), data_root=str(tmp_path))
-        found = store.ready_records(commit.version, None)[0].content
+        found = store.versions.ready_records(commit.version, None)[0].content
     sums = {"key": found.key, **found.columns}
     assert {name for name, one in sums.items() if str(one).startswith("rounded:")} == rounded

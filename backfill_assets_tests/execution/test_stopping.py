@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.execution.events import Event
     from backfill_assets.execution.run_context import RunContext
-    from backfill_assets.state.batches import BatchRow
+    from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets_tests.execution.world import World
 
 pytestmark = pytest.mark.spark
@@ -54,17 +54,17 @@ def endless(session: Any, *_: object) -> Any:  # noqa: ANN401 - rows that Spark 
 
 def opened(world: World, steps: Mapping[str, Any] | None = None, **how: Any) -> RunContext:  # noqa: ANN401
     world.land(a_source(), row(10))
-    effects = Effects(**{"rows": endless, **(steps or {})})
-    return replace(world.open(GRAPH), effects=effects, **how)
+    with world.doing(**{"rows": endless, **(steps or {})}):
+        return replace(world.open(GRAPH), **how)
 
 
 def nothing_of_it_is_left(world: World, kind: FailureKind) -> BatchRow:
     """The batch is recorded as failed, and gave everything back; the next run fills its cells."""
-    (found,) = world.store.batches(model=VISITS)
+    (found,) = world.store.batches.latest(model=VISITS)
     assert (found.status, found.failure) == ("failed", kind)
     assert world.head(VISITS) == -1
-    assert world.store.in_flight() == ()
-    assert world.store.view("prod").claimed == {}
+    assert world.store.limits.in_flight() == ()
+    assert world.store.views.of("prod").claimed == {}
     assert len(ended(world.fill(GRAPH)[VISITS], Committed)) == 1
     assert len(world.rows(VISITS)) == 1
     return found
@@ -98,7 +98,7 @@ def test_a_commit_that_has_begun_is_brought_to_its_end_whatever_is_cancelled(wor
     run = opened(world, steps, patience=Patience(timeout=10**6))
     (done,) = ended(world.go(run)[VISITS], Committed)
     assert done.rows == 1
-    assert world.store.batches(model=VISITS)[0].status == "committed"
+    assert world.store.batches.latest(model=VISITS)[0].status == "committed"
 
 
 def test_a_batch_that_is_cancelled_just_before_its_turn_commits_nothing(
@@ -169,7 +169,7 @@ def test_ctrl_c_lets_batches_in_flight_come_to_their_end(world: World):
 
     with pytest.raises(KeyboardInterrupt):
         go(opened(world, {"rows": compute}), when_started(ctrl_c))
-    assert [one.status for one in world.store.batches(model=VISITS)] == ["committed"]
+    assert [one.status for one in world.store.batches.latest(model=VISITS)] == ["committed"]
 
 
 def test_a_second_ctrl_c_cancels_them(world: World):
@@ -196,7 +196,7 @@ def test_a_plan_that_is_stopped_at_once_cancels_its_batches_and_goes_on_after_re
 
     def stop() -> None:
         world.effects = Effects()
-        world.store.control_plan(plan.plan_id, Control.CANCELLED, "ana")
+        world.store.queue.control_plan(plan.plan_id, Control.CANCELLED, "ana")
 
     world.effects = Effects(rows=endless)
     applied = plans.apply(GRAPH, plan, listener=when_started(stop))
@@ -204,12 +204,12 @@ def test_a_plan_that_is_stopped_at_once_cancels_its_batches_and_goes_on_after_re
     assert [one.kind for one in applied.failed] == [FailureKind.CANCELLED]
     assert f"backfill resume {plan.plan_id}" in applied.failed[0].error
     assert applied.left
-    assert world.store.in_flight() == ()
+    assert world.store.limits.in_flight() == ()
     assert [len(one) for one in world.rows(VISITS)] == [3]
     held = plans.apply(GRAPH, plan)
     assert held.left
     assert not held.failed
 
-    world.store.control_plan(plan.plan_id, Control.RUNNING, "ana")
+    world.store.queue.control_plan(plan.plan_id, Control.RUNNING, "ana")
     done = plans.apply(GRAPH, plan)
     assert (done.status, done.left) == (PlanStatus.BUILT, {})

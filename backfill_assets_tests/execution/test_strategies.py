@@ -53,15 +53,14 @@ def test_an_enrichment_promises_equal_columns_also_where_late_rows_explain_what_
     world: World,
 ):
     plans = Plans(world)
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     plan = plans.make(MORE)
     assert strategy(plan) is Strategy.COLUMN_ENRICHMENT
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     assert "cost differs in 1 cell, 2024-01-08" in plans.apply(MORE, plan).refused
     with pytest.raises(StrategyCheckError, match="cost differs in 1 cell, 2024-01-08"):
         plans.promote(MORE, plan)
-    abandon_plan(world.store, MORE, plan, **plans.means())
+    abandon_plan(plans.project(MORE), plan)
     again = plans.published(MORE)
     assert strategy(again) is Strategy.FULL_REBUILD
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 99, 9, 10]
@@ -69,8 +68,7 @@ def test_an_enrichment_promises_equal_columns_also_where_late_rows_explain_what_
 
 def test_new_columns_and_a_restatement_in_one_plan_are_a_full_rebuild(world: World):
     plans = Plans(world)
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     world.land(a_source(), *changed(row(8, 1, 99.0)))
     day = (Restatement(VISITS, "2024-01-08", "2024-01-08"),)
     plan = plans.published(MORE, restate=day)
@@ -97,14 +95,13 @@ def test_a_plan_holds_row_counts_against_what_its_environment_reads(world: World
         applied = plans.apply(graph, plan)
         assert "rows of 2024-01-08 differ by 50.00%" in str(applied.events)
         assert applied.left[VISITS]
-        abandon_plan(world.store, graph, plan, **plans.means())
+        abandon_plan(plans.project(graph), plan)
 
 
 def test_a_repair_that_would_change_rows_outside_its_slice_is_not_published(world: World):
     plans = Plans(world)
     both = [row(n, id_, float(n)) for n in range(7, 11) for id_ in (1, 2)]
-    world.land(a_source(), *both)
-    world.fill(OLD)
+    world.begin(OLD, *both)
     world.land(a_source(), *((ds, id_, cost + (ds.day == 8)) for ds, id_, cost in both))
     day = (Restatement(VISITS, "2024-01-08", "2024-01-08"),)
     leaking = plans.make(OLD, restate=day, where="id = 1")
@@ -143,15 +140,14 @@ def test_a_restatement_excuses_no_model_that_it_does_not_reach(
         if restated == other:
             with pytest.raises(StrategyCheckError, match="cost differs in 4 cells"):
                 plans.promote(edited, plan)
-            abandon_plan(world.store, edited, plan, **plans.means())
+            abandon_plan(plans.project(edited), plan)
     plans.promote(edited, plan)
     assert [int(cost) for (cost,) in world.rows(VISITS, "cost")] == [14, 16, 18, 20]
 
 
 def test_what_changes_upstream_explains_what_follows_from_it_in_an_edited_reader(world: World):
     plans = Plans(world)
-    world.land(a_source(), *ROWS)
-    world.fill(OLD)
+    world.begin(OLD, *ROWS)
     more = a_model(
         COSTS,
         sql=f"SELECT ds, CAST(SUM(cost) AS DECIMAL(18,2)) AS total, COUNT(*) AS n FROM {VISITS} {WHERE} "

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.execution.looker import Looker
 from backfill_assets.execution.queueing import queue_plan
 from backfill_assets.execution.stuck_plans import is_stuck
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.failure import FailureKind
-from backfill_assets.snapshots.loaded import loaded
 from backfill_assets_tests.builders import a_graph, a_source, day, days
 from backfill_assets_tests.execution.queue_world import QueueWorld
 from backfill_assets_tests.execution.test_looked_again import land
@@ -35,7 +33,7 @@ def world(tmp_path: Path) -> QueueWorld:
 
 
 def stuck(world: QueueWorld, plan: Plan) -> bool:
-    return is_stuck(Looker(world.store, loaded(world.graph), str(world.root), world.now), plan)
+    return is_stuck(world.project(), plan)
 
 
 def test_a_plan_is_stuck_when_all_that_is_left_has_failed_for_good_or_reads_it(world: QueueWorld):

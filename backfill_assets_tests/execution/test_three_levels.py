@@ -131,13 +131,12 @@ class Automatic:
     counted: set[str] = field(default_factory=set)
 
     def refresh(self) -> Refreshed:
-        means: Any = Plans(self.world).means()
-        return refresh_late(self.world.open(graph()), **means)
+        return refresh_late(self.world.open(graph()))
 
     def built(self) -> dict[str, int]:
         """Count the cells that were built since this was asked last."""
         counts: dict[str, int] = dict.fromkeys(LEVELS, 0)
-        for row in self.world.store.batches():
+        for row in self.world.store.batches.latest():
             if (
                 row.status == "committed"
                 and row.reason != PROMOTED
@@ -184,7 +183,7 @@ def _starts(cells: IntervalSet | None) -> set[datetime]:
 
 
 def _nothing_left(world: World, said: list[str]) -> None:
-    view = world.store.view("prod")
+    view = world.store.views.of("prod")
     for name in LEVELS:
         work = needs_work(graph(), view, graph().model(name), now=world.clock.now)
         assert not work.gaps | work.stale_cells | work.owed, (name, said)

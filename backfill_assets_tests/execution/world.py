@@ -26,12 +26,16 @@ from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.state.store import Store
+from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.execution.beginnings import Beginnings
+from backfill_assets_tests.making import project_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
+    from backfill_assets.execution.project import Project
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.source import Source
@@ -76,6 +80,29 @@ class World:
     heard: list[Event] = field(default_factory=list)
     patience: Patience = field(default_factory=lambda: Patience(pause=0))
     effects: Effects = field(default_factory=Effects)
+    beginnings: Beginnings | None = None
+
+    def begin(self, graph: Graph, *rows: tuple[Any, ...]) -> None:
+        """Land these events and fill every model; or copy the world of a test that began like this."""
+
+        def landed_and_filled() -> None:
+            self.land(a_source(), *rows)
+            self.fill(graph)
+
+        self.begin_with(landed_and_filled, graph, rows)
+
+    def begin_with(self, make: Callable[[], None], *asked: object) -> None:
+        """Make this fresh world, or copy one that was made of the same; `asked` is all it depends on."""
+        assert not self.runs, "a copy would overwrite what is there"
+        key = (make.__qualname__, asked, self.clock.now, self.environment)
+        kept = self.beginnings and self.beginnings.find(key)
+        if kept:
+            kept.copy_to(self.root)
+            self.runs = kept.runs
+            return
+        make()
+        if self.beginnings:
+            self.beginnings.keep(key, self.root, self.runs)
 
     def land(self, source: Source, *rows: tuple[Any, ...]) -> None:
         """Let a source hold these rows, as somebody else would."""
@@ -87,20 +114,22 @@ class World:
         self, graph: Graph, *, published: Published = Published.KEPT, root_id: str | None = None
     ) -> RunContext:
         """Open a run, as each entrance does."""
+        project = self.project(graph)
+        return open_run(project, self.environment, root_id=root_id, published=published)
+
+    def project(self, graph: Graph, **given: Any) -> Project:  # noqa: ANN401
+        """Make a project, as each entrance does."""
         self.runs += 1
-        run = open_run(
-            self.store,
-            graph,
-            environment=self.environment,
-            spark=lambda: self.spark,
-            data_root=str(self.root),
-            clock=self.clock,
-            run_id=f"run-{self.runs}",
-            root_id=root_id,
-            published=published,
-            patience=self.patience,
+        usual: dict[str, Any] = {
+            "spark": lambda: self.spark,
+            "run_id": f"run-{self.runs}",
+            "batches_at_once": 2,
+            "patience": self.patience,
+            "effects": self.effects,
+        }
+        return project_of(
+            self.store, graph, clock=self.clock, data_root=self.root, **{**usual, **given}
         )
-        return replace(run, effects=self.effects)
 
     @contextmanager
     def doing(self, **steps: Any) -> Iterator[None]:  # noqa: ANN401
@@ -132,15 +161,15 @@ class World:
 
     def ready(self, graph: Graph, name: str) -> str:
         """Which cells are ready, as text."""
-        view = self.store.view(self.environment)
+        view = self.store.views.of(self.environment)
         return ranges_text(graph.model(name).cadence, view.ready(name))
 
     def path(self, name: str) -> str:
         """Where the table of a model lies."""
-        return self.store.version_path(self.pointer(name).version)
+        return self.store.versions.version_path(self.pointer(name).version)
 
     def pointer(self, name: str) -> Any:  # noqa: ANN401
-        return self.store.pointers(self.environment)[name]
+        return self.store.environments.pointers(self.environment)[name]
 
     def head(self, name: str) -> int:
         """Delta's newest version of a model's table; -1 for none."""

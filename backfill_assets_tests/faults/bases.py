@@ -16,7 +16,7 @@ from backfill_assets_tests.faults.processes import start
 if TYPE_CHECKING:
     from pathlib import Path
 
-RESTATED = "ledger.entries:2024-01-30..2024-02-01"
+RESTATED = "ledger.moves:2024-01-30..2024-02-01"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,10 @@ class Base:
 
 
 def later_moves() -> list[Move]:
-    """What is landed later: of three days, amounts are corrected, moves added and taken away."""
+    """What is landed later: of three days, amounts are corrected, moves added and taken away.
+
+    Of the last one only until evening: the hours that follow keep their rows, in files that they share.
+    """
     kept = [move for move in first_moves() if move.move_id % 50 or not _late(move)]
     corrected = [
         replace(move, amount=move.amount + Decimal("1.25"))
@@ -46,7 +49,7 @@ def later_moves() -> list[Move]:
 
 
 def _late(move: Move) -> bool:
-    return (1, 30) <= (move.moved_at.month, move.moved_at.day) <= (2, 1)
+    return datetime(2024, 1, 30, tzinfo=UTC) <= move.moved_at < datetime(2024, 2, 1, 18, tzinfo=UTC)
 
 
 def worlds() -> dict[str, World]:
@@ -102,7 +105,7 @@ class Bases:
 
     def _half(self, folder: Path) -> Base:
         base = self.copy("empty", folder)
-        days = "ledger.entries,ledger.daily,ledger.three_days"
+        days = "ledger.entries,ledger.daily,ledger.three_days,ledger.hourly"
         self.do(base.ledger, "run", "--select", days, "--end", "2024-02-01")
         self.do(base.ledger, "run", "--select", "ledger.monthly", "--end", "2024-01-31")
         return base

@@ -33,16 +33,27 @@ _OPEN_SHARE = 0.5
 _SLEEPS = {
     "fill": ("write_files:1:after", "set_cells:2:before", "record:2:before", "record:1:after"),
     "apply in place": ("set_cells:1:before", "write_files:2:after", "open_workspace:1:before"),
-    "promote in place": ("copy_cells:1:before", "copy_cells:2:after", "publish:1:before"),
+    "promote in place": (
+        "copy_cells:1:before",
+        "copy_cells:2:after",
+        "copy_files:3:after",
+        "publish:1:before",
+    ),
     "rollback in place": ("restore_cells:2:before", "publish:1:before", "note_promotion:1:after"),
-    "collect": ("delete_table:1:before", "delete_files:1:before"),
+    "collect": (
+        "delete_table:1:before",
+        "delete_files:1:before",
+        "join_files:1:after",
+        "exchange_files:1:before",
+        "follow_head:1:before",
+    ),
 }
 _JVM_DIES = {
     "fill": "write_files:1:before",
     "apply in place": "write_files:1:before",
     "promote in place": "copy_cells:2:before",
     "rollback in place": "restore_cells:1:before",
-    "collect": "take_commit_lock:1:after",
+    "collect": "exchange_files:1:before",
 }
 
 

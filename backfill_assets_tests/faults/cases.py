@@ -161,6 +161,9 @@ def short_life(bench: Bench) -> Outcome:
             AtStep("mark_collecting:1:after"),
             AtStep("delete_table:1:before"),
             AtStep("delete_files:1:before"),
+            AtStep("exchange_files:1:before"),
+            AtStep("exchange_files:1:after"),
+            AtStep("follow_head:1:within"),
         ),
     )
     return faulty_life(bench, hits, "short")

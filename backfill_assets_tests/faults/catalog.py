@@ -1,4 +1,4 @@
-"""A small ledger: hourly moves of money, four models over them, and what a person edits.
+"""A small ledger: hourly moves of money, five models over them, and what a person edits.
 
 A copy of this file is the catalog of every scratch project, so nothing of the tests is imported.
 """
@@ -108,6 +108,30 @@ three_days = Model(
     batch_size=8,
     owner=_OWNER,
 )
+hourly = Model(
+    name="ledger.hourly",
+    description="What each account moved, per hour: hours of a day share files, as do two batches.",
+    query=SqlQuery(
+        "SELECT DATE_TRUNC('HOUR', moved_at) AS moved_in, account,"
+        " CAST(SUM(amount) AS DECIMAL(18, 2)) AS amount, COUNT(*) AS moves"
+        " FROM ledger.moves WHERE moved_at >= :start_ts AND moved_at < :end_ts GROUP BY 1, 2"
+    ),
+    kind=IncrementalByTimeRange(time_column="moved_in"),
+    cadence=Hourly(start="2024-01-31", end="2024-02-02"),
+    upstreams=["ledger.moves"],
+    grain="one row per hour and account",
+    unique_key=["moved_in", "account"],
+    columns=(
+        Column("moved_in", "timestamp"),
+        Column("account", "string"),
+        Column("amount", _MONEY),
+        Column("moves", "bigint"),
+    ),
+    late_window=2,
+    batch_size=40,
+    batch_concurrency=2,
+    owner=_OWNER,
+)
 monthly = Model(
     name="ledger.monthly",
     description="What was moved in a month, beside the month before.",
@@ -134,5 +158,5 @@ monthly = Model(
     owner=_OWNER,
 )
 
-MODELS = (entries, daily, three_days, monthly)
+MODELS = (entries, daily, three_days, hourly, monthly)
 SOURCES = (moves,)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from deltalake import DeltaTable
+from pyarrow import parquet
 
 from backfill_assets import resolve
 from backfill_assets.execution.collecting import collect
@@ -20,6 +21,7 @@ from backfill_assets.warehouse.ticket import FENCED
 from backfill_assets_tests.faults.ledger import LEASE, cells_at
 from backfill_assets_tests.faults.oracle import MODELS
 from backfill_assets_tests.faults.readers import differences
+from backfill_assets_tests.making import project_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,22 +143,22 @@ def collected(ledger: Ledger, spark: SparkSession) -> Iterator[str]:
             lease_seconds=LEASE,
             data_root=str(ledger.data),
         ) as store:
-            run = look(
+            project = project_of(
                 store,
                 ledger.graph(),
-                environment="prod",
-                spark=lambda: spark,
-                data_root=str(ledger.data),
                 clock=lambda: now,  # noqa: B023
+                data_root=ledger.data,
+                spark=lambda: spark,
                 run_id=f"gc-{number}",
             )
-            collect(run, timedelta(0))
+            collect(look(project, "prod"), timedelta(0))
     known = tables(ledger)
     for folder in sorted((ledger.data / "tables").glob("*/*")):
         if folder not in known:
             yield f"the table {folder.name} is there, but nobody knows it"
             continue
         yield from _orphans(ledger, folder)
+        yield from _piled_up(ledger, folder)
 
 
 def _orphans(ledger: Ledger, folder: Path) -> Iterator[str]:
@@ -183,6 +185,29 @@ def _orphans(ledger: Ledger, folder: Path) -> Iterator[str]:
     strays = [file.name for file in folder.rglob("*.tmp") if file.is_file()]
     if strays:
         yield f"{folder.name}: {len(strays)} half-written files after gc, {strays[0]}"
+
+
+def _piled_up(ledger: Ledger, folder: Path) -> Iterator[str]:
+    """Cells finer than a day share files: each is of one day, and each day that is read has one."""
+    asked = f"SELECT delta_version FROM pointers WHERE environment = 'prod' AND version = '{folder.name}'"  # noqa: S608 - a test's
+    for row in ask(ledger.settings.state, asked):
+        table = DeltaTable(str(folder), version=row["delta_version"])
+        if not table.metadata().partition_columns:
+            yield from _piled_up_at(table, folder)
+
+
+def _piled_up_at(table: DeltaTable, folder: Path) -> Iterator[str]:
+    reaches = [_days_of(uri) for uri in table.file_uris()]
+    if any(len(days) > 1 for days in reaches):
+        yield f"{folder.name}: a file holds rows of several days, {max(reaches, key=len)}"
+    for day, files in sorted(Counter(day for days in reaches for day in days).items()):
+        if files > 1:
+            yield f"{folder.name}: {files} files of {day} after gc, which joins them"
+
+
+def _days_of(file: str) -> set[date]:
+    held = parquet.read_table(file, columns=["_cell"])["_cell"].to_pylist()
+    return {cell.date() for cell in held}
 
 
 def rebuilt(ledger: Ledger) -> Iterator[str]:

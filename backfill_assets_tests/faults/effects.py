@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 TABLES = {
     "housekeeping": ("create_table", "evolve_table", "fence", "restore"),
-    "cell_files": ("write_files", "copy_files", "remove_folder"),
-    "log_entry": ("set_cells",),
+    "cell_files": ("write_files", "copy_files", "join_files", "remove_folder"),
+    "log_entry": ("set_cells", "exchange_files"),
     "copies": ("copy_cells", "restore_cells"),
     "collection": ("delete_table",),
     "table_files": ("delete_files",),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from os import walk
+from pathlib import Path
 from signal import SIGCONT, SIGSTOP
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +16,6 @@ from backfill_assets_tests.faults.processes import start
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from backfill_assets_tests.faults.ledger import Ledger
     from backfill_assets_tests.faults.processes import Victim
@@ -212,4 +213,10 @@ def _hit(trace: Path) -> str | None:
 
 
 def _files(ledger: Ledger) -> set[Path]:
-    return set((ledger.data / "tables").glob("*/*/**/_cell=*/*.parquet"))
+    below = walk(ledger.data / "tables")  # it passes over folders that Spark removes meanwhile
+    return {
+        Path(folder, name)
+        for folder, _, names in below
+        for name in names
+        if name.endswith(".parquet") and "/b-" in folder
+    }

@@ -36,6 +36,7 @@ COLUMNS = {
     "ledger.entries": ("move_id", "account", "ds", "amount"),
     "ledger.daily": ("ds", "account", "amount", "moves"),
     "ledger.three_days": ("ds", "amount"),
+    "ledger.hourly": ("moved_in", "account", "amount", "moves"),
     "ledger.monthly": ("month_start", "amount", "amount_before"),
 }
 
@@ -161,7 +162,7 @@ def copied(base: Ledger, folder: Path) -> Ledger:
 
 
 def cells_at(model: str, path: str, version: int) -> Cells:
-    """Read a table's rows at a pin, by the day of their cell, with another library than ours."""
+    """Read a table's rows at a pin, by the start of their cell, with another library than ours."""
     table = DeltaTable(path, version=version).to_pyarrow_table()
     found: Cells = {}
     for row in table.to_pylist():

@@ -1,7 +1,7 @@
 """What the ledger's tables must hold, worked out move by move in Python.
 
 Neither Spark, nor SQL, nor anything of the product is used. A world is its models; a model, its
-cells by first day; a cell, its rows in order.
+cells by first day or hour; a cell, its rows in order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 ENTRIES, DAILY = "ledger.entries", "ledger.daily"
 THREE_DAYS, MONTHLY = "ledger.three_days", "ledger.monthly"
-MODELS = (ENTRIES, DAILY, THREE_DAYS, MONTHLY)
+HOURLY = "ledger.hourly"
+MODELS = (ENTRIES, DAILY, THREE_DAYS, HOURLY, MONTHLY)
 
 Cells = dict[date, list[tuple[Any, ...]]]
 World = dict[str, Cells]
@@ -31,6 +32,7 @@ class Move:
 
 
 FIRST, LAST = date(2024, 1, 28), date(2024, 2, 4)
+FIRST_OF_HOURS, LAST_OF_HOURS = date(2024, 1, 31), date(2024, 2, 2)
 _DAYS = [FIRST + timedelta(days=number) for number in range((LAST - FIRST).days + 1)]
 
 
@@ -60,14 +62,28 @@ def world_of(moves: list[Move], *, doubled: bool = False) -> World:
     }
     daily = {day: _accounts(day, of, 2 if doubled else 1) for day, of in found.items()}
     totals = {day: sum((row[2] for row in rows), Decimal(0)) for day, rows in daily.items()}
-    return {ENTRIES: entries, DAILY: daily, THREE_DAYS: _sums(totals), MONTHLY: _months(totals)}
+    return {
+        ENTRIES: entries,
+        DAILY: daily,
+        THREE_DAYS: _sums(totals),
+        HOURLY: _hours(moves),
+        MONTHLY: _months(totals),
+    }
 
 
-def _accounts(day: date, moves: list[Move], times: int) -> list[tuple[Any, ...]]:
+def _hours(moves: list[Move]) -> Cells:
+    found: dict[datetime, list[Move]] = defaultdict(list)
+    for move in moves:
+        if FIRST_OF_HOURS <= move.moved_at.date() <= LAST_OF_HOURS:
+            found[move.moved_at.replace(minute=0)].append(move)
+    return {hour: _accounts(hour, of, 1) for hour, of in found.items()}
+
+
+def _accounts(start: date, moves: list[Move], times: int) -> list[tuple[Any, ...]]:
     amounts: dict[str, list[Decimal]] = defaultdict(list)
     for move in moves:
         amounts[move.account].append(move.amount * times)
-    return sorted((day, who, sum(of, Decimal(0)), len(of)) for who, of in amounts.items())
+    return sorted((start, who, sum(of, Decimal(0)), len(of)) for who, of in amounts.items())
 
 
 def _sums(totals: dict[date, Decimal]) -> Cells:

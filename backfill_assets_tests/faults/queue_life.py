@@ -35,7 +35,7 @@ _CANCEL = "cancel"
 SETTINGS = {
     "BACKFILL_LEASE_SECONDS": "10",
     "BACKFILL_SPARK_MASTER": "local[2]",
-    "BACKFILL_CELLS_PER_RUN": "2",
+    "BACKFILL_CELLS_PER_RUN": "8",
 }
 
 

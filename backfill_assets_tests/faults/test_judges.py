@@ -17,7 +17,7 @@ from backfill_assets_tests.faults.bases import worlds
 from backfill_assets_tests.faults.campaign import Campaign
 from backfill_assets_tests.faults.checks import logged, tables
 from backfill_assets_tests.faults.ledger import LEASE, new_ledger
-from backfill_assets_tests.faults.oracle import DAILY, ENTRIES, MODELS, MONTHLY
+from backfill_assets_tests.faults.oracle import DAILY, ENTRIES, HOURLY, MODELS, MONTHLY
 from backfill_assets_tests.faults.readers import growing_to, one_of
 from backfill_assets_tests.faults.trials import Outcome
 from backfill_assets_tests.protocol.report import Told
@@ -58,6 +58,21 @@ def test_the_oracle_adds_up():
     assert sum(row[2] for row in days) == sum(row[1] for row in months)
     assert sum(row[2] for row in days) == sum(row[3] for row in entries)
     assert sum(row[3] for row in days) == len(entries)
+    hours = whole[HOURLY]
+    of_hours = {hour.isoformat()[:10] for hour in hours}
+    within = [day for day in whole[DAILY] if day.isoformat() in of_hours]
+    assert (len(hours), len(within)) == (72, 3)
+    assert sum(row[2] for of in hours.values() for row in of) == sum(
+        row[2] for day in within for row in whole[DAILY][day]
+    )
+
+
+def test_of_the_hours_that_are_landed_later_only_some_of_a_day_differ():
+    known = worlds()
+    before, after = known["first"][HOURLY], known["later"][HOURLY]
+    differing = {hour for hour in before if before[hour] != after[hour]}
+    assert {hour.isoformat()[:13] for hour in before.keys() - differing} >= {"2024-02-01T18"}
+    assert "2024-02-01T17" in {hour.isoformat()[:13] for hour in differing}
 
 
 @pytest.mark.parametrize(

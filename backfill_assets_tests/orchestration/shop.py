@@ -17,8 +17,9 @@ from backfill_assets.execution.requests import batch_request
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.building import AUDITS_JOB
-from backfill_assets.orchestration.resources import SparkResource, StateResource, now
+from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.loaded import untraced
 from backfill_assets_tests.toy import MODELS, SOURCES, land_rows, raw_sales
 from backfill_assets_tests.toy_definitions import defs
 
@@ -94,15 +95,8 @@ class Shop:
     def refresh(self, model: str, key: str) -> None:
         """Rewrite a published cell, as a refresh or plan may do."""
         state = StateResource()
-        run = open_run(
-            state.store,
-            build_graph(MODELS, SOURCES),
-            environment=PROD,
-            spark=lambda: self.spark,
-            data_root=state.data_root,
-            clock=now,
-            run_id="refresh",
-        )
+        loaded = untraced(build_graph(MODELS, SOURCES))
+        run = open_run(state.project(loaded, "refresh", lent(self.spark)), PROD)
         observe(run, [model])
         declared = run.graph.model(model)
         request = batch_request(

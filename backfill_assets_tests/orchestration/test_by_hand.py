@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from backfill_assets.execution.promotion import promote_plan
 from backfill_assets.models.graph import build_graph
-from backfill_assets.orchestration.resources import StateResource, now
+from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.planning.plan_json import read_plan
+from backfill_assets.snapshots.loaded import untraced
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.orchestration.shop import failure, keys, observed
+from backfill_assets_tests.orchestration.shop import failure, keys, lent, observed
 from backfill_assets_tests.orchestration.test_filling import ALL, published
 from backfill_assets_tests.toy import DAYS, MODELS, SOURCES
 
@@ -27,17 +28,16 @@ THREE = ("toy.sales_of_three_days", "string(ds)", "int(amount)")
 def plans() -> list[tuple[str, PlanStatus]]:
     store = StateResource().store
     try:
-        return [(one.plan_id, one.status) for one in store.plans()]
+        return [(one.plan_id, one.status) for one in store.plans.latest()]
     finally:
         store.close()
 
 
 def promote(shop: Shop, plan_id: str) -> None:
     state = StateResource()
-    plan = read_plan(state.store.plan(plan_id).content)
-    means: dict[str, Any] = {"spark": lambda: shop.spark, "data_root": state.data_root}
-    graph = build_graph(MODELS, SOURCES)
-    promote_plan(state.store, graph, plan, clock=now, run_id="gate", who="ann", **means)
+    plan = read_plan(state.store.plans.get(plan_id).content)
+    loaded = untraced(build_graph(MODELS, SOURCES))
+    promote_plan(state.project(loaded, "gate", lent(shop.spark), "ann"), plan)
     state.store.close()
 
 

@@ -43,10 +43,10 @@ def test_its_batches_are_cancelled_their_cells_free_at_once_and_the_next_run_fil
     [run] = shop.instance.get_runs()
     assert run.status is dg.DagsterRunStatus.CANCELED
     state = StateResource()
-    (batch,) = state.store.batches(model="toy.sales")
+    (batch,) = state.store.batches.latest(model="toy.sales")
     assert (batch.status, batch.failure) == ("failed", FailureKind.CANCELLED)
     assert "was cancelled before the commit" in str(batch.error)
-    assert state.store.in_flight() == ()
+    assert state.store.limits.in_flight() == ()
     state.store.close()
     monkeypatch.setattr(effects, "USUAL", Effects())
     assert shop.fill("toy.sales", cells=DAY).success

@@ -95,11 +95,11 @@ def test_a_plan_of_the_launchpad_may_begin_an_environment(launchpad: Launchpad):
     wrong = [{"name": "web.visits", "first": "2024-01-03"}]
     plan = str(shown(launchpad.launch("plan", environment="dev_ann", restate=wrong))["plan_id"])
     store = launchpad.world.store
-    assert [one.name for one in store.environments()] == ["prod"]
+    assert [one.name for one in store.environments.by_name()] == ["prod"]
 
     assert launchpad.launch("apply", plan=plan, queue=True).success
 
-    made = store.environment("dev_ann")
+    made = store.environments.get("dev_ann")
     assert (made.follows, made.protected) == ("prod", False)
     assert made.expires_at is not None
 
@@ -115,17 +115,17 @@ def test_a_plan_is_queued_paused_resumed_and_stopped(launchpad: Launchpad):
     plan, store = launchpad.planned(), launchpad.world.store
 
     assert launchpad.launch("apply", plan=plan, queue=True, off_peak="22:00-06:00 UTC").success
-    [queued] = store.queued_plans()
+    [queued] = store.queue.queued_plans()
     assert (queued.plan_id, queued.off_peak) == (plan, "22:00-06:00 UTC")
-    assert store.plan(plan).status is PlanStatus.APPLYING
+    assert store.plans.get(plan).status is PlanStatus.APPLYING
 
     assert launchpad.launch("pause", plan=plan, who="ann", reason="month's close").success
-    assert store.control_of(plan) is Control.PAUSED
+    assert store.queue.control_of(plan) is Control.PAUSED
     assert launchpad.launch("resume", plan=plan).success
-    assert store.control_of(plan) is Control.RUNNING
+    assert store.queue.control_of(plan) is Control.RUNNING
     assert launchpad.launch("stop", plan=plan, now=True).success
-    assert store.control_of(plan) is Control.CANCELLED
-    told = [(one.event, one.who, one.why) for one in store.plan_events(plan)]
+    assert store.queue.control_of(plan) is Control.CANCELLED
+    told = [(one.event, one.who, one.why) for one in store.plans.events(plan)]
     assert ("paused", "unknown, through the launchpad (typed: ann)", "month's close") in told
 
 
@@ -144,7 +144,7 @@ def test_a_plan_is_given_up(launchpad: Launchpad):
     plan = launchpad.planned()
 
     assert launchpad.launch("abandon", plan=plan, reason="not needed").success
-    assert launchpad.world.store.plan(plan).status is PlanStatus.ABANDONED
+    assert launchpad.world.store.plans.get(plan).status is PlanStatus.ABANDONED
 
 
 def test_an_unknown_plan_is_named(launchpad: Launchpad):
@@ -184,7 +184,7 @@ def test_only_operators_apply_a_plan_that_restates_what_other_environments_read(
     result = launchpad.launch("apply", plan=plan.plan_id, who="eve", queue=True)
 
     assert "(typed: eve) may not change prod" in failure(result)
-    assert world.store.plan(plan.plan_id).status is PlanStatus.PROPOSED
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROPOSED
     monkeypatch.delenv("BACKFILL_OPERATORS")
     assert launchpad.launch("apply", plan=plan.plan_id, who="ann", queue=True).success
 
@@ -194,11 +194,11 @@ def test_a_plan_that_is_not_built_is_not_promoted_and_the_run_lists_what_is_left
 ):
     plan = launchpad.planned()
     launchpad.launch("apply", plan=plan, queue=True)
-    for pointer in launchpad.world.store.pointers("prod").values():
-        for _ in range(launchpad.world.store.known_head(pointer.version) + 1):
+    for pointer in launchpad.world.store.environments.pointers("prod").values():
+        for _ in range(launchpad.world.store.versions.known_head(pointer.version) + 1):
             rows = pa.table({"id": [1]})
             write_deltalake(
-                launchpad.world.store.version_path(pointer.version), rows, mode="append"
+                launchpad.world.store.versions.version_path(pointer.version), rows, mode="append"
             )
 
     result = launchpad.launch("promote", plan=plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
@@ -31,7 +31,7 @@ def test_the_sensor_leaves_alone_what_is_not_automatic_and_a_person_does_not(
     monkeypatch.setenv("BACKFILL_DATA_DIR", str(tmp_path))
     asked: list[str] = []
 
-    def noted(_: RunContext, besides: Collection[str] = (), **_means: Any) -> Refreshed:  # noqa: ANN401
+    def noted(_: RunContext, besides: Collection[str] = (), _why: str = "") -> Refreshed:
         asked.extend(besides)
         return Refreshed()
 

@@ -16,9 +16,18 @@ from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource, now
 from backfill_assets.planning.request import PlanRequest, Restatement
 from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.loaded import untraced
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.making import plan_made
-from backfill_assets_tests.orchestration.shop import Shop, checks, failure, keys, observed, told
+from backfill_assets_tests.orchestration.shop import (
+    Shop,
+    checks,
+    failure,
+    keys,
+    lent,
+    observed,
+    told,
+)
 from backfill_assets_tests.toy import DAYS, MODELS, SOURCES, returns
 
 if TYPE_CHECKING:
@@ -37,24 +46,15 @@ def queued(shop: Shop, model: str, day: str) -> Plan:
         environment=PROD, asked_by="ann", reason="late", restate=(Restatement(model, day, day),)
     )
     plan = plan_made(state.store, graph, request, clock=now, data_root=state.data_root)
-    op = Operation(
-        store=state.store,
-        loaded=graph,
-        plan=plan,
-        spark=lambda: shop.spark,
-        data_root=state.data_root,
-        clock=now,
-        run_id="operator",
-        who="ann",
-    )
-    queue_plan(op)
+    project = state.project(untraced(graph), "operator", lent(shop.spark), "ann")
+    queue_plan(Operation(project=project, plan=plan))
     state.store.close()
     return plan
 
 
 def status(plan: Plan) -> PlanStatus:
     state = StateResource()
-    found = state.store.plan(plan.plan_id).status
+    found = state.store.plans.get(plan.plan_id).status
     state.store.close()
     return found
 

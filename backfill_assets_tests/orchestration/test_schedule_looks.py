@@ -63,12 +63,12 @@ def test_a_day_that_waits_for_rows_is_asked_for_when_they_are_there(
     world.fill("web.visits", day(1, 2))
     assert due(instance, source) == []
 
-    known = world.store.observed()[EVENTS]
+    known = world.store.sources.observed()[EVENTS]
     land(world, 3, looks=False)
-    assert world.store.observed()[EVENTS] == known
+    assert world.store.sources.observed()[EVENTS] == known
 
     assert due(instance, source) == ["daily web.visits 2024-01-03"]
-    assert world.store.view("prod").sources[EVENTS].ready == IntervalSet.of([day(1, 3)])
+    assert world.store.views.of("prod").sources[EVENTS].ready == IntervalSet.of([day(1, 3)])
 
 
 LEAF = a_model("web.leaf", cadence=TEN_DAYS, late_window=5)
@@ -141,11 +141,11 @@ def test_until_another_declaration_is_promoted_ticks_look_at_a_source_as_runs_do
     else:
         evaluated(instance, schedule, LEAF, loaded)
 
-    found = world.store.observed()[EVENTS]
+    found = world.store.sources.observed()[EVENTS]
     assert (found.head, " UTC " in found.declared) == (2, True)
     world.graph = a_graph(LEAF, sources=[loaded])
     assert observe(world.run(), [LEAF.name]) == ()
-    assert world.store.observed()[EVENTS] == found
+    assert world.store.sources.observed()[EVENTS] == found
 
 
 def sensed(instance: dg.DagsterInstance, model: Model, source: Source) -> None:

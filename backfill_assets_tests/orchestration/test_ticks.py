@@ -248,14 +248,14 @@ def test_a_paused_plan_is_not_asked_for_and_the_tick_says_why(ticking: Ticking):
     world.fill("web.visits", day(1, 10))
     world.fill("web.sums", day(1, 10))
     plan = world.queued("web.visits", 3)
-    world.store.control_plan(plan.plan_id, Control.PAUSED, "ann")
+    world.store.queue.control_plan(plan.plan_id, Control.PAUSED, "ann")
 
     found = ticking.evaluate()
 
     assert not found.run_requests
     assert f"plan {plan.plan_id} is paused" in (found.skip_message or "")
 
-    world.store.control_plan(plan.plan_id, Control.RUNNING, "ann")
+    world.store.queue.control_plan(plan.plan_id, Control.RUNNING, "ann")
     assert ticking.tick() == ["plan web.visits 2024-01-03"]
 
 

@@ -33,7 +33,6 @@ def applied(plan: Plan, state: PlanState, loaded: Loaded) -> PlanState:
     effects = changes_of(plan.request, intended(plan.request, graph, state, loaded), state).effects
     models, counter = dict(state.view.models), state.view.counter
     running = {name: one for name, one in state.running.items() if name not in plan.removed}
-    owed = dict(state.view.owed)
     for one in plan.models:
         counter += 1
         models[one.model] = _after(
@@ -43,9 +42,9 @@ def applied(plan: Plan, state: PlanState, loaded: Loaded) -> PlanState:
             (graph.models[one.model], effects.get(one.model), counter),
         )
         running[one.model] = snapshots[one.model]
-        owed[one.model] = owed.get(one.model, IntervalSet.empty()) - one.cells
     for name in plan.removed:
         models.pop(name, None)
+    owed = state.view.owed - {one.model: one.cells for one in plan.models}
     view = replace(state.view, models=models, counter=counter, owed=owed)
     return replace(state, view=view, running=running)
 

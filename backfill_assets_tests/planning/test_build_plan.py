@@ -12,6 +12,7 @@ from backfill_assets.errors import BackfillAssetsError, DeclarationError, Reques
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.intervals.instants import InstantFormatError
 from backfill_assets.intervals.parse_range import OutsideLifeError, ReversedRangeError
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.column import Column
 from backfill_assets.models.function_query import FunctionQuery, ModuleQuery
 from backfill_assets.models.graph import Graph
@@ -416,7 +417,7 @@ def test_cells_that_nobody_has_published_are_recorded_as_empty_by_no_strategy():
 
 def test_stale_and_owed_cells_stay_as_they_are_in_a_plan_that_computes_nothing():
     state = a_state()
-    owed = replace(state.view, owed={"web.a": IntervalSet.of([day(3)])})
+    owed = replace(state.view, owed=CellsByModel({"web.a": IntervalSet.of([day(3)])}))
     assert not a_plan(state=replace(state, view=owed)).is_empty
     assert a_plan(state=replace(state, view=owed), empty=True).is_empty
 

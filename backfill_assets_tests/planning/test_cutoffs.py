@@ -9,6 +9,7 @@ import pytest
 
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.explain import why
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.plan import Build, Plan
@@ -45,7 +46,7 @@ def cells(plan: Plan, name: str) -> IntervalSet:
 def test_neither_gaps_nor_owed_cells_before_a_cutoff_need_work():
     lacking = IntervalSet.of([day(3, 8)]) - IntervalSet.of([day(8)])
     view = cut(a=lacking).view
-    view = replace(view, owed={"web.a": IntervalSet.of([day(4), day(7)])})
+    view = replace(view, owed=CellsByModel({"web.a": IntervalSet.of([day(4), day(7)])}))
 
     work = needs_work(GRAPH, view, GRAPH.models["web.a"], now=NOW)
 

@@ -10,6 +10,7 @@ from backfill_assets.intervals import Daily, Hourly, IntervalSet, Monthly, Unit,
 from backfill_assets.intervals.cadence import WHOLE_CELL as WHOLE
 from backfill_assets.intervals.required import required
 from backfill_assets.models.cells import cells_read
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.upstream import Reopens, Upstream, own_cells
 from backfill_assets.planning.late_work import LateWork, late_work
 from backfill_assets.planning.needs_work import needs_work
@@ -72,8 +73,9 @@ def _one_by_one(cells: IntervalSet) -> list[IntervalSet]:
     return [IntervalSet.of([cell]) for cell in Daily(start="2024-01-01").cells(cells)]
 
 
-def split(graph: Graph, view: StateView, **how: Any) -> LateWork:  # noqa: ANN401
-    return late_work(graph, view, now=NOW, reads={}, **how)
+def split(graph: Graph, view: StateView, **how: Mapping[str, IntervalSet]) -> LateWork:
+    given_ = {name: CellsByModel(cells) for name, cells in how.items()}
+    return late_work(graph, view, now=NOW, reads={}, **given_)
 
 
 def chain(**last: Any) -> Graph:  # noqa: ANN401
@@ -127,13 +129,13 @@ def test_others_at_work_where_it_reaches_hold_it():
 
 
 def test_what_an_open_plan_restates_waits_for_it_and_not_for_a_person():
-    view = replace(picture(chain(), days(9, 10)), owed={B: days(9)})
+    view = replace(picture(chain(), days(9, 10)), owed=CellsByModel({B: days(9)}))
     found = split(chain(), view, held={B: days(9)})
     assert (found.automatic, found.held, found.waiting) == ({A: days(10)}, {A: days(9)}, {})
 
 
 def test_what_a_person_took_back_waits_for_a_person():
-    view = replace(picture(chain(), days(9, 10)), owed={A: days(9)})
+    view = replace(picture(chain(), days(9, 10)), owed=CellsByModel({A: days(9)}))
     found = split(chain(), view)
     assert (found.automatic, found.waiting) == ({A: days(10)}, {A: days(9)})
 
@@ -264,11 +266,10 @@ def test_the_split_is_that_of_a_walk_from_cell_to_cell(found: tuple[Graph, State
     }
     expected = walked(graph, view, stale)
     for name, model in graph.models.items():
-        here = split_.automatic.get(name, IntervalSet.empty())
-        in_place = split_.in_place.get(name, IntervalSet.empty())
+        here, in_place = split_.automatic[name], split_.in_place[name]
         assert not here & in_place
         assert set(model.cadence.cells(here | in_place)) == expected[name]
-        assert split_.waiting.get(name, IntervalSet.empty()) == stale[name] - (here | in_place)
+        assert split_.waiting[name] == stale[name] - (here | in_place)
     assert split_.held == {}
 
 

@@ -14,6 +14,7 @@ from backfill_assets.intervals import (
     Monthly,
     Unit,
 )
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.content import ChangedAt
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.late_work import late_work
@@ -321,7 +322,7 @@ def test_a_whole_table_is_refreshed_once_what_it_reads_is_ready():
 
 def test_what_is_owed_is_rebuilt_in_a_workspace_and_waits_for_a_plan_elsewhere():
     ready = {"web.first": [a_run(day(1, 5), 1)], "web.reader": [a_run(day(1, 5), 2)]}
-    view = replace(a_view(ready), owed={"web.reader": days(2, 9)})
+    view = replace(a_view(ready), owed=CellsByModel({"web.reader": days(2, 9)}))
     workspace = replace(view, environment=Environment("plan:p1", protected=False, opened=3))
 
     published = needs_work(GRAPH, view, READER, now=NOW)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,6 +27,9 @@ from backfill_assets_tests.builders import (
     day,
 )
 
+if TYPE_CHECKING:
+    from backfill_assets.models.cells_by_model import CellsByModel
+
 NOW = FIRST + timedelta(days=8)
 
 
@@ -46,7 +50,7 @@ def test_a_restatement_reaches_the_cells_that_read_it_in_a_new_table_and_no_othe
     graph = a_graph(a_model(), dimension, reader, a_model("web.aside"))
     view = a_view({name: [a_run(day(1, 8), 1)] for name in graph.order})
 
-    def reached(*restated: Restatement) -> dict[str, IntervalSet]:
+    def reached(*restated: Restatement) -> CellsByModel:
         request = PlanRequest(environment=PROD, restate=restated)
         plan = build_plan(request, graph, PlanState(view=view, running=snapshots_of(graph)), NOW)
         return restated_cells(plan, graph, view)

@@ -14,6 +14,7 @@ from backfill_assets.evidence.plan_words import batches_text
 from backfill_assets.intervals import Daily, Hourly, IntervalSet, Monthly, Weekly, Whole
 from backfill_assets.intervals.parse_range import parse_interval
 from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
@@ -169,10 +170,12 @@ def _state(given: dict[str, Any], graph: Graph, environment: str) -> PlanState:
             for each in cells
         ]
         models[name] = ModelState(pointer, tuple(runs))
-    owed = {
-        f"web.{name}": _cells(graph, f"web.{name}", span)
-        for name, span in (given.get("owed") or {}).items()
-    }
+    owed = CellsByModel(
+        {
+            f"web.{name}": _cells(graph, f"web.{name}", span)
+            for name, span in (given.get("owed") or {}).items()
+        }
+    )
     where = Environment(environment, protected=environment == PROD)
     return PlanState(
         view=StateView(where, models, owed=owed, counter=100, sources=_sources(held)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets_tests.protocol.entries import released
-from backfill_assets_tests.protocol.world import FOREIGN, STRANGER, Entry, File, is_heard
+from backfill_assets_tests.protocol.world import FOREIGN, STRANGER, Entry, File, fresh, is_heard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +75,9 @@ def let_go(actor: Actor) -> Iterator[Outcome]:
     if at + 1 < len(actor.world.tables):
         more = after.goes("collect.clock", table=at + 1)
         yield "releases the lock", more
+    elif actor.world.has_blocks:
+        joins = after.goes("join.begin", **fresh(actor.world)._asdict())
+        yield "releases the lock", joins
     else:
         yield "releases the lock", after.ends()
 

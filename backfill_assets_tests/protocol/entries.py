@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets_tests.protocol.world import (
+    COMPACTED,
     CREATED,
     FENCED,
     RESTORED,
@@ -14,7 +15,7 @@ from backfill_assets_tests.protocol.world import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from backfill_assets_tests.protocol.world import Entry, File, Table
 
@@ -49,6 +50,39 @@ def holding(table: Table, files: Mapping[int, File | None]) -> tuple[File | None
     return tuple(files.get(cell, held) for cell, held in enumerate(table.log[-1].holds))
 
 
+def parting(table: Table, version: int, cells: Collection[int]) -> tuple[File, ...]:
+    """Name the files of a version that hold rows of some cells, and of others, too."""
+    held = dict.fromkeys(table.log[version].holds) if table.log else {}
+    return tuple(
+        one
+        for one in held
+        if one is not None and one.others
+        if 0 < sum(rows.cell in cells for rows in one.rows) < len(one.rows)
+    )
+
+
+def rests(actor: Actor, sources: Iterable[File], cells: Collection[int]) -> dict[int, File | None]:
+    """Say which files stand for what some files hold of other cells (`commit.WrittenCells._rest`)."""
+    found: dict[int, File | None] = {}
+    for one in sources:
+        others = {rows.cell for rows in one.rows} - set(cells)
+        left = one.parted(others, actor.folder) if actor.rules.rests_kept else None
+        found.update(dict.fromkeys(others, left))
+    return found
+
+
+def rest_written(actor: Actor, cells: Collection[int], at: str) -> Actor | None:
+    """Write what is left of files that will go, which no log names; None where one is not there."""
+    table, memory = actor.table, actor.memory
+    sources = parting(table, table.head, cells)
+    fresh_, known = set(sources) - set(memory.sources), set(sources) & set(memory.sources)
+    there = {one for one in rests(actor, known, cells).values() if one is not None}
+    if not fresh_ <= table.files or (actor.rules.files_checked and not there <= table.files):
+        return None
+    made = {one for one in rests(actor, fresh_, cells).values() if one is not None}
+    return actor.writes(files=table.files | made).goes(at, sources=sources)
+
+
 def has_lock(actor: Actor) -> bool:
     """Whether the lock is still the process's own (`locks.check_lock`)."""
     return (actor.table.token, actor.table.holder) == (actor.token, actor.id)
@@ -63,7 +97,15 @@ def released(actor: Actor) -> Actor:
 
 def is_ours(entry: Entry) -> bool:
     """Whether an entry is one of ours that holds no batch (`housekeeping.is_ours`)."""
-    return entry.kind in (CREATED, FENCED, RESTORED)
+    return entry.kind in (CREATED, FENCED, RESTORED, COMPACTED)
+
+
+def accounted(actor: Actor, version: int) -> Actor:
+    """Know of a commit of ours that holds no batch; where it changes no row, pins at the head follow."""
+    table = actor.table
+    follows = table.log[version].kind in (FENCED, COMPACTED) and table.pin == table.known
+    pin = version if follows and actor.rules.pins_followed else table.pin
+    return actor.writes(known=version, pin=pin)
 
 
 def follows_strangers(actor: Actor, version: int) -> bool:
@@ -130,7 +172,7 @@ def fails(actor: Actor) -> Actor:
         return actor.goes("publish.withdraw") if undecided else ended_publication(actor)
     if actor.operation.kind == "fill":
         return actor.goes("fill.let_go")
-    return actor.goes("turn.let_go")
+    return actor.goes("join.let_go" if actor.memory.sources else "turn.let_go")
 
 
 def ended_publication(actor: Actor) -> Actor:
@@ -145,6 +187,10 @@ def back_to_own(actor: Actor, at: str) -> Actor:
     clean = fresh(actor.world)
     kept = actor.memory
     own = clean._replace(
-        table=actor.operation.table, built_at=kept.built_at, good=kept.good, offered=kept.offered
+        table=actor.operation.table,
+        built_at=kept.built_at,
+        good=kept.good,
+        offered=kept.offered,
+        sources=kept.sources,
     )
     return actor.goes(at, **own._asdict())

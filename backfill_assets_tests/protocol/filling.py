@@ -11,8 +11,11 @@ from backfill_assets_tests.protocol.entries import (
     follows_strangers,
     holding,
     opened,
+    parting,
     recorded,
     released,
+    rest_written,
+    rests,
 )
 from backfill_assets_tests.protocol.world import BATCH, CREATED, Claim, Entry, File, is_heard
 
@@ -53,9 +56,23 @@ def write(actor: Actor) -> Iterator[Outcome]:
     for good in (True, False) if actor.operation.bad else (True,):
         files = _files(actor, good=good)
         after = actor.writes(files=actor.table.files | files)
-        at = "fill.audit" if actor.rules.audit_before_commit else "turn.token"
+        shared = parting(actor.table, actor.table.head, actor.operation.cells)
+        at = "fill.prepare" if shared else _written(actor)
         said = "writes its files" if good else "writes files whose rows are wrong"
         yield said, after.goes(at, good=good)
+
+
+def _written(actor: Actor) -> str:
+    return "fill.audit" if actor.rules.audit_before_commit else "turn.token"
+
+
+def prepare(actor: Actor) -> Iterator[Outcome]:
+    """`commit.WrittenCells.prepare`: what other cells have in its cells' files, before the lock."""
+    after = rest_written(actor, actor.operation.cells, _written(actor))
+    if after is None:
+        yield "finds that a file of its cells is gone", fails(actor)
+    else:
+        yield "writes what other cells have in the files of its own", after
 
 
 def audit(actor: Actor) -> Iterator[Outcome]:
@@ -118,10 +135,11 @@ _CELLS = 2
 def check_files(actor: Actor) -> Iterator[Outcome]:
     """`log_entry.refuse_gone`, once the files are offered: they are there as they were written."""
     mine, table = _files(actor, good=actor.memory.good), actor.table
+    written = {one for one in table.files if one.folder == actor.folder}
     offered = actor.goes("fill.open", offered=True, until=-1)
     if actor.rules.files_checked and not mine <= table.files:
         yield "finds that its files are gone", fails(offered)
-    elif actor.rules.old_files_refused and mine & table.old:
+    elif actor.rules.old_files_refused and written & table.old:
         yield "finds that its files are older than the grace", fails(offered)
     else:
         yield "finds its files there", offered
@@ -133,7 +151,20 @@ def open_entry(actor: Actor) -> Iterator[Outcome]:
     if after is None:
         yield "may not commit: its token is passed", fails(actor)
     else:
-        yield f"reads the log's end, {actor.table.head}", after.goes("fill.commit")
+        shared = parting(actor.table, actor.table.head, actor.operation.cells)
+        after = after.goes("fill.commit")
+        if actor.rules.rests_under_lock:
+            after = after.goes("fill.rest") if shared else after.goes("fill.commit", sources=())
+        yield f"reads the log's end, {actor.table.head}", after
+
+
+def rest(actor: Actor) -> Iterator[Outcome]:
+    """`log_entry.set_cells`: what has come to the block since is written; the rest is there."""
+    after = rest_written(actor, actor.operation.cells, "fill.commit")
+    if after is None:
+        yield "finds that files of its block are gone", fails(actor)
+    else:
+        yield "has what its block holds of other cells", after
 
 
 def commit(actor: Actor) -> Iterator[Outcome]:
@@ -145,14 +176,30 @@ def commit(actor: Actor) -> Iterator[Outcome]:
     at = "fill.record" if actor.rules.audit_before_commit else "fill.audit"
     if not actor.rules.commit_before_record:
         at = "fill.done"
+    if at == "fill.record" and _unused(after):
+        at = "fill.tidy"
     # Where nothing is compared an entry may land further on.
     landed = after.goes(at, before=after.table.head - 1)
     yield f"commits its cells as {after.table.head}", landed
 
 
+def _unused(actor: Actor) -> frozenset[File]:
+    named = {*actor.table.log[-1].holds}
+    return frozenset(
+        one for one in actor.table.files if one.folder == actor.folder and one not in named
+    )
+
+
+def tidy(actor: Actor) -> Iterator[Outcome]:
+    """`commit.WrittenCells.commit`: what it has written, and no cell got, is taken away."""
+    left = actor.table.files - _unused(actor)
+    yield "takes away what no cell got", actor.writes(files=left).goes("fill.record")
+
+
 def _entry(actor: Actor) -> Entry:
     operation, memory = actor.operation, actor.memory
-    files: dict[int, File | None] = {one.cell: one for one in _files(actor, good=memory.good)}
+    files = rests(actor, memory.sources, operation.cells)
+    files |= {one.cell: one for one in _files(actor, good=memory.good)}
     holds = holding(actor.table, files)
     return Entry(
         BATCH,
@@ -200,7 +247,7 @@ def clean(actor: Actor) -> Iterator[Outcome]:
     if actor.memory.offered:
         yield "leaves its files to the collector", actor.goes("fill.fail")
     else:
-        left = actor.table.files - _files(actor, good=actor.memory.good)
+        left = frozenset(one for one in actor.table.files if one.folder != actor.folder)
         yield "takes its files away", actor.writes(files=left).goes("fill.fail")
 
 
@@ -212,12 +259,13 @@ def fail(actor: Actor) -> Iterator[Outcome]:
 
 
 def _files(actor: Actor, *, good: bool) -> frozenset[File]:
-    return frozenset(File(actor.id, cell, good, actor.id) for cell in actor.operation.cells)
+    return frozenset(File(actor.id, cell, good, actor.folder) for cell in actor.operation.cells)
 
 
 STEPS = {
     "fill.begin": begin,
     "fill.write": write,
+    "fill.prepare": prepare,
     "fill.audit": audit,
     "fill.claims": check_claims,
     "fill.inputs": check_inputs,
@@ -225,7 +273,9 @@ STEPS = {
     "fill.create": create,
     "fill.files": check_files,
     "fill.open": open_entry,
+    "fill.rest": rest,
     "fill.commit": commit,
+    "fill.tidy": tidy,
     "fill.record": record,
     "fill.record_early": record_early,
     "fill.done": done,

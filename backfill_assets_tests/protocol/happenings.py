@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets_tests.protocol import collecting, filling, invariants, publishing, turns
+from backfill_assets_tests.protocol import (
+    collecting,
+    filling,
+    invariants,
+    joining,
+    publishing,
+    turns,
+)
 from backfill_assets_tests.protocol.explorer import System
 from backfill_assets_tests.protocol.world import (
     DEAD,
@@ -28,6 +35,7 @@ STEPS: dict[str, Callable[[Actor], Iterator[Outcome]]] = {
     **filling.STEPS,
     **publishing.STEPS,
     **collecting.STEPS,
+    **joining.STEPS,
 }
 
 

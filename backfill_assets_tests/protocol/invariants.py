@@ -77,20 +77,26 @@ def _misread(table: Table) -> str:
         return ""
     if table.pin > table.head:
         return f"the pin {table.pin} is beyond the log"
-    held = enumerate(table.log[table.pin].holds)
-    return next((wrong for cell, file in held if (wrong := _wrong_in(table, cell, file))), "")
+    holds = table.log[table.pin].holds
+    held = enumerate(holds)
+    return next(
+        (wrong for cell, file in held if (wrong := _wrong_in(table, cell, file, holds))), ""
+    )
 
 
-def _wrong_in(table: Table, cell: int, file: File | None) -> str:
+def _wrong_in(table: Table, cell: int, file: File | None, holds: tuple[File | None, ...]) -> str:
     """Say what is wrong with a cell that readers find."""
     record = record_at(table, cell, table.pin)
-    held, said = file and file.batch, record and record.batch
+    rows = file and file.of(cell)
+    held, said = rows and rows.batch, record and record.batch
     if held != said:
         return f"cell {cell} holds rows of batch {held}, and is recorded with those of {said}"
-    if file is not None and not file.good:
+    if rows is not None and not rows.good:
         return f"cell {cell} holds rows that fail their audit"
     if file is not None and file not in table.files:
         return f"the file of cell {cell} is gone"
+    if any(one is not None and one != file and one.of(cell) for one in holds):
+        return f"rows of cell {cell} are in two files"
     return ""
 
 
@@ -184,7 +190,7 @@ def _differing(table: Table) -> str:
     if table.known != table.head:
         return f"the log ends at {table.head}, and {table.known} is known"
     for cell, file in enumerate(table.log[-1].holds if table.log else ()):
-        record = current(table, cell)
-        if (record and record.batch) != (file and file.batch):
+        record, rows = current(table, cell), file and file.of(cell)
+        if (record and record.batch) != (rows and rows.batch):
             return f"cell {cell} is not recorded as the log has it"
     return ""

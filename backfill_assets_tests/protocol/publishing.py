@@ -17,8 +17,11 @@ from backfill_assets_tests.protocol.entries import (
     has_lock,
     holding,
     opened,
+    parting,
     record_at,
     replaced,
+    rest_written,
+    rests,
 )
 from backfill_assets_tests.protocol.filling import PLANNED
 from backfill_assets_tests.protocol.world import (
@@ -148,7 +151,7 @@ def find(actor: Actor) -> Iterator[Outcome]:
         yield from _made(actor, found[0], "finds its copy in the log")
     elif not _touched(actor):
         yield "has nothing to copy here", _next(actor, table.pin)
-    elif intent.kind == "promote":
+    elif intent.kind == "promote" or _copies(actor):
         yield "has to copy", actor.goes("publish.copy")
     else:
         yield "has to name old files again", actor.goes("publish.files")
@@ -177,9 +180,12 @@ def _cells(actor: Actor) -> range:
 
 def copy(actor: Actor) -> Iterator[Outcome]:
     """`cell_files.copy_files`: files that no log names; a disk may be full."""
-    copied = File(PLAN, PLANNED, good=True, folder=actor.id)
-    made = actor.writes(files=actor.table.files | {copied})
-    yield f"copies the plan's cell into table {actor.memory.table}", made.goes("publish.files")
+    sources = {one for one in _old(actor).values() if one is not None}
+    if not sources <= actor.table.files:
+        yield "finds that files are gone", _gives_up(actor)
+        return
+    made = actor.writes(files=actor.table.files | _copies(actor))
+    yield f"copies what table {actor.memory.table} gets", made.goes("publish.files")
     if actor.operation.bad and not actor.memory.finishing:
         yield "can't copy: the disk is full", _gives_up(actor)
 
@@ -187,7 +193,7 @@ def copy(actor: Actor) -> Iterator[Outcome]:
 def check_files(actor: Actor) -> Iterator[Outcome]:
     """`log_entry.refuse_gone` of copies; `cell_files.described` of old files."""
     named = _wanted(actor)
-    table, new = actor.table, {one for one in named.values() if one and one.folder == actor.id}
+    table, new = actor.table, _copies(actor)
     if actor.rules.files_checked and not {one for one in named.values() if one} <= table.files:
         yield "finds that files are gone", _gives_up(actor)
     elif actor.rules.old_files_refused and new & table.old:
@@ -198,12 +204,26 @@ def check_files(actor: Actor) -> Iterator[Outcome]:
 
 def _wanted(actor: Actor) -> dict[int, File | None]:
     """Say which cells get which files."""
+    intent = actor.world.state.intent
+    if intent is None or intent.kind == "promote":
+        return {PLANNED: File(PLAN, PLANNED, good=True, folder=actor.folder)}
+    old = _old(actor)
+    return {cell: one and one.parted(old, actor.folder) for cell, one in old.items()}
+
+
+def _old(actor: Actor) -> dict[int, File | None]:
+    """Say which cells go back to which old files, whatever else these hold."""
     world, at = actor.world, actor.memory.table
     intent = world.state.intent
     if intent is None or intent.kind == "promote":
-        return {PLANNED: File(PLAN, PLANNED, good=True, folder=actor.id)}
+        return {}
     then = actor.table.log[world.state.moves[-1].old_pins[at]].holds
     return {cell: then[cell] for cell in _cells(actor) if _is_another(world, at, cell)}
+
+
+def _copies(actor: Actor) -> set[File]:
+    """Name the files that are written for what the cells get."""
+    return {one for one in _wanted(actor).values() if one and one.folder == actor.folder}
 
 
 def open_entry(actor: Actor) -> Iterator[Outcome]:
@@ -212,7 +232,18 @@ def open_entry(actor: Actor) -> Iterator[Outcome]:
     if after is None:
         yield "may not commit: its token is passed", _gives_up(actor)
     else:
-        yield f"reads the log's end, {actor.table.head}", after.goes("publish.commit")
+        shared = parting(actor.table, actor.table.head, [*_wanted(actor)])
+        at = "publish.rest" if shared else "publish.commit"
+        yield f"reads the log's end, {actor.table.head}", after.goes(at, sources=())
+
+
+def rest(actor: Actor) -> Iterator[Outcome]:
+    """`log_entry.set_cells`: what other cells have in files that go is written, under the lock."""
+    after = rest_written(actor, [*_wanted(actor)], "publish.commit")
+    if after is None:
+        yield "finds that files of its block are gone", _gives_up(actor)
+    else:
+        yield "writes what other cells have in the files that go", after
 
 
 def commit(actor: Actor) -> Iterator[Outcome]:
@@ -222,7 +253,7 @@ def commit(actor: Actor) -> Iterator[Outcome]:
         yield "finds its intent closed", ended_publication(actor)
         return
     wanted = _wanted(actor)
-    holds = holding(actor.table, dict(wanted))
+    holds = holding(actor.table, rests(actor, actor.memory.sources, [*wanted]) | wanted)
     entry = Entry(
         COPY,
         actor.token,
@@ -251,9 +282,9 @@ def _next(actor: Actor, version: int) -> Actor:
     memory = actor.memory
     made = (*memory.made[: memory.table], version, *memory.made[memory.table + 1 :])
     if memory.table + 1 < len(actor.world.tables):
-        return actor.goes("publish.find", table=memory.table + 1, made=made, before=-1)
+        return actor.goes("publish.find", table=memory.table + 1, made=made, before=-1, sources=())
     at = "publish" if actor.rules.copies_before_pointers else "close"
-    return actor.goes(f"publish.{at}", table=0, made=made, before=-1)
+    return actor.goes(f"publish.{at}", table=0, made=made, before=-1, sources=())
 
 
 def publish(actor: Actor) -> Iterator[Outcome]:
@@ -370,6 +401,7 @@ STEPS = {
     "publish.copy": copy,
     "publish.files": check_files,
     "publish.open": open_entry,
+    "publish.rest": rest,
     "publish.commit": commit,
     "publish.publish": publish,
     "publish.close": close,

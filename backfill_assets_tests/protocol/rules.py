@@ -25,7 +25,8 @@ class Rules:
         birth_fenced: a table that another has only just made is fenced (`commit.prepare_table`).
         strangers_refused: a commit that follows on a stranger's is not recorded (`commit_turn.record`).
         files_checked: an entry names only files that are there (`log_entry.refuse_gone`).
-        old_files_refused: a batch that began before the collector's grace commits nothing (`batch_run._write`).
+        old_files_refused: a batch that began before the collector's grace commits nothing (`batch_run._write`),
+            and joined files neither (`collecting._compacted`).
         tables_closed: an open intent keeps others from its tables (`promotions.check_closed`).
         copies_found: a copy that is in the log already is not made again (`rewriting.rewritten`).
         copies_before_pointers: pointers move after the copies (`publishing._carried_out`).
@@ -37,6 +38,10 @@ class Rules:
         grace_kept: a file that is younger than the grace stays (`collection._old`).
         promises_kept: the files that a promised way back needs stay (`collecting._oldest_needed`).
         pins_kept: the files that a pin needs stay (`collecting._oldest_needed`).
+        rests_kept: what a file that goes holds of other cells is written again (`commit.WrittenCells._rest`).
+        rests_under_lock: which files go is read from the log's end, under the lock (`log_entry.set_cells`).
+        piles_checked: files are joined only where all of them are still named (`log_entry.exchange_files`).
+        pins_followed: pins at the head follow a commit that changes no row (`state/recording.follow_head`).
     """
 
     compare_and_set: bool = True
@@ -66,6 +71,10 @@ class Rules:
     grace_kept: bool = True
     promises_kept: bool = True
     pins_kept: bool = True
+    rests_kept: bool = True
+    rests_under_lock: bool = True
+    piles_checked: bool = True
+    pins_followed: bool = True
 
 
 SAFE = Rules()

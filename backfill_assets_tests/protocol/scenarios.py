@@ -11,13 +11,14 @@ from backfill_assets_tests.protocol.world import (
     CREATED,
     DONE,
     Entry,
-    File,
     Operation,
     Process,
     Record,
+    Rows,
     State,
     Table,
     World,
+    file_of,
     fresh,
 )
 
@@ -25,11 +26,17 @@ GAP = Operation("fill")
 OTHER_GAP = Operation("fill", cells=(1,))
 AUDITED_GAP = Operation("fill", bad=True)
 REFRESH = Operation("fill", gap=False)
+OTHER_REFRESH = Operation("fill", cells=(1,), gap=False)
 PROMOTE = Operation("promote")
 SHORT_OF_DISK = Operation("promote", bad=True)
 ROLLBACK = Operation("rollback")
 COLLECT = Operation("collect")
 INTRUDE = Operation("intrude")
+
+SHARED = ((0, 1),)
+"""A block whose cells have a file in common."""
+PILED = ((0,), (1,))
+"""A block in which files have piled up: one per cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,7 @@ class Scenario:
         lapses: how many leases may lapse while their holder lives.
         days: how often the collector's grace may pass.
         expiries: how often the promise of a way back may run out.
+        block: where the cells of a table may share files, the cells of each, all published.
     """
 
     name: str
@@ -55,10 +63,11 @@ class Scenario:
     lapses: int = 0
     days: int = 0
     expiries: int = 0
+    block: tuple[tuple[int, ...], ...] = ()
 
     def world(self) -> World:
         """Give the world in which it begins."""
-        table = _published() if self.published else _unborn()
+        table = _published(self.block or ((0,),)) if self.published else _unborn()
         world = World(
             tables=(table,) * self.tables,
             state=State(SEEN, frozenset(), None, ()),
@@ -67,6 +76,7 @@ class Scenario:
             lapses=self.lapses,
             days=self.days,
             expiries=self.expiries,
+            has_blocks=bool(self.block),
         )
         processes = tuple(
             Process(program, f"{program[0].kind}.begin" if program else DONE, memory=fresh(world))
@@ -79,14 +89,18 @@ def _unborn() -> Table:
     return Table((), frozenset(), frozenset(), -1, 0, 0, -1, -1, (), 0)
 
 
-def _published() -> Table:
-    file = File(FIRST, 0, good=True, folder=FIRST)
+def _published(cells_of_files: tuple[tuple[int, ...], ...]) -> Table:
+    files = [
+        file_of((Rows(FIRST, cell, good=True) for cell in cells), FIRST) for cells in cells_of_files
+    ]
+    holds = tuple(next((one for one in files if one.of(cell)), None) for cell in range(2))
+    names = tuple(cell for cells in cells_of_files for cell in cells)
     log = (
         Entry(CREATED, 1, 0, (None, None)),
-        Entry(BATCH, 1, FIRST, (file, None), built_at=SEEN, names=(0,)),
+        Entry(BATCH, 1, FIRST, holds, built_at=SEEN, names=names),
     )
-    record = Record(0, 1, 0, FIRST, SEEN, gap=True)
-    return Table(log, frozenset({file}), frozenset(), 0, 1, 0, 1, 1, (record,), 1)
+    records = tuple(Record(cell, 1, 0, FIRST, SEEN, gap=True) for cell in names)
+    return Table(log, frozenset(files), frozenset(), 0, 1, 0, 1, 1, records, 1)
 
 
 SCENARIOS = (
@@ -151,6 +165,41 @@ SCENARIOS = (
         crashes=1,
         days=1,
         expiries=1,
+    ),
+    Scenario(
+        "fills of two cells that share a file",
+        ((REFRESH,), (OTHER_REFRESH,)),
+        crashes=1,
+        lapses=1,
+        block=SHARED,
+    ),
+    Scenario(
+        "a fill, and a collection that joins files",
+        ((REFRESH,), (COLLECT,)),
+        crashes=1,
+        lapses=1,
+        block=PILED,
+    ),
+    Scenario(
+        "two collections that join files, one of which dies",
+        ((COLLECT,), (COLLECT,)),
+        crashes=1,
+        days=1,
+        block=PILED,
+    ),
+    Scenario(
+        "two collections that join files, one of which is silent",
+        ((COLLECT,), (COLLECT,)),
+        lapses=1,
+        days=1,
+        block=PILED,
+    ),
+    Scenario(
+        "a collection that joins files, and a promotion and its rollback",
+        ((COLLECT,), (PROMOTE, ROLLBACK)),
+        crashes=1,
+        days=1,
+        block=PILED,
     ),
 )
 """What `make faults` explores."""

@@ -16,8 +16,13 @@ from backfill_assets_tests.protocol.scenarios import (
     COLLECT,
     INTRUDE,
     OTHER_GAP,
+    OTHER_REFRESH,
+    PILED,
     PROMOTE,
+    REFRESH,
+    ROLLBACK,
     SCENARIOS,
+    SHARED,
     Scenario,
 )
 from backfill_assets_tests.protocol.variants import BROKEN, Variant
@@ -36,6 +41,9 @@ SMALL = (
     Scenario("a fill and a promotion", ((OTHER_GAP,), (PROMOTE,)), crashes=1),
     Scenario("a fill and a stranger", ((OTHER_GAP,), (INTRUDE,)), crashes=2),
     Scenario("a fill and a collection", ((OTHER_GAP,), (COLLECT,)), lapses=1, days=1),
+    Scenario("fills of a shared file", ((REFRESH,), (OTHER_REFRESH,)), block=SHARED),
+    Scenario("a fill and a joining collection", ((REFRESH,), (COLLECT,)), block=PILED),
+    Scenario("a way back in a shared file", ((PROMOTE, ROLLBACK),), crashes=1, block=SHARED),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets_tests.protocol.entries import (
+    accounted,
     entered,
     fails,
     has_lock,
@@ -31,7 +32,7 @@ def read_token(actor: Actor) -> Iterator[Outcome]:
 
 
 def take(actor: Actor) -> Iterator[Outcome]:
-    """`Store.take_commit_lock`: one transaction, unless an intent or a live holder is in the way."""
+    """`Locks.take_commit_lock`: one transaction, unless an intent or a live holder is in the way."""
     world, table, intent = actor.world, actor.table, actor.world.state.intent
     if actor.rules.tables_closed and intent is not None and intent.holder != actor.id:
         if is_heard(world, intent.holder):
@@ -134,9 +135,9 @@ def settle(actor: Actor) -> Iterator[Outcome]:
 
 
 def _advanced(actor: Actor, number: int) -> Iterator[Outcome]:
-    """`locks.advance_head`: one transaction."""
+    """`locks.advance_head`, `state/recording.follow_head`: one transaction."""
     if has_lock(actor):
-        yield f"accounts for commit {number}", _settled(actor.writes(known=number))
+        yield f"accounts for commit {number}", _settled(accounted(actor, number))
     else:
         yield f"can't account for commit {number}: the lock is lost", fails(actor)
 
@@ -202,7 +203,8 @@ def _has_looked(actor: Actor) -> Actor:
     clean = actor.goes(actor.process.at, since=-1, before=-1)
     memory = clean.memory
     if not publishes(clean):
-        after = {"fill": "fill.claims", "collect": "collect.list", "settle": "settle.let_go"}
+        collects = "join.files" if memory.sources else "collect.list"
+        after = {"fill": "fill.claims", "collect": collects, "settle": "settle.let_go"}
         return clean.goes(after[clean.operation.kind])
     last = len(clean.world.tables) - 1
     if memory.made == _GIVEN_UP[: last + 1]:

@@ -13,6 +13,7 @@ from backfill_assets_tests.protocol.invariants import (
     MIXTURE,
     NEWER,
     ONCE,
+    PINS,
     READER,
     REST,
     ZOMBIE,
@@ -24,9 +25,12 @@ from backfill_assets_tests.protocol.scenarios import (
     GAP,
     INTRUDE,
     OTHER_GAP,
+    OTHER_REFRESH,
+    PILED,
     PROMOTE,
     REFRESH,
     ROLLBACK,
+    SHARED,
     Scenario,
 )
 
@@ -72,6 +76,9 @@ _BACK = Scenario(
     lapses=1,
     days=1,
     expiries=1,
+)
+_JOINED = Scenario(
+    "two collections that join files", ((COLLECT,), (COLLECT,)), lapses=1, days=1, block=PILED
 )
 
 BROKEN = (
@@ -141,7 +148,7 @@ BROKEN = (
         "whoever once began a publication moves pointers",
         ("intent_checked",),
         replace(_TWICE, programs=((PROMOTE,), (PROMOTE, ROLLBACK)), crashes=0, lapses=1),
-        READER,
+        PINS,
     ),
     Variant("files are deleted without the lock", ("collector_locked",), _COLLECTED, FILES),
     Variant(
@@ -188,6 +195,36 @@ BROKEN = (
         ("promise_checked",),
         _BACK,
         FILES,
+    ),
+    Variant(
+        "a file goes with all that it holds of other cells",
+        ("rests_kept",),
+        Scenario("a fill of a shared file", ((REFRESH,),), block=SHARED),
+        READER,
+    ),
+    Variant(
+        "what is left of a file is what was there before the lock was taken",
+        ("rests_under_lock",),
+        Scenario("fills of a shared file", ((REFRESH,), (OTHER_REFRESH,)), block=SHARED),
+        READER,
+    ),
+    Variant(
+        "a joined file stands for others though one of them has gone",
+        ("piles_checked",),
+        Scenario("a fill and a collection", ((REFRESH,), (COLLECT,)), block=PILED),
+        READER,
+    ),
+    Variant(
+        "files are joined into one that is older than the collector's grace",
+        ("old_files_refused",),
+        _JOINED,
+        FILES,
+    ),
+    Variant(
+        "no pin follows when files are joined, and what one needs is deleted",
+        ("pins_followed", "pins_kept"),
+        replace(_JOINED, lapses=0),
+        READER,
     ),
     Variant(
         "commits that were taken back are accounted for one by one",

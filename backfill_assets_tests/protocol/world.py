@@ -1,7 +1,8 @@
 """What there is at one moment: tables with their logs and files, the state, and the processes.
 
 All of it is immutable and hashable. One environment reads all tables. A table is one model's; a cell is
-a small number, and consists of one file.
+a small number, and consists of one file: of its own, or one that it shares with the other cells of its
+block.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
     from backfill_assets_tests.protocol.rules import Rules
 
 PLAN = 90
@@ -16,25 +19,60 @@ PLAN = 90
 STRANGER = 99
 """The batch of a writer who knows nothing of locks."""
 
-CREATED, FENCED, RESTORED, BATCH, COPY, FOREIGN = (
-    "created", "fenced", "restored", "batch", "copy", "foreign",
+CREATED, FENCED, RESTORED, BATCH, COPY, COMPACTED, FOREIGN = (
+    "created", "fenced", "restored", "batch", "copy", "compacted", "foreign",
 )  # fmt: skip
 
 
-class File(NamedTuple):
-    """A data file; its rows are those that a batch computed for a cell.
+class Rows(NamedTuple):
+    """The rows that a batch computed for a cell.
 
     Attributes:
-        batch: who computed the rows.
+        batch: who computed them.
         cell: of which cell they are.
         good: whether they pass the audits.
+    """
+
+    batch: int
+    cell: int
+    good: bool
+
+
+class File(NamedTuple):
+    """A data file: the rows of a cell, and of others of its block.
+
+    Attributes:
+        batch: who computed the rows of the first cell.
+        cell: which that is.
+        good: whether they pass the audits.
         folder: by whom this file was written: the same rows may be copied.
+        others: the rows of the other cells that it holds.
     """
 
     batch: int
     cell: int
     good: bool
     folder: int
+    others: tuple[Rows, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Rows, ...]:
+        return (Rows(self.batch, self.cell, self.good), *self.others)
+
+    def of(self, cell: int) -> Rows | None:
+        """Read the rows of a cell; None where it holds none."""
+        return next((one for one in self.rows if one.cell == cell), None)
+
+    def parted(self, cells: Container[int], folder: int) -> File:
+        """Give a file that holds what this one holds of some cells: itself where that is all."""
+        rows = [one for one in self.rows if one.cell in cells]
+        return self if len(rows) == len(self.rows) else file_of(rows, folder)
+
+
+def file_of(rows: Iterable[Rows], folder: int) -> File:
+    """Give a file with these rows."""
+    first, *others = sorted(rows, key=lambda one: one.cell)
+    return File(*first, folder, tuple(others))
 
 
 class Entry(NamedTuple):
@@ -183,6 +221,7 @@ class Memory(NamedTuple):
         old: the files that were older than the grace when a collection read its clock.
         old_head: the last delta_version that was.
         doomed: the files that it will delete.
+        sources: the files for which others stand that it has written: with what is left of each, or joined.
         resumes: at which step it goes on after having finished what another began.
         finishing: whether it is at another's publication.
     """
@@ -203,6 +242,7 @@ class Memory(NamedTuple):
     old: frozenset[File] = frozenset()
     old_head: int = -1
     doomed: tuple[File, ...] = ()
+    sources: tuple[File, ...] = ()
     resumes: str = ""
     finishing: bool = False
 
@@ -239,6 +279,7 @@ class World(NamedTuple):
         expiries: how often a promise may still run out.
         expired: whether the promise of the way back is over.
         told: the batches of which somebody was told that they are committed.
+        has_blocks: whether the cells of each table are one block, and may share files.
     """
 
     tables: tuple[Table, ...]
@@ -250,6 +291,7 @@ class World(NamedTuple):
     expiries: int = 0
     expired: bool = False
     told: frozenset[int] = frozenset()
+    has_blocks: bool = False
 
     @property
     def last_move(self) -> str:
@@ -281,6 +323,11 @@ class Actor(NamedTuple):
         """Who holds what this process takes: another one after each start, and in each command."""
         process = self.process
         return self.number * 20 + process.life * 4 + len(process.program)
+
+    @property
+    def folder(self) -> int:
+        """By whom its files are: those of a publication that a fill finishes are none of the fill's."""
+        return -self.id if self.memory.finishing else self.id
 
     @property
     def table(self) -> Table:

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.execution.events import Failed
-from backfill_assets.execution.making import PlanMaker
+from backfill_assets.execution.making import plan_of
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
@@ -19,12 +19,12 @@ from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.query import SqlQuery
 from backfill_assets.planning.asked import is_condition
 from backfill_assets.planning.request import PlanRequest, Restatement
-from backfill_assets.snapshots.loaded import loaded
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import batch_session
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
 from backfill_assets_tests.execution.plans import Plans
 from backfill_assets_tests.execution.world import LEASE, World, ended, kept, on, read, row, told
+from backfill_assets_tests.making import project_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,16 +59,10 @@ def test_a_model_and_a_source_can_not_be_called_so(name: str):
 @pytest.mark.parametrize("name", ["dev; drop", "../prod", "dev'x", "plan:p1", "a" * 41, "dev\n"])
 def test_an_environment_can_not_be_called_so(name: str, tmp_path: Path, clock: Clock):
     store = Store.open(f"sqlite:///{tmp_path}/state.db", clock=clock)
-    maker = PlanMaker(
-        store=store,
-        loaded=loaded(a_graph()),
-        data_root=str(tmp_path),
-        clock=clock,
-        spark=lambda: None,
-    )
+    project = project_of(store, a_graph(), clock=clock, data_root=tmp_path)
 
     with pytest.raises(RequestError, match="a name is up to 40 small letters, digits and"):
-        maker.plan(PlanRequest(environment=name))
+        plan_of(project, PlanRequest(environment=name))
     store.close()
 
 

@@ -41,7 +41,7 @@ def test_state_caches_and_plans_are_for_their_owner_alone(
     with opened_run("prod") as run, closing(sqlite3.connect(shop.data / "state.db")) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM limits").fetchall()  # who reads keeps the side files there
-        run.store.set_limit("all", 3, "ada")
+        run.store.limits.set_limit("all", 3, "ada")
         found = {path: path.stat().st_mode & 0o777 for path in _files(shop.data)}
     names = {
         path.name.partition("-")[0] if path.parent.name == ".cache" else path.name for path in found

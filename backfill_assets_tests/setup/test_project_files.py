@@ -33,10 +33,27 @@ def test_every_requirement_of_the_lock_has_hashes(lock: str):
 def test_the_lock_holds_every_dependency_of_the_project(root: Path, lock: str):
     project = tomllib.loads((root / "pyproject.toml").read_text())
     groups = project["dependency-groups"].values()
-    declared = [*project["project"]["dependencies"], *(name for group in groups for name in group)]
+    declared = [*installed(root), *(name for group in groups for name in group)]
     names = {re.split(r"[\[<>=]", line)[0] for line in declared}
 
     assert names - set(re.findall(r"^([\w.-]+)==", lock, re.MULTILINE)) == set()
+
+
+def installed(root: Path) -> list[str]:
+    """What an installation of the project asks for, with every extra."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    return [*project["dependencies"], *(line for extra in extras for line in extra)]
+
+
+def test_an_installation_asks_for_ranges_and_the_lock_alone_for_exact_versions(root: Path):
+    assert [line for line in installed(root) if "==" in line or ">=" not in line] == []
+
+
+def test_what_only_the_samples_need_is_an_extra(root: Path):
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert not any("jafgen" in line for line in project["dependencies"])
+    assert any("jafgen" in line for line in project["optional-dependencies"]["demo"])
 
 
 def test_the_instance_lets_one_run_write_a_table_and_sends_no_telemetry(root: Path, tmp_path: Path):

@@ -52,11 +52,11 @@ def test_a_snapshot_of_an_older_release_goes_through_the_state_letter_by_letter(
 ):
     text = text_of(OLDER[name]["definition"])
     with Store.open(f"sqlite:///{tmp_path / 'state.db'}", clock=Clock()) as store:
-        store.save_snapshot(
+        store.snapshots.save_snapshot(
             fingerprint_id="p", model="m", version="v", definition=text, logic="", upstream="", metadata=""
         )  # fmt: skip
-        assert store.snapshot_definition("p") == text
-        assert stored_model(store.snapshot_definition("p")) == stored_model(text)
+        assert store.snapshots.definition("p") == text
+        assert stored_model(store.snapshots.definition("p")) == stored_model(text)
 
 
 @pytest.mark.parametrize("name", [name for name, one in OLDER.items() if "bound" in one])

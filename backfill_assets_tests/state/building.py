@@ -58,7 +58,7 @@ def version_of(model: str) -> str:
 def add_model(store: Store, model: str, environment: str = PROD) -> Pointer:
     version = version_of(model)
     wanted = Pointer(environment, model, f"print-{model}", version, -1)
-    return store.ensure_pointer(wanted, f"/data/{version}")
+    return store.environments.ensure_pointer(wanted, f"/data/{version}")
 
 
 @dataclass(frozen=True)
@@ -143,16 +143,16 @@ def write(
 ) -> BatchCommit:
     """Commit and record a batch, as the next delta_version of its table."""
     request = opened.request
-    lock = store.take_commit_lock(request.version, request.batch_id)
+    lock = store.locks.take_commit_lock(request.version, request.batch_id)
     commit = replace(commit_of(opened, lock, contents), started_at=store._clock())
-    store.record(commit, lock, lock.known_head + 1, bytes_written=100, finished_at=NOON)
-    store.release_commit_lock(lock)
+    store.batches.record(commit, lock, lock.known_head + 1, bytes_written=100, finished_at=NOON)
+    store.locks.release_commit_lock(lock)
     return commit
 
 
 def fill(store: Store, asked: Asked, contents: Mapping[Interval, Content] | None = None):
     """Open, commit and record."""
-    return write(store, store.open_batch(asked.request), contents)
+    return write(store, store.batches.open_batch(asked.request), contents)
 
 
 def emptied(store: Store) -> None:

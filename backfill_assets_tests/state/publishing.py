@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.cutoff import Cutoff
 from backfill_assets.snapshots.environment import PROD, Layer, Pointer, workspace_name
 from backfill_assets.snapshots.publication import Copy, Intent, Move, Publication, PublicationKind
@@ -57,7 +58,7 @@ class Trial:
         self, model: str, certain: IntervalSet = NONE, fingerprint: str | None = None
     ) -> str:
         """Let the model have a table over the published one."""
-        at = self.store.pointers(self.environment)[model]
+        at = self.store.environments.pointers(self.environment)[model]
         version = f"{at.version}__{self.plan_id}"
         under = (Layer(at.version, at.delta_version), *at.under)
         new = Pointer(
@@ -71,7 +72,7 @@ class Trial:
             plan_id=self.plan_id, environment=self.environment,
             models=tuple(self.opened), owed=tuple(self.owed), cutoffs=self.cutoffs,
         )  # fmt: skip
-        return self.store.open_workspace(request)
+        return self.store.environments.open_workspace(request)
 
     def fill(
         self,
@@ -82,7 +83,7 @@ class Trial:
         reads: Mapping[str, IntervalSet] | None = None,
         run: str | None = None,
     ):
-        table = self.store.pointers(self.workspace)[model].version
+        table = self.store.environments.pointers(self.workspace)[model].version
         asked = Asked(
             model, start, end, run=run or f"run-{self.plan_id}", reads=reads or {},
             environment=self.workspace, table=table, plan=self.plan_id,
@@ -94,15 +95,15 @@ class Trial:
             plan_id=self.plan_id, environment=self.environment, status=status, content="{}",
             content_hash=f"hash of {self.plan_id}", created_at=self.store._clock(), created_by="ada",
             reason="it was wrong", expires_at=NOON + timedelta(days=7),
-            cells={each.pointer.model: each.pointer.certain for each in self.opened},
+            cells=CellsByModel({one.pointer.model: one.pointer.certain for one in self.opened}),
         )  # fmt: skip
-        self.store.save_plan(plan)
+        self.store.plans.save_plan(plan)
         return plan
 
     def begin(
         self, *versions: str, kind: PublicationKind = PublicationKind.PROMOTE, holder: str = "boss"
     ) -> Intent:
-        return self.store.begin_promotion(
+        return self.store.publications.begin_promotion(
             Intent(
                 plan_id=self.plan_id,
                 environment=self.environment,
@@ -114,8 +115,8 @@ class Trial:
 
     def move(self, model: str) -> Move:
         """What promotes a model of the plan."""
-        own = self.store.own_pointers(self.workspace)[model]
-        old = self.store.pointers(self.environment).get(model)
+        own = self.store.environments.own_pointers(self.workspace)[model]
+        old = self.store.environments.pointers(self.environment).get(model)
         seen: dict[str, Any] = {} if old is None else {
             "old_version": old.version, "old_fingerprint": old.fingerprint,
         }  # fmt: skip
@@ -123,12 +124,12 @@ class Trial:
             new = Pointer(self.environment, model, own.fingerprint, own.version, own.delta_version)
             return Move(pointer=new, **seen)
         assert old is not None
-        if self.store.owner(old.version) != self.environment:
+        if self.store.versions.owner(old.version) != self.environment:
             new = Pointer(
                 self.environment, model, own.fingerprint, own.version, own.delta_version, own.under
             )
             return Move(pointer=new, **seen)
-        at = self.store.known_head(old.version) + 1
+        at = self.store.versions.known_head(old.version) + 1
         new = Pointer(self.environment, model, own.fingerprint, old.version, at, old.under)
         return Move(pointer=new, copies=(Copy(Layer(own.version, own.delta_version)),), **seen)
 
@@ -145,7 +146,7 @@ class Trial:
             environment=self.environment, kind=kind, moves=moves, removed=removed,
             who="ada", why="for good", **more,
         )  # fmt: skip
-        return self.store.publish(said)
+        return self.store.publications.publish(said)
 
     def promote(self) -> int:
         return self.publish(*(self.move(each.pointer.model) for each in self.opened))

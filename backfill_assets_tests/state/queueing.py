@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def keep_plan(store: Store, plan_id: str, status: PlanStatus = PlanStatus.APPLYING) -> None:
     """Keep a plan that stands there."""
-    store.save_plan(
+    store.plans.save_plan(
         StoredPlan(
             plan_id=plan_id,
             environment="prod",

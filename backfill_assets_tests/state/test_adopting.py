@@ -30,19 +30,19 @@ ORDERS, REVENUE = "orders", "revenue"
 
 def unknown(store: Store, model: str, *pins: InputPin, **said: object) -> BatchCommit:
     """A commit of a batch that only the lost state has opened."""
-    opened = store.open_batch(Asked(model=model, run="lost").request)
-    lock = store.take_commit_lock(version_of(model), "lost")
-    store.release_commit_lock(lock)
+    opened = store.batches.open_batch(Asked(model=model, run="lost").request)
+    lock = store.locks.take_commit_lock(version_of(model), "lost")
+    store.locks.release_commit_lock(lock)
     given = {"batch_id": f"unknown/{model}", "built_at": FAR, "inputs": pins, **said}
-    store.fail_batch(opened.request.batch_id, error="", audits=(), finished_at=NOON)
+    store.batches.fail_batch(opened.request.batch_id, error="", audits=(), finished_at=NOON)
     return replace(commit_of(opened, lock), **given)
 
 
 def adopted(store: Store, commit: BatchCommit) -> bool:
-    lock = store.take_commit_lock(commit.version, "adopter")
-    at = store.known_head(commit.version) + 1
-    done = store.adopt(commit, lock, at, bytes_written=None, finished_at=NOON)
-    store.release_commit_lock(lock)
+    lock = store.locks.take_commit_lock(commit.version, "adopter")
+    at = store.versions.known_head(commit.version) + 1
+    done = store.batches.adopt(commit, lock, at, bytes_written=None, finished_at=NOON)
+    store.locks.release_commit_lock(lock)
     return done
 
 
@@ -58,21 +58,21 @@ def both(store: Store) -> None:
 def test_what_is_built_after_an_adoption_has_a_larger_number(store: Store):
     both(store)
     assert adopted(store, unknown(store, ORDERS))
-    (record, *_) = store.ready_records(version_of(ORDERS))
-    assert store.view("prod").counter > FAR
-    assert record.built_at <= store.view("prod").counter
-    later = store.open_batch(Asked(model=ORDERS, run="later").request)
+    (record, *_) = store.versions.ready_records(version_of(ORDERS))
+    assert store.views.of("prod").counter > FAR
+    assert record.built_at <= store.views.of("prod").counter
+    later = store.batches.open_batch(Asked(model=ORDERS, run="later").request)
     assert later.built_at > FAR
 
 
 def test_an_upstream_that_moved_after_the_pin_of_an_adopted_batch_is_newer_than_it(store: Store):
     both(store)
     fill(store, Asked(model=ORDERS))
-    opened = store.open_batch(Asked(model=ORDERS, run="moved").request)
+    opened = store.batches.open_batch(Asked(model=ORDERS, run="moved").request)
     write(store, opened, dict.fromkeys(Asked().request.cells, content(11)))
     assert adopted(store, unknown(store, REVENUE, pin(ORDERS, 0)))
-    (upstream, *_) = store.ready_records(version_of(ORDERS))
-    (record, *_) = store.ready_records(version_of(REVENUE))
+    (upstream, *_) = store.versions.ready_records(version_of(ORDERS))
+    (record, *_) = store.versions.ready_records(version_of(REVENUE))
     assert upstream.changed_at.row_set > record.built_at
 
 
@@ -80,8 +80,8 @@ def test_an_upstream_that_did_not_move_leaves_an_adopted_batch_fresh(store: Stor
     both(store)
     fill(store, Asked(model=ORDERS))
     assert adopted(store, unknown(store, REVENUE, pin(ORDERS, 0)))
-    (upstream, *_) = store.ready_records(version_of(ORDERS))
-    (record, *_) = store.ready_records(version_of(REVENUE))
+    (upstream, *_) = store.versions.ready_records(version_of(ORDERS))
+    (record, *_) = store.versions.ready_records(version_of(REVENUE))
     assert upstream.changed_at.row_set <= record.built_at
 
 
@@ -89,7 +89,7 @@ def test_a_batch_that_has_read_a_commit_which_does_not_count_does_not_count_eith
     both(store)
     fill(store, Asked(model=ORDERS))
     assert not adopted(store, unknown(store, REVENUE, pin(ORDERS, 5)))
-    assert store.ready_records(version_of(REVENUE)) == []
+    assert store.versions.ready_records(version_of(REVENUE)) == []
 
 
 def test_a_batch_that_has_read_another_table_than_the_environment_does_not_count(store: Store):
@@ -102,13 +102,15 @@ def test_the_copy_of_an_unknown_promotion_does_not_count_but_raises_the_counter(
     both(store)
     copy = unknown(store, ORDERS, reason=PROMOTED, plan_id="p1", built_at=FAR)
     assert not adopted(store, copy)
-    assert store.view("prod").counter >= FAR
+    assert store.views.of("prod").counter >= FAR
 
 
 def test_cells_that_were_declared_wrong_stay_owed_whatever_is_adopted(store: Store):
     both(store)
     commit = unknown(store, ORDERS)
-    store.mark_owed(version_of(ORDERS), IntervalSet.of(Asked().request.cells), "sent twice")
+    store.environments.mark_owed(
+        version_of(ORDERS), IntervalSet.of(Asked().request.cells), "sent twice"
+    )
     assert adopted(store, commit)
-    view = store.view("prod")
+    view = store.views.of("prod")
     assert view.owed[ORDERS] == view.ready(ORDERS) != IntervalSet.empty()

@@ -26,37 +26,37 @@ def set_back(clock: Clock) -> None:
 def test_cells_of_one_who_died_before_the_clock_was_set_back_are_free_after_a_lease(
     store: Store, other: Store, clock: Clock
 ):
-    dead = store.open_batch(Asked(run="run-1").request)
-    store.take_commit_lock(TABLE, dead.request.batch_id)
+    dead = store.batches.open_batch(Asked(run="run-1").request)
+    store.locks.take_commit_lock(TABLE, dead.request.batch_id)
     set_back(clock)
-    other.heartbeat("run-2")
+    other.batches.heartbeat("run-2")
     with pytest.raises(CellsClaimedError):
-        other.open_batch(Asked(run="run-2").request)
+        other.batches.open_batch(Asked(run="run-2").request)
 
     clock.pass_by(LEASE + 1)
-    living = other.open_batch(Asked(run="run-2").request)
-    assert other.take_commit_lock(TABLE, living.request.batch_id).taken_over
-    assert store.batch(dead.request.batch_id).status == "abandoned"
+    living = other.batches.open_batch(Asked(run="run-2").request)
+    assert other.locks.take_commit_lock(TABLE, living.request.batch_id).taken_over
+    assert store.batches.get(dead.request.batch_id).status == "abandoned"
 
 
 def test_one_who_lives_through_it_keeps_its_cells(store: Store, other: Store, clock: Clock):
-    store.open_batch(Asked(run="run-1").request)
+    store.batches.open_batch(Asked(run="run-1").request)
     set_back(clock)
     for _ in range(4):
         clock.pass_by(LEASE / 2)
-        other.heartbeat("run-2")
-        store.heartbeat("run-1")
+        other.batches.heartbeat("run-2")
+        store.batches.heartbeat("run-1")
     with pytest.raises(CellsClaimedError):
-        other.open_batch(Asked(run="run-2").request)
+        other.batches.open_batch(Asked(run="run-2").request)
 
 
 def test_the_lease_of_a_plan_lapses_though_nobody_beats(store: Store, other: Store, clock: Clock):
-    store.take_lease("launch b1", "run-1")
+    store.locks.take_lease("launch b1", "run-1")
     set_back(clock)
     with pytest.raises(PlanLeasedError):
-        other.take_lease("launch b1", "run-2")
+        other.locks.take_lease("launch b1", "run-2")
     clock.pass_by(LEASE + 1)
-    other.take_lease("launch b1", "run-2")
+    other.locks.take_lease("launch b1", "run-2")
 
 
 def test_a_promotion_is_begun_again_after_a_lease(store: Store, clock: Clock):
@@ -72,24 +72,24 @@ def test_a_promotion_is_begun_again_after_a_lease(store: Store, clock: Clock):
 def test_clocks_that_differ_by_less_than_a_lease_change_nothing(
     store: Store, other: Store, clock: Clock
 ):
-    store.take_lease("launch b1", "run-1")
+    store.locks.take_lease("launch b1", "run-1")
     clock.pass_by(1 - LEASE)
-    other.heartbeat("run-2")
+    other.batches.heartbeat("run-2")
     clock.pass_by(LEASE)
     with pytest.raises(PlanLeasedError):
-        other.take_lease("launch b1", "run-2")
+        other.locks.take_lease("launch b1", "run-2")
 
 
 def test_who_waited_for_a_slot_and_died_keeps_it_from_nobody_for_hours(
     store: Store, other: Store, clock: Clock
 ):
     one = Slots(overall=1)
-    held = store.open_batch(Asked(run="run-1", slots=one).request)
+    held = store.batches.open_batch(Asked(run="run-1", slots=one).request)
     with pytest.raises(NoSlotError):
-        store.open_batch(Asked(start=5, end=6, run="dead", slots=one).request)
+        store.batches.open_batch(Asked(start=5, end=6, run="dead", slots=one).request)
     write(store, held)
     set_back(clock)
-    other.heartbeat("run-2")
+    other.batches.heartbeat("run-2")
     clock.pass_by(KEEPS_ITS_TURN.total_seconds() + 1)
 
-    other.open_batch(Asked(start=7, end=8, run="run-2", slots=one).request)
+    other.batches.open_batch(Asked(start=7, end=8, run="run-2", slots=one).request)

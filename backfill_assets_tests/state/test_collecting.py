@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.snapshots.environment import Environment, Pointer
-from backfill_assets.state.collecting import Collectable, VersionNeededError
+from backfill_assets.state.collection import Collectable, VersionNeededError
 from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
 from backfill_assets_tests.state.building import LEASE, Asked, fill
 from backfill_assets_tests.state.publishing import Trial, cells
@@ -19,7 +19,7 @@ MONTH = timedelta(days=30)
 
 
 def _names(store: Store, promise: timedelta = MONTH) -> list[str]:
-    return [each.version for each in store.collectable_versions(promise)]
+    return [each.version for each in store.collection.collectable_versions(promise)]
 
 
 def _abandoned(store: Store) -> None:
@@ -27,13 +27,13 @@ def _abandoned(store: Store) -> None:
     trial.new_version("orders")
     trial.open()
     trial.fill("orders", 0, 2)
-    store.drop_workspace(trial.plan_id)
+    store.environments.drop_workspace(trial.plan_id)
 
 
 def test_the_table_of_an_abandoned_plan_is_collectable(store: Store):
-    assert store.collectable_versions(MONTH) == []
+    assert store.collection.collectable_versions(MONTH) == []
     _abandoned(store)
-    assert store.collectable_versions(MONTH) == [
+    assert store.collection.collectable_versions(MONTH) == [
         Collectable("orders__v2", "orders", "/data/orders__v2", "p1", collecting=False)
     ]
 
@@ -53,7 +53,7 @@ def test_what_a_way_back_needs_is_kept_for_as_long_as_was_promised(store: Store,
 
 
 def test_a_table_that_lies_under_another_is_needed(store: Store, clock: Clock):
-    store.save_environment(Environment("dev", protected=False, follows="prod"))
+    store.environments.save_environment(Environment("dev", protected=False, follows="prod"))
     fill(store, Asked(start=0, end=5))
     dev = Trial(store, environment="dev")
     dev.in_place("orders", cells((0, 1)))
@@ -68,28 +68,28 @@ def test_a_table_that_lies_under_another_is_needed(store: Store, clock: Clock):
     clock.pass_by(MONTH.total_seconds() + 1)
 
     assert _names(store) == []
-    store.drop_environment("dev")
+    store.environments.drop_environment("dev")
     assert _names(store) == ["orders__v1", "orders__v1__p1"]
 
 
 def test_a_table_that_somebody_writes_or_promotes_is_needed(store: Store, clock: Clock):
-    store.save_environment(Environment("dev", protected=False))
+    store.environments.save_environment(Environment("dev", protected=False))
     at = Pointer("dev", "clicks", "p", "clicks__v1", -1)
-    store.ensure_pointer(at, "/data/clicks__v1")
-    store.open_batch(Asked("clicks", 0, 1, environment="dev").request)
-    store.drop_environment("dev")
+    store.environments.ensure_pointer(at, "/data/clicks__v1")
+    store.batches.open_batch(Asked("clicks", 0, 1, environment="dev").request)
+    store.environments.drop_environment("dev")
     assert _names(store) == []
     clock.pass_by(LEASE + 1)
     assert _names(store) == ["clicks__v1"]
     begun = Trial(store).begin("clicks__v1")
     assert _names(store) == []
-    store.withdraw_promotion(begun)
+    store.publications.withdraw_promotion(begun)
     assert _names(store) == ["clicks__v1"]
 
 
 def test_nobody_may_point_at_a_table_that_is_being_deleted(store: Store):
     _abandoned(store)
-    store.mark_collecting("orders__v2", MONTH)
+    store.collection.mark_collecting("orders__v2", MONTH)
 
     again = Trial(store, "p2")
     again.new_version("orders")
@@ -99,47 +99,49 @@ def test_nobody_may_point_at_a_table_that_is_being_deleted(store: Store):
         again.begin("orders__v2")
     wanted = Pointer("dev", "clicks", "p", "orders__v2", -1)
     with pytest.raises(VersionCollectingError):
-        store.ensure_pointer(wanted, "/data/orders__v2")
-    assert [each.collecting for each in store.collectable_versions(MONTH)] == [True]
+        store.environments.ensure_pointer(wanted, "/data/orders__v2")
+    assert [each.collecting for each in store.collection.collectable_versions(MONTH)] == [True]
 
 
 def test_only_what_nobody_needs_is_marked_and_only_what_is_marked_is_forgotten(store: Store):
     with pytest.raises(VersionNeededError, match="environment 'prod' reads it"):
-        store.mark_collecting("orders__v1", MONTH)
+        store.collection.mark_collecting("orders__v1", MONTH)
     with pytest.raises(UnknownVersionError):
-        store.mark_collecting("nothing", MONTH)
+        store.collection.mark_collecting("nothing", MONTH)
     _abandoned(store)
     with pytest.raises(VersionNeededError, match="not marked"):
-        store.forget_version("orders__v2")
+        store.collection.forget_version("orders__v2")
 
 
 def test_a_forgotten_table_may_be_built_anew(store: Store):
     _abandoned(store)
-    store.mark_owed("orders__v2", cells((0, 1)), "wrong")
-    store.mark_collecting("orders__v2", MONTH)
-    store.forget_version("orders__v2")
-    store.forget_version("orders__v2")
+    store.environments.mark_owed("orders__v2", cells((0, 1)), "wrong")
+    store.collection.mark_collecting("orders__v2", MONTH)
+    store.collection.forget_version("orders__v2")
+    store.collection.forget_version("orders__v2")
 
-    assert store.collectable_versions(MONTH) == []
-    assert store.ready_records("orders__v2") == []
+    assert store.collection.collectable_versions(MONTH) == []
+    assert store.versions.ready_records("orders__v2") == []
     again = Trial(store, "p2")
     again.new_version("orders")
     again.open()
-    assert store.view(again.workspace).ready("orders") == cells()
-    assert store.owed(again.workspace) == {}
-    assert [each.plan_id for each in store.batches(model="orders")] == ["p1"]
+    assert store.views.of(again.workspace).ready("orders") == cells()
+    assert store.views.owed(again.workspace) == {}
+    assert [each.plan_id for each in store.batches.latest(model="orders")] == ["p1"]
 
 
 def test_a_table_that_was_just_left_is_kept_for_its_readers(store: Store, clock: Clock):
     day = timedelta(days=1)
     _abandoned(store)
-    assert store.collectable_versions(timedelta(0), day) == []
+    assert store.collection.collectable_versions(timedelta(0), day) == []
     with pytest.raises(VersionNeededError, match="readers may still be at it"):
-        store.mark_collecting("orders__v2", timedelta(0), day)
+        store.collection.mark_collecting("orders__v2", timedelta(0), day)
     clock.pass_by(day.total_seconds() - 1)
-    assert store.collectable_versions(timedelta(0), day) == []
+    assert store.collection.collectable_versions(timedelta(0), day) == []
     clock.pass_by(2)
-    assert [one.version for one in store.collectable_versions(timedelta(0), day)] == ["orders__v2"]
+    assert [one.version for one in store.collection.collectable_versions(timedelta(0), day)] == [
+        "orders__v2"
+    ]
 
 
 def test_the_table_of_a_version_that_was_replaced_is_kept_for_its_readers(
@@ -151,8 +153,9 @@ def test_the_table_of_a_version_that_was_replaced_is_kept_for_its_readers(
     trial.open()
     trial.fill("orders", 0, 3)
     trial.promote()
-    assert store.collectable_versions(timedelta(0), timedelta(days=1)) == []
+    assert store.collection.collectable_versions(timedelta(0), timedelta(days=1)) == []
     clock.pass_by(timedelta(days=1).total_seconds() + 1)
-    assert [one.version for one in store.collectable_versions(timedelta(0), timedelta(days=1))] == [
-        "orders__v1"
-    ]
+    assert [
+        one.version
+        for one in store.collection.collectable_versions(timedelta(0), timedelta(days=1))
+    ] == ["orders__v1"]

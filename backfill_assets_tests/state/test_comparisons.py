@@ -7,10 +7,10 @@ if TYPE_CHECKING:
 
 
 def test_what_a_comparison_has_found_is_kept_with_its_plan(store: Store):
-    store.keep_comparison("p1", "files", '{"rows":1}')
-    store.keep_comparison("p1", "files", '{"rows":1}')  # by another process, meanwhile
-    store.keep_comparison("p2", "files", '{"rows":2}')
+    store.plans.keep_comparison("p1", "files", '{"rows":1}')
+    store.plans.keep_comparison("p1", "files", '{"rows":1}')  # by another process, meanwhile
+    store.plans.keep_comparison("p2", "files", '{"rows":2}')
 
-    assert store.comparison("p1", "files") == '{"rows":1}'
-    assert store.comparison("p2", "files") == '{"rows":2}'
-    assert store.comparison("p1", "other files") is None
+    assert store.plans.comparison("p1", "files") == '{"rows":1}'
+    assert store.plans.comparison("p2", "files") == '{"rows":2}'
+    assert store.plans.comparison("p1", "other files") is None

@@ -25,7 +25,7 @@ def promoted(store: Store, plan_id: str, cutoff: Cutoff | None) -> None:
 
 
 def in_force(store: Store, environment: str = "prod") -> dict[str, Cutoff]:
-    return dict(store.view(environment).cutoffs)
+    return dict(store.views.of(environment).cutoffs)
 
 
 def test_a_cutoff_counts_in_its_plans_workspace_at_once_and_in_prod_once_it_is_promoted(
@@ -46,7 +46,7 @@ def test_a_cutoff_counts_in_its_plans_workspace_at_once_and_in_prod_once_it_is_p
 def test_whoever_follows_prod_obeys_its_cutoffs(store: Store):
     fill(store, Asked(start=0, end=10))
     promoted(store, "p1", SET)
-    store.save_environment(Environment("dev", protected=False, follows="prod"))
+    store.environments.save_environment(Environment("dev", protected=False, follows="prod"))
 
     assert in_force(store, "dev") == in_force(store) != {}
 
@@ -57,9 +57,9 @@ def test_a_cutoff_is_lifted_and_the_lifting_taken_back(store: Store):
     promoted(store, "p2", None)
     assert in_force(store) == {}
 
-    store.set_plan_status("p2", PlanStatus.PROMOTED, PlanStatus.ROLLED_BACK)
+    store.plans.set_plan_status("p2", PlanStatus.PROMOTED, PlanStatus.ROLLED_BACK)
     assert in_force(store)["orders"].plan_id == "p1"
-    store.set_plan_status("p1", PlanStatus.PROMOTED, PlanStatus.UNDONE)
+    store.plans.set_plan_status("p1", PlanStatus.PROMOTED, PlanStatus.UNDONE)
     assert in_force(store) == {}
 
 
@@ -68,7 +68,7 @@ def test_a_plan_that_is_given_up_leaves_no_cutoff(store: Store):
     trial.open()
     trial.save()
 
-    store.drop_workspace("p1")
-    store.set_plan_status("p1", OPEN, PlanStatus.ABANDONED)
+    store.environments.drop_workspace("p1")
+    store.plans.set_plan_status("p1", OPEN, PlanStatus.ABANDONED)
 
     assert in_force(store) == {}

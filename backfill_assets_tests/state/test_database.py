@@ -32,7 +32,7 @@ def _open(path: Path, busy_seconds: float = 30) -> Store:
 def _numbers(store: Store, first: int, count: int) -> list[int]:
     """Open batches over days of one's own; each draws a number."""
     return [
-        store.open_batch(Asked(start=at, end=at + 1, run=f"run-{at}").request).built_at
+        store.batches.open_batch(Asked(start=at, end=at + 1, run=f"run-{at}").request).built_at
         for at in range(first, first + count)
     ]
 
@@ -63,7 +63,7 @@ def test_processes_never_draw_the_same_number(store: Store, url: str):
 def test_threads_that_open_a_new_state_at_once_all_find_it_ready(url: str):
     def environment(_: int) -> str:
         with Store.open(url, clock=Clock()) as store:
-            return store.environment("prod").name
+            return store.environments.get("prod").name
 
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(environment, range(4))) == ["prod"] * 4
@@ -72,7 +72,7 @@ def test_threads_that_open_a_new_state_at_once_all_find_it_ready(url: str):
 def test_a_state_file_is_for_its_owner_alone(tmp_path: Path):
     path = tmp_path / "new" / "state.db"
     with _open(path) as store:
-        assert store.environment("prod").protected
+        assert store.environments.get("prod").protected
         modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
 
     assert modes == {"state.db": 0o600, "state.db-wal": 0o600, "state.db-shm": 0o600}
@@ -93,12 +93,12 @@ def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path):
 def test_a_page_that_is_damaged_later_is_reported_as_corruption(tmp_path: Path):
     path = tmp_path / "state.db"
     with _open(path) as store:
-        store.environment("prod")
+        store.environments.get("prod")
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
 
     with pytest.raises(StateUnavailableError, match="corrupt"), _open(path) as store:
-        store.view("prod")
+        store.views.of("prod")
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_a_full_disk_is_reported_and_leaves_what_was_there(store: Store):
     if store._database.dialect != "sqlite":
         pytest.skip("SQLite alone lets a test fill its disk")
     fill(store, Asked(start=0, end=3))
-    before = store.ready_records("orders__v1")
+    before = store.versions.ready_records("orders__v1")
     with store._database._engine.connect() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
     event.listen(
@@ -151,7 +151,7 @@ def test_a_full_disk_is_reported_and_leaves_what_was_there(store: Store):
 
     with pytest.raises(StateUnavailableError, match="disk is full"):
         fill(store, Asked(start=3, end=400))
-    assert store.ready_records("orders__v1") == before
+    assert store.versions.ready_records("orders__v1") == before
 
 
 def test_a_state_that_turns_read_only_is_reported(store: Store):
@@ -164,7 +164,7 @@ def test_a_state_that_turns_read_only_is_reported(store: Store):
         insert=True,
     )
     with pytest.raises(StateUnavailableError, match="read-only"):
-        store.open_batch(Asked().request)
+        store.batches.open_batch(Asked().request)
 
 
 def test_a_state_that_others_keep_locked_is_reported_as_busy_and_works_afterwards(tmp_path: Path):
@@ -173,13 +173,15 @@ def test_a_state_that_others_keep_locked_is_reported_as_busy_and_works_afterward
         blocker = sqlite3.connect(path, isolation_level=None)
         blocker.execute("BEGIN IMMEDIATE")
         with pytest.raises(StateBusyError, match=str(path)):
-            store.heartbeat("run-1")
-        store.keep_timing(Timing("run", {}))  # what was done is done, whether it is kept or not
-        assert store.timings() == []
-        assert store.environment("prod").protected
+            store.batches.heartbeat("run-1")
+        store.plans.keep_timing(
+            Timing("run", {})
+        )  # what was done is done, whether it is kept or not
+        assert store.plans.timings() == []
+        assert store.environments.get("prod").protected
         blocker.execute("ROLLBACK")
         blocker.close()
-        store.heartbeat("run-1")
+        store.batches.heartbeat("run-1")
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://x/y", "what?"])
@@ -198,6 +200,16 @@ def test_a_server_that_does_not_answer_is_named_without_its_password():
     assert "secret" not in str(refused.value)
 
 
+def test_what_is_given_for_reading_answers_like_the_store_and_cannot_be_written_to(store: Store):
+    fill(store, Asked(start=0, end=3))
+    reader = store.reading()
+    assert reader.views.of("prod") == store.views.of("prod")
+    assert reader.batches.latest() == store.batches.latest()
+    with pytest.raises(AttributeError, match="write"):
+        reader.limits.set_limit("all", 3, "ann")  # pyright: ignore[reportAttributeAccessIssue]
+    assert store.limits.by_scope() == {}
+
+
 def test_what_one_store_wrote_another_reads_at_once(store: Store, other: Store):
     fill(store, Asked(start=0, end=3))
-    assert days(0, 3) in other.view("prod").ready("orders")
+    assert days(0, 3) in other.views.of("prod").ready("orders")

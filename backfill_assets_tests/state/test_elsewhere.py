@@ -20,7 +20,7 @@ def prod(store: Store) -> None:
     add_model(store, "revenue")
     fill(store, Asked("orders", 0, 10))
     fill(store, Asked("revenue", 0, 3, reads=READS))
-    store.save_environment(Environment("dev", protected=False, follows="prod"))
+    store.environments.save_environment(Environment("dev", protected=False, follows="prod"))
 
 
 def _restate_orders(store: Store, plan_id: str, environment: str) -> Trial:
@@ -32,7 +32,7 @@ def _restate_orders(store: Store, plan_id: str, environment: str) -> Trial:
 
 
 def _built_at(store: Store, environment: str, model: str = "revenue") -> set[int]:
-    return {run.built_at for run in store.view(environment).models[model].runs}
+    return {run.built_at for run in store.views.of(environment).models[model].runs}
 
 
 def test_a_plan_finds_nothing_fresh_that_development_built_from_rows_of_its_own(store: Store):
@@ -48,8 +48,8 @@ def test_a_plan_finds_nothing_fresh_that_development_built_from_rows_of_its_own(
     trial.new_version("revenue", version)
     trial.open()
     assert _built_at(store, trial.workspace) == {0}
-    at = Pointer("prod", "revenue", "print", version, store.known_head(version))
-    looked = store.view_with("prod", {"revenue": at}).models["revenue"]
+    at = Pointer("prod", "revenue", "print", version, store.versions.known_head(version))
+    looked = store.views.view_with("prod", {"revenue": at}).models["revenue"]
     assert {run.built_at for run in looked.runs} == {0}
 
     trial.fill("revenue", 0, 3, reads=READS)
@@ -75,7 +75,7 @@ def test_what_an_abandoned_plan_built_from_its_own_rows_is_not_fresh_in_the_next
     first.open()
     first.fill("orders", 0, 3, dict.fromkeys(each_day(0, 3), content(11)))
     first.fill("revenue", 0, 3, reads=READS)
-    store.drop_workspace("p1")
+    store.environments.drop_workspace("p1")
     again = Trial(store, "p2")
     again.new_version("revenue", version)
     again.open()
@@ -90,6 +90,6 @@ def test_what_was_published_before_is_as_fresh_as_it_was_then(store: Store):
     first.fill("orders", 0, 3, dict.fromkeys(each_day(0, 3), content(11)))
     first.fill("revenue", 0, 3, reads=READS)
     first.promote()
-    at = Pointer("prod", "revenue", "print", version, store.known_head(version))
-    looked = store.view_with("prod", {"revenue": at}).models["revenue"]
+    at = Pointer("prod", "revenue", "print", version, store.versions.known_head(version))
+    looked = store.views.view_with("prod", {"revenue": at}).models["revenue"]
     assert 0 not in {run.built_at for run in looked.runs}

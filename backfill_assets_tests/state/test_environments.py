@@ -18,24 +18,24 @@ DEV = Environment("dev_ada", protected=False, follows="prod", expires_at=NOON + 
 
 
 def test_an_environment_is_kept_with_all_that_is_said_of_it(store: Store):
-    store.save_environment(DEV)
-    assert store.environment("dev_ada") == DEV
-    assert store.environments() == [DEV, Environment("prod", protected=True)]
+    store.environments.save_environment(DEV)
+    assert store.environments.get("dev_ada") == DEV
+    assert store.environments.by_name() == [DEV, Environment("prod", protected=True)]
 
-    store.touch_environment("dev_ada", None)
-    assert store.environment("dev_ada").expires_at is None
+    store.environments.touch_environment("dev_ada", None)
+    assert store.environments.get("dev_ada").expires_at is None
     with pytest.raises(UnknownEnvironmentError):
-        store.touch_environment("dev_bob", NOON)
+        store.environments.touch_environment("dev_bob", NOON)
 
 
 def test_an_environment_that_follows_another_reads_what_that_one_reads_now(store: Store):
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     fill(store, Asked(start=0, end=3))
-    assert store.pointers("dev_ada") == store.pointers("prod")
-    assert store.own_pointers("dev_ada") == {}
+    assert store.environments.pointers("dev_ada") == store.environments.pointers("prod")
+    assert store.environments.own_pointers("dev_ada") == {}
 
     fill(store, Asked(start=3, end=6))
-    view = store.view("dev_ada")
+    view = store.views.of("dev_ada")
     assert view.ready("orders") == cells((0, 6))
     assert view.models["orders"].own == cells()
     assert view.models["orders"].pointer.environment == "prod"
@@ -43,64 +43,64 @@ def test_an_environment_that_follows_another_reads_what_that_one_reads_now(store
 
 def test_its_own_pointers_go_first_and_nobody_else_sees_them(store: Store):
     add_model(store, "revenue")
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     trial = Trial(store, environment="dev_ada")
     trial.new_version("orders")
     trial.open()
     trial.fill("orders", 0, 2)
     trial.promote()
 
-    found = store.pointers("dev_ada")
+    found = store.environments.pointers("dev_ada")
     assert found["orders"] == Pointer("dev_ada", "orders", "print-orders__v2", "orders__v2", 0)
     assert found["revenue"].environment == "prod"
-    assert store.pointers("prod")["orders"].version == "orders__v1"
-    assert store.view("dev_ada").models["orders"].own == cells((0, 2))
+    assert store.environments.pointers("prod")["orders"].version == "orders__v1"
+    assert store.views.of("dev_ada").models["orders"].own == cells((0, 2))
 
 
 def test_following_goes_on_through_the_one_that_is_followed(store: Store):
-    store.save_environment(DEV)
-    store.save_environment(Environment("dev_bob", protected=False, follows="dev_ada"))
+    store.environments.save_environment(DEV)
+    store.environments.save_environment(Environment("dev_bob", protected=False, follows="dev_ada"))
     fill(store, Asked())
-    assert store.view("dev_bob").ready("orders") == cells((0, 3))
+    assert store.views.of("dev_bob").ready("orders") == cells((0, 3))
 
 
 def test_a_first_pointer_is_not_made_where_one_is_followed(store: Store):
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     wanted = Pointer("dev_ada", "orders", "other", "orders__v9", -1)
-    assert store.ensure_pointer(wanted, "/data/orders__v9").environment == "prod"
-    assert store.own_pointers("dev_ada") == {}
+    assert store.environments.ensure_pointer(wanted, "/data/orders__v9").environment == "prod"
+    assert store.environments.own_pointers("dev_ada") == {}
 
 
 def test_what_others_need_is_not_dropped(store: Store):
-    store.save_environment(DEV)
-    store.save_environment(Environment("dev_bob", protected=False, follows="dev_ada"))
+    store.environments.save_environment(DEV)
+    store.environments.save_environment(Environment("dev_bob", protected=False, follows="dev_ada"))
 
     with pytest.raises(RequestError, match="can't be dropped: it is protected"):
-        store.drop_environment("prod")
+        store.environments.drop_environment("prod")
     with pytest.raises(RequestError, match="dev_bob follow it"):
-        store.drop_environment("dev_ada")
-    store.drop_environment("dev_bob")
-    store.drop_environment("dev_ada")
-    assert [each.name for each in store.environments()] == ["prod"]
+        store.environments.drop_environment("dev_ada")
+    store.environments.drop_environment("dev_bob")
+    store.environments.drop_environment("dev_ada")
+    assert [each.name for each in store.environments.by_name()] == ["prod"]
 
 
 def test_what_a_dropped_environment_alone_owed_goes_with_it(store: Store):
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     fill(store, Asked())
-    store.mark_owed("orders__v1", cells((0, 1)), "wrong", environment="dev_ada")
-    store.mark_owed("orders__v1", cells((1, 2)), "wrong")
-    assert store.owed("dev_ada") == {"orders": cells((0, 2))}
-    assert store.owed("prod") == {"orders": cells((1, 2))}
+    store.environments.mark_owed("orders__v1", cells((0, 1)), "wrong", environment="dev_ada")
+    store.environments.mark_owed("orders__v1", cells((1, 2)), "wrong")
+    assert store.views.owed("dev_ada") == {"orders": cells((0, 2))}
+    assert store.views.owed("prod") == {"orders": cells((1, 2))}
 
-    store.drop_environment("dev_ada")
-    store.save_environment(DEV)
-    assert store.owed("dev_ada") == {"orders": cells((1, 2))}
+    store.environments.drop_environment("dev_ada")
+    store.environments.save_environment(DEV)
+    assert store.views.owed("dev_ada") == {"orders": cells((1, 2))}
 
 
 def test_an_environment_that_is_being_published_to_stays(store: Store):
-    store.save_environment(Environment("dev", protected=False, follows="prod"))
+    store.environments.save_environment(Environment("dev", protected=False, follows="prod"))
     begun = Trial(store, environment="dev").begin("orders__v1")
     with pytest.raises(RequestError, match="plan p1 is not finished"):
-        store.drop_environment("dev")
-    store.withdraw_promotion(begun)
-    store.drop_environment("dev")
+        store.environments.drop_environment("dev")
+    store.publications.withdraw_promotion(begun)
+    store.environments.drop_environment("dev")

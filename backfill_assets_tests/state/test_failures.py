@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 def test_failed_batches_of_the_tables_that_are_asked_for_are_told_with_their_kind(store: Store):
     for model in ("orders", "items"):
         add_model(store, model)
-    opened = store.open_batch(Asked(start=2, end=4).request)
-    store.fail_batch(
+    opened = store.batches.open_batch(Asked(start=2, end=4).request)
+    store.batches.fail_batch(
         opened.request.batch_id,
         error="12 rows",
         audits=(),
@@ -21,11 +21,11 @@ def test_failed_batches_of_the_tables_that_are_asked_for_are_told_with_their_kin
         failure=FailureKind.AUDIT,
     )
     fill(store, Asked(start=0, end=2))
-    other = store.open_batch(Asked(model="items").request)
-    store.fail_batch(other.request.batch_id, error="no", audits=(), finished_at=NOON)
+    other = store.batches.open_batch(Asked(model="items").request)
+    store.batches.fail_batch(other.request.batch_id, error="no", audits=(), finished_at=NOON)
 
-    [one] = store.failed_batches(["orders__v1"])
+    [one] = store.batches.failed_batches(["orders__v1"])
 
     assert (one.model, one.cells.span(), one.kind) == ("orders", days(2, 4), FailureKind.AUDIT)
     assert (one.built_at, one.ended, one.run_id) == (opened.built_at, NOON, "run-1")
-    assert len(store.failed_batches(["orders__v1", "items__v1"])) == 2
+    assert len(store.batches.failed_batches(["orders__v1", "items__v1"])) == 2

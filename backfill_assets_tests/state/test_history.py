@@ -26,7 +26,7 @@ def _lived(store: Store, clock: Clock) -> None:
     clock.pass_by(60)
     trial.promote()
     clock.pass_by(60)
-    now = store.pointers("prod")["orders"]
+    now = store.environments.pointers("prod")["orders"]
     back = Move(pointer=now, old_version=now.version, old_fingerprint=now.fingerprint)
     trial.publish(back, kind=PublicationKind.ROLLBACK)
     clock.pass_by(60)
@@ -35,7 +35,7 @@ def _lived(store: Store, clock: Clock) -> None:
 
 def test_everything_that_touched_a_model_is_told_the_newest_last(store: Store, clock: Clock):
     _lived(store, clock)
-    told = store.history("orders")
+    told = store.history.of_model("orders")
 
     assert [(each.what, each.plan_id, each.environment) for each in told] == [
         ("batch", None, "prod"),
@@ -57,12 +57,12 @@ def test_only_what_touched_the_cells_is_told_when_they_are_named(store: Store, c
     _lived(store, clock)
 
     def kinds_of(start: int, end: int) -> list[str]:
-        return [each.what for each in store.history("orders", cells((start, end)))]
+        return [each.what for each in store.history.of_model("orders", cells((start, end)))]
 
     assert kinds_of(2, 3) == ["batch", "plan", "batch", "promote"]
     assert kinds_of(5, 6) == ["batch"]
     assert kinds_of(10, 11) == ["batch"]
-    assert store.history("orders", cells((20, 21))) == []
+    assert store.history.of_model("orders", cells((20, 21))) == []
 
 
 def test_what_removed_a_model_touched_all_of_it(store: Store):
@@ -70,4 +70,7 @@ def test_what_removed_a_model_touched_all_of_it(store: Store):
     trial = Trial(store)
     trial.open()
     trial.publish(removed=("orders",))
-    assert [each.what for each in store.history("orders", cells((1, 2)))] == ["batch", "promote"]
+    assert [each.what for each in store.history.of_model("orders", cells((1, 2)))] == [
+        "batch",
+        "promote",
+    ]

@@ -16,20 +16,20 @@ TABLE = "orders__v1"
 
 
 def test_one_table_has_one_holder_and_the_second_learns_who(store: Store, other: Store):
-    store.take_commit_lock(TABLE, "batch-a")
+    store.locks.take_commit_lock(TABLE, "batch-a")
 
     with pytest.raises(TableLockedError) as refused:
-        other.take_commit_lock(TABLE, "batch-b")
+        other.locks.take_commit_lock(TABLE, "batch-b")
     assert (refused.value.holder, refused.value.since) == ("batch-a", NOON)
 
 
 def test_tokens_grow_with_every_take(store: Store, other: Store, clock: Clock):
-    first = store.take_commit_lock(TABLE, "batch-a")
-    store.release_commit_lock(first)
-    second = other.take_commit_lock(TABLE, "batch-b")
+    first = store.locks.take_commit_lock(TABLE, "batch-a")
+    store.locks.release_commit_lock(first)
+    second = other.locks.take_commit_lock(TABLE, "batch-b")
     clock.pass_by(LEASE + 1)
-    third = store.take_commit_lock(TABLE, "batch-c")
-    fourth = store.take_commit_lock(TABLE, "batch-c")
+    third = store.locks.take_commit_lock(TABLE, "batch-c")
+    fourth = store.locks.take_commit_lock(TABLE, "batch-c")
 
     assert first.token < second.token < third.token < fourth.token
     assert [each.taken_over for each in (first, second, third, fourth)] == [
@@ -38,77 +38,79 @@ def test_tokens_grow_with_every_take(store: Store, other: Store, clock: Clock):
 
 
 def test_a_token_is_larger_than_what_the_table_itself_has_seen(store: Store):
-    assert store.take_commit_lock(TABLE, "batch-a", above=41).token == 42
+    assert store.locks.take_commit_lock(TABLE, "batch-a", above=41).token == 42
 
 
 def test_a_lock_on_a_table_nobody_knows_is_refused(store: Store):
     with pytest.raises(UnknownVersionError, match="nope"):
-        store.take_commit_lock("nope", "batch-a")
+        store.locks.take_commit_lock("nope", "batch-a")
 
 
 def test_a_holder_that_wakes_after_a_takeover_records_nothing(
     store: Store, other: Store, clock: Clock
 ):
-    asleep = store.open_batch(Asked(start=0, end=3).request)
-    lock = store.take_commit_lock(TABLE, asleep.request.batch_id)
+    asleep = store.batches.open_batch(Asked(start=0, end=3).request)
+    lock = store.locks.take_commit_lock(TABLE, asleep.request.batch_id)
     clock.pass_by(LEASE + 1)
-    taken = other.take_commit_lock(TABLE, "batch-b")
-    other.advance_head(taken, 0)
-    other.release_commit_lock(taken)
+    taken = other.locks.take_commit_lock(TABLE, "batch-b")
+    other.locks.advance_head(taken, 0)
+    other.locks.release_commit_lock(taken)
 
     with pytest.raises(LostLeaseError):
-        store.record(commit_of(asleep, lock), lock, 1, bytes_written=None, finished_at=clock.now)
+        store.batches.record(
+            commit_of(asleep, lock), lock, 1, bytes_written=None, finished_at=clock.now
+        )
     with pytest.raises(LostLeaseError):
-        store.advance_head(lock, 1)
+        store.locks.advance_head(lock, 1)
     with pytest.raises(LostLeaseError):
-        store.check_lock(lock)
-    assert store.ready_records(TABLE) == []
-    assert store.known_head(TABLE) == 0
+        store.locks.check_lock(lock)
+    assert store.versions.ready_records(TABLE) == []
+    assert store.versions.known_head(TABLE) == 0
 
 
 def test_a_late_release_does_not_free_the_lock_of_another(store: Store, other: Store, clock: Clock):
-    lock = store.take_commit_lock(TABLE, "batch-a")
+    lock = store.locks.take_commit_lock(TABLE, "batch-a")
     clock.pass_by(LEASE + 1)
-    taken = other.take_commit_lock(TABLE, "batch-b")
-    store.release_commit_lock(lock)
+    taken = other.locks.take_commit_lock(TABLE, "batch-b")
+    store.locks.release_commit_lock(lock)
 
-    other.check_lock(taken)
+    other.locks.check_lock(taken)
 
 
 @pytest.mark.parametrize("by_run", [True, False])
 def test_a_runs_heartbeat_keeps_the_locks_of_the_run_and_of_its_batches(
     store: Store, other: Store, clock: Clock, *, by_run: bool
 ):
-    opened = store.open_batch(Asked().request)
-    store.take_commit_lock(TABLE, "run-1" if by_run else opened.request.batch_id)
+    opened = store.batches.open_batch(Asked().request)
+    store.locks.take_commit_lock(TABLE, "run-1" if by_run else opened.request.batch_id)
     clock.pass_by(LEASE - 1)
-    store.heartbeat("run-1")
+    store.batches.heartbeat("run-1")
     clock.pass_by(LEASE - 1)
 
     with pytest.raises(TableLockedError):
-        other.take_commit_lock(TABLE, "batch-b")
+        other.locks.take_commit_lock(TABLE, "batch-b")
 
 
 def test_a_lock_tells_the_head_that_the_state_accounts_for(store: Store):
     fill(store, Asked())
-    lock = store.take_commit_lock(TABLE, "batch-b")
+    lock = store.locks.take_commit_lock(TABLE, "batch-b")
     assert lock.known_head == 0
-    store.advance_head(lock, 3)
-    store.release_commit_lock(lock)
+    store.locks.advance_head(lock, 3)
+    store.locks.release_commit_lock(lock)
 
-    assert store.take_commit_lock(TABLE, "batch-c").known_head == 3
+    assert store.locks.take_commit_lock(TABLE, "batch-c").known_head == 3
 
 
 def test_a_plan_is_one_run_s_at_a_time_until_it_ends_or_goes_silent(store: Store, clock: Clock):
-    store.take_lease("launch b1", "run-1")
-    store.take_lease("launch b2", "run-2")
+    store.locks.take_lease("launch b1", "run-1")
+    store.locks.take_lease("launch b2", "run-2")
 
     with pytest.raises(PlanLeasedError, match="run-1 is at work on launch b1"):
-        store.take_lease("launch b1", "run-2")
-    store.release_lease("launch b1", "run-1")
-    store.take_lease("launch b1", "run-2")
+        store.locks.take_lease("launch b1", "run-2")
+    store.locks.release_lease("launch b1", "run-1")
+    store.locks.take_lease("launch b1", "run-2")
     clock.pass_by(LEASE + 1)
-    store.take_lease("launch b1", "run-3")
-    store.release_lease("launch b1", "run-2")
+    store.locks.take_lease("launch b1", "run-3")
+    store.locks.release_lease("launch b1", "run-2")
     with pytest.raises(PlanLeasedError, match="run-3"):
-        store.take_lease("launch b1", "run-2")
+        store.locks.take_lease("launch b1", "run-2")

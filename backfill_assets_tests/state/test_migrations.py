@@ -70,15 +70,15 @@ def test_a_state_of_the_first_release_goes_on_with_all_that_it_held(url: str, cl
     database.close()
 
     with Store.open(url, clock=clock) as store:
-        assert store.environments() == [
+        assert store.environments.by_name() == [
             Environment("dev", protected=False), Environment("prod", protected=True),
         ]  # fmt: skip
-        assert store.pointers("prod") == {"m": Pointer("prod", "m", "p", "m__v1", 4)}
-        assert store.owner("m__v1") == "prod"
-        assert store.owner("n__v1") == "dev"
-        assert store.owner("old__v0") is None
-        assert store.owed("prod") == {"m": IntervalSet.of_pairs([(0, 86400)])}
-        assert store.plans() == []
+        assert store.environments.pointers("prod") == {"m": Pointer("prod", "m", "p", "m__v1", 4)}
+        assert store.versions.owner("m__v1") == "prod"
+        assert store.versions.owner("n__v1") == "dev"
+        assert store.versions.owner("old__v0") is None
+        assert store.views.owed("prod") == {"m": IntervalSet.of_pairs([(0, 86400)])}
+        assert store.plans.latest() == []
 
 
 _HELD = (
@@ -113,7 +113,7 @@ def test_checksums_of_rounded_floats_are_marked_and_all_others_stay(url: str, cl
     database.close()
     with Store.open(url, clock=clock) as store:
         found = {
-            name: store.ready_records(name, None)[0].content
+            name: store.versions.ready_records(name, None)[0].content
             for name in ("plain", "floats", "unknown")
         }
     assert found["plain"] == held

@@ -91,10 +91,10 @@ class Oracle:
     def late(self, at: int) -> None:
         """The source gets a row, and it is looked at."""
         self.source[at] += 1
-        known = self.store.observed()[EVENTS]
+        known = self.store.sources.observed()[EVENTS]
         cell = SourceCell(days(at, at + 1), 5 + self.source[at])
         found = replace(known, head=known.head + 1)
-        assert self.store.observe(Observation(found, known, (ChangedCells((cell,)),)))
+        assert self.store.sources.observe(Observation(found, known, (ChangedCells((cell,)),)))
 
     def refresh(self, at: int) -> None:
         """Prod builds a cell again in its own table."""
@@ -125,18 +125,18 @@ class Oracle:
         """A person takes the last promotion back: the one way to older inputs."""
         if self.promoted is None or self.trial is not None:
             return
-        was, now = self.store.moves_of(self.promoted.plan_id)[0].old, self._pointer()
+        was, now = self.store.history.moves_of(self.promoted.plan_id)[0].old, self._pointer()
         assert was is not None
         back = Move(pointer=was, old_version=now.version, old_fingerprint=now.fingerprint)
         if was.version == now.version:
-            at = self.store.known_head(now.version) + 1
+            at = self.store.versions.known_head(now.version) + 1
             copied = Copy(Layer(was.version, was.delta_version))
             back = replace(back, pointer=replace(was, delta_version=at), copies=(copied,))
         self.promoted.publish(back, kind=PublicationKind.ROLLBACK)
         self.published, self.promoted = self.before, None
 
     def _pointer(self) -> Pointer:
-        return self.store.pointers("prod")[MODEL]
+        return self.store.environments.pointers("prod")[MODEL]
 
     def _open(self) -> None:
         if self.trial is not None:
@@ -153,7 +153,7 @@ class Oracle:
 
     def _in_workspace(self, at: int) -> None:
         assert self.trial is not None
-        table = self.store.pointers(self.trial.workspace)[MODEL].version
+        table = self.store.environments.pointers(self.trial.workspace)[MODEL].version
         asked = Asked(
             MODEL, at, at + 1, run=self._name(),
             environment=self.trial.workspace, table=table, plan=self.trial.plan_id,
@@ -173,7 +173,7 @@ class Oracle:
 
     def _left(self) -> IntervalSet:
         assert self.trial is not None
-        view = self.store.view(self.trial.workspace)
+        view = self.store.views.of(self.trial.workspace)
         return needs_work(GRAPH, view, GRAPH.model(MODEL), now=NOW).left(view.own(MODEL))
 
 
@@ -189,7 +189,7 @@ def test_no_published_cell_goes_back_to_older_inputs_but_by_a_rollback(
     emptied(local)
     add_model(local, MODEL)
     baseline = ChangedCells(tuple(SourceCell(days(at, at + 1), 5) for at in range(DAYS)), BASELINE)
-    assert local.observe(Observation(RAW, None, (baseline,), anew=True))
+    assert local.sources.observe(Observation(RAW, None, (baseline,), anew=True))
     oracle = Oracle(local, *how)
     for at in range(DAYS):
         oracle.refresh(at)

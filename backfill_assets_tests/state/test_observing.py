@@ -35,81 +35,82 @@ def _first(*starts: int) -> Observation:
 
 
 def _next(store: Store, *cells: SourceCell, head: int = 4) -> Observation:
-    before = store.observed()["raw"]
+    before = store.sources.observed()["raw"]
     return Observation(replace(before, head=head), before, (ChangedCells(cells),))
 
 
 def _opened(store: Store, pin: int, path: str = "/lake/raw") -> OpenBatch:
     source = InputPin("raw", "", path, pin)
-    return store.open_batch(replace(Asked().request, source_pins=(source,)))
+    return store.batches.open_batch(replace(Asked().request, source_pins=(source,)))
 
 
 def test_what_was_there_at_the_first_look_is_older_than_everything(store: Store):
-    assert store.observe(_first(0, 1, 2))
+    assert store.sources.observe(_first(0, 1, 2))
 
-    raw = store.view("prod").sources["raw"]
+    raw = store.views.of("prod").sources["raw"]
     assert (raw.pointer.delta_version, raw.ready) == (3, IntervalSet.of([days(0, 3)]))
     assert [(run.interval, run.changed_at.latest(None)) for run in raw.runs] == [(days(0, 3), 0)]
 
 
 def test_a_change_is_stamped_with_a_number_after_every_batch_that_has_not_read_it(store: Store):
-    store.observe(_first(0, 1, 2))
+    store.sources.observe(_first(0, 1, 2))
     before = _opened(store, 3)
-    store.observe(_next(store, *_cells(1)))
+    store.sources.observe(_next(store, *_cells(1)))
 
     stamps = {
-        run.interval: run.changed_at.latest(None) for run in store.view("prod").sources["raw"].runs
+        run.interval: run.changed_at.latest(None)
+        for run in store.views.of("prod").sources["raw"].runs
     }
     assert stamps == {days(0, 1): 0, days(1, 2): before.built_at + 1, days(2, 3): 0}
 
 
 def test_a_cell_that_lost_its_rows_has_changed_and_holds_none(store: Store):
-    store.observe(_first(0, 1))
-    store.observe(_next(store, *_cells(1, rows=0)))
+    store.sources.observe(_first(0, 1))
+    store.sources.observe(_next(store, *_cells(1, rows=0)))
 
-    raw = store.view("prod").sources["raw"]
+    raw = store.views.of("prod").sources["raw"]
     assert raw.ready == IntervalSet.of([days(0, 1)])
     assert raw.runs[1].changed_at.latest(None) > 0
 
 
 def test_the_bytes_of_a_source_are_those_of_its_last_look(store: Store):
     first = _first(0, 1, 2)
-    store.observe(replace(first, found=replace(RAW, bytes=3 * 86_400)))
-    assert store.view("prod").sources["raw"].bytes_per_second == 1
+    store.sources.observe(replace(first, found=replace(RAW, bytes=3 * 86_400)))
+    assert store.views.of("prod").sources["raw"].bytes_per_second == 1
 
     grown = _next(store, *_cells(3))
-    store.observe(replace(grown, found=replace(grown.found, bytes=8 * 86_400)))
-    assert store.observed()["raw"].bytes == 8 * 86_400
-    assert store.view("prod").sources["raw"].bytes_per_second == 2
+    store.sources.observe(replace(grown, found=replace(grown.found, bytes=8 * 86_400)))
+    assert store.sources.observed()["raw"].bytes == 8 * 86_400
+    assert store.views.of("prod").sources["raw"].bytes_per_second == 2
 
 
 def test_of_a_source_that_an_older_release_looked_at_no_bytes_are_known(store: Store):
-    store.observe(_first(0, 1, 2))
+    store.sources.observe(_first(0, 1, 2))
 
-    raw = store.view("prod").sources["raw"]
+    raw = store.views.of("prod").sources["raw"]
     assert (raw.bytes, raw.bytes_per_second) == (None, 0)
 
 
 def test_of_two_who_look_at_once_only_the_first_counts(store: Store):
-    store.observe(_first(0))
+    store.sources.observe(_first(0))
     mine, theirs = _next(store, *_cells(1)), _next(store, *_cells(1))
 
-    assert store.observe(theirs)
-    drawn = store.view("prod").counter
-    assert not store.observe(mine)
-    assert store.view("prod").counter == drawn
-    assert not store.observe(_first(0))
+    assert store.sources.observe(theirs)
+    drawn = store.views.of("prod").counter
+    assert not store.sources.observe(mine)
+    assert store.views.of("prod").counter == drawn
+    assert not store.sources.observe(_first(0))
 
 
 def test_a_look_that_finds_nothing_new_moves_the_head_and_draws_no_number(store: Store):
-    store.observe(_first(0))
-    drawn = store.view("prod").counter
-    assert store.observe(_next(store, head=9))
-    assert (store.view("prod").counter, store.observed()["raw"].head) == (drawn, 9)
+    store.sources.observe(_first(0))
+    drawn = store.views.of("prod").counter
+    assert store.sources.observe(_next(store, head=9))
+    assert (store.views.of("prod").counter, store.sources.observed()["raw"].head) == (drawn, 9)
 
 
 def test_a_batch_reads_a_source_at_its_observed_head_and_not_at_what_came_since(store: Store):
-    store.observe(_first(0))
+    store.sources.observe(_first(0))
     assert _opened(store, 12).inputs[-1].delta_version == 3
 
 
@@ -118,26 +119,26 @@ def test_a_source_that_nobody_looked_at_is_read_where_it_was_found(store: Store)
 
 
 def test_a_source_that_lies_elsewhere_by_now_is_read_where_it_was_found(store: Store):
-    store.observe(_first(0))
+    store.sources.observe(_first(0))
     assert _opened(store, 12, "/lake/other").inputs[-1].delta_version == 12
 
 
 def test_what_a_cell_holds_is_remembered_beside_its_stamp(store: Store):
-    store.observe(_first(0, 1))
-    known = store.observed()["raw"]
+    store.sources.observe(_first(0, 1))
+    known = store.sources.observed()["raw"]
     read = SourceCell(days(1, 2), 5, "sum")
-    store.observe(Observation(replace(known, head=4), known, same=(read,)))
+    store.sources.observe(Observation(replace(known, head=4), known, same=(read,)))
 
-    found = store.source_cells("raw", IntervalSet.of([days(0, 9)]))
+    found = store.sources.source_cells("raw", IntervalSet.of([days(0, 9)]))
     assert found == {days(0, 1): SourceCell(days(0, 1), 5), days(1, 2): read}
-    assert len(store.view("prod").sources["raw"].runs) == 1
+    assert len(store.views.of("prod").sources["raw"].runs) == 1
 
 
 def test_looking_anew_forgets_what_was_known(store: Store):
-    store.observe(_first(0, 1))
+    store.sources.observe(_first(0, 1))
     again = replace(_next(store, *_cells(4)), anew=True)
-    store.observe(again)
-    assert store.view("prod").sources["raw"].ready == IntervalSet.of([days(4, 5)])
+    store.sources.observe(again)
+    assert store.views.of("prod").sources["raw"].ready == IntervalSet.of([days(4, 5)])
 
 
 def test_ready_cells_tell_where_they_have_read_a_source(store: Store):
@@ -145,24 +146,25 @@ def test_ready_cells_tell_where_they_have_read_a_source(store: Store):
     pins = [InputPin("raw", "", "/lake/raw", at) for at in (2, 2, 5)]
     asked = [Asked("orders", 0, 3), Asked("revenue", 0, 3), Asked("orders", 3, 5)]
     done = [fill(store, replace(one, sources=(pin,))) for one, pin in zip(asked, pins, strict=True)]
-    assert store.source_pins("raw", "/lake/raw") == (
+    assert store.sources.source_pins("raw", "/lake/raw") == (
         SourcePin(2, done[1].built_at),
         SourcePin(5, done[2].built_at),
     )
-    assert store.source_pins("raw", "/elsewhere") == ()
+    assert store.sources.source_pins("raw", "/elsewhere") == ()
 
 
 def test_a_first_look_knows_where_batches_in_flight_read(store: Store):
     flying = _opened(store, 2)
-    assert store.source_pins("raw", "/lake/raw") == (SourcePin(2, flying.built_at),)
+    assert store.sources.source_pins("raw", "/lake/raw") == (SourcePin(2, flying.built_at),)
     changed = ChangedCells(_cells(1), since=2)
     baseline = ChangedCells(_cells(0), BASELINE)
-    assert store.observe(
+    assert store.sources.observe(
         Observation(RAW, None, (baseline, changed), anew=True, pins=frozenset({2}))
     )
 
     stamps = {
-        run.interval: run.changed_at.latest(None) for run in store.view("prod").sources["raw"].runs
+        run.interval: run.changed_at.latest(None)
+        for run in store.views.of("prod").sources["raw"].runs
     }
     assert stamps == {days(0, 1): 0, days(1, 2): flying.built_at + 1}
 
@@ -172,20 +174,20 @@ def test_a_first_look_counts_nothing_if_somebody_read_elsewhere_meanwhile(store:
     look = Observation(RAW, None, baseline, anew=True, pins=frozenset())
     _opened(store, 2)
 
-    assert not store.observe(look)
-    assert store.observe(replace(look, pins=frozenset({2})))
+    assert not store.sources.observe(look)
+    assert store.sources.observe(replace(look, pins=frozenset({2})))
 
 
 def test_each_change_of_a_look_has_a_number_of_its_own_and_a_cell_stands_in_all_of_its(
     store: Store,
 ):
-    store.observe(_first(0, 1, 2, 3))
-    before = store.observed()["raw"]
+    store.sources.observe(_first(0, 1, 2, 3))
+    before = store.sources.observed()["raw"]
     changes = (ChangedCells(_cells(0, 2)), ChangedCells(_cells(1)))
-    store.observe(Observation(replace(before, head=4), before, changes))
-    store.observe(_next(store, *_cells(2, 3), head=5))
+    store.sources.observe(Observation(replace(before, head=4), before, changes))
+    store.sources.observe(_next(store, *_cells(2, 3), head=5))
 
-    found = store.view("prod").sources["raw"].changes(None)
+    found = store.views.of("prod").sources["raw"].changes(None)
     numbers = [one.number for one in found]
     assert numbers == sorted(set(numbers))
     assert [[*one.cells] for one in found] == [
@@ -194,12 +196,12 @@ def test_each_change_of_a_look_has_a_number_of_its_own_and_a_cell_stands_in_all_
 
 
 def test_a_change_that_lies_within_a_later_one_is_told_by_that(store: Store):
-    store.observe(_first(0, 1))
+    store.sources.observe(_first(0, 1))
     for head in range(4, 9):
-        store.observe(_next(store, *_cells(1), head=head))
-    store.observe(_next(store, *_cells(0, 1), head=9))
+        store.sources.observe(_next(store, *_cells(1), head=head))
+    store.sources.observe(_next(store, *_cells(0, 1), head=9))
 
-    (found,) = store.view("prod").sources["raw"].changes(None)
+    (found,) = store.views.of("prod").sources["raw"].changes(None)
     assert found.cells == IntervalSet.of([days(0, 2)])
 
 
@@ -213,43 +215,43 @@ def test_of_very_many_changes_the_oldest_are_connected_and_none_is_lost():
 
 
 def test_what_the_release_before_has_seen_change_is_told_by_its_stamps(store: Store):
-    store.observe(_first(0, 1, 2))
-    store.observe(_next(store, *_cells(0, 2)))
-    known = store.view("prod").sources["raw"].changes(None)
+    store.sources.observe(_first(0, 1, 2))
+    store.sources.observe(_next(store, *_cells(0, 2)))
+    known = store.views.of("prod").sources["raw"].changes(None)
     text = "update observed_sources set changes = null"
     store._database.write(lambda found: found.execute(sa.text(text)))
 
-    raw = store.view("prod").sources["raw"]
+    raw = store.views.of("prod").sources["raw"]
     assert [one for one in raw.changes(None) if one.number] == [*known]
-    store.observe(_next(store, *_cells(1), head=5))
-    found = store.view("prod").sources["raw"].changes(None)
+    store.sources.observe(_next(store, *_cells(1), head=5))
+    found = store.views.of("prod").sources["raw"].changes(None)
     assert [[*one.cells] for one in found] == [[days(0, 1), days(2, 3)], [days(1, 2)]]
 
 
 def test_single_columns_have_stamps_of_their_own_until_the_row_set_changes(store: Store):
-    store.observe(_first(0, 1))
+    store.sources.observe(_first(0, 1))
     priced = SourceCell(days(1, 2), 5, changed=frozenset({"price"}))
-    store.observe(_next(store, priced))
+    store.sources.observe(_next(store, priced))
 
-    runs = store.view("prod").sources["raw"].runs
+    runs = store.views.of("prod").sources["raw"].runs
     stamps = {run.interval: run.changed_at for run in runs}
     assert stamps[days(0, 1)].latest(None) == stamps[days(1, 2)].latest(frozenset({"name"})) == 0
     known = stamps[days(1, 2)].latest(frozenset({"price", "name"}))
     assert known == stamps[days(1, 2)].latest(None) > 0
-    store.observe(_next(store, replace(priced, changed=frozenset({"name"})), head=5))
-    (_, both) = store.view("prod").sources["raw"].runs
+    store.sources.observe(_next(store, replace(priced, changed=frozenset({"name"})), head=5))
+    (_, both) = store.views.of("prod").sources["raw"].runs
     assert both.changed_at.latest(frozenset({"name"})) > known
     assert both.changed_at.latest(frozenset({"price"})) == known
-    store.observe(_next(store, *_cells(1), head=6))
-    (_, rows) = store.view("prod").sources["raw"].runs
+    store.sources.observe(_next(store, *_cells(1), head=6))
+    (_, rows) = store.views.of("prod").sources["raw"].runs
     assert rows.changed_at.latest(frozenset()) == rows.changed_at.latest(None) > known
 
 
 def test_cells_that_the_release_before_has_looked_at_count_in_every_column(store: Store):
-    store.observe(_first(0, 1))
-    store.observe(_next(store, *_cells(1)))
+    store.sources.observe(_first(0, 1))
+    store.sources.observe(_next(store, *_cells(1)))
     with_four = "update observed_sources set runs = '[[0, 86400, 4, 1]]'"
     store._database.write(lambda found: found.execute(sa.text(with_four)))
 
-    (run,) = store.view("prod").sources["raw"].runs
+    (run,) = store.views.of("prod").sources["raw"].runs
     assert run.changed_at.latest(frozenset({"any"})) == 4

@@ -30,11 +30,11 @@ def test_a_batch_pins_its_inputs_before_it_computes(store: Store):
     source = InputPin("raw.orders", "", "/lake/orders", 12)
     request = replace(Asked("revenue", 0, 3, reads=_reading(0, 4)).request, source_pins=(source,))
 
-    opened = store.open_batch(request)
+    opened = store.batches.open_batch(request)
     fill(store, Asked("orders", 5, 6))
 
     assert opened.inputs == (InputPin("orders", "orders__v1", "/data/orders__v1", 1), source)
-    assert store.batch(request.batch_id).inputs == opened.inputs
+    assert store.batches.get(request.batch_id).inputs == opened.inputs
 
 
 def test_a_batch_that_reads_cells_nobody_filled_is_refused_with_the_cells(store: Store):
@@ -43,21 +43,23 @@ def test_a_batch_that_reads_cells_nobody_filled_is_refused_with_the_cells(store:
     fill(store, Asked("orders", 4, 5))
 
     with pytest.raises(UpstreamNotReadyError, match="Fill orders first") as refused:
-        store.open_batch(Asked("revenue", 0, 5, reads=_reading(0, 6)).request)
+        store.batches.open_batch(Asked("revenue", 0, 5, reads=_reading(0, 6)).request)
 
     assert refused.value.missing == IntervalSet.of([days(3, 4), days(5, 6)])
-    assert store.batches(model="revenue") == []
+    assert store.batches.latest(model="revenue") == []
 
 
 def test_an_upstream_without_a_pointer_misses_everything(store: Store):
     reads = {"nothing": IntervalSet.of([days(0, 1)])}
     with pytest.raises(UpstreamNotReadyError):
-        store.open_batch(Asked(reads=reads).request)
+        store.batches.open_batch(Asked(reads=reads).request)
 
 
 def test_an_upstream_that_is_read_nowhere_yet_is_pinned_all_the_same(store: Store):
     add_model(store, "revenue")
-    opened = store.open_batch(Asked("revenue", reads={"orders": IntervalSet.empty()}).request)
+    opened = store.batches.open_batch(
+        Asked("revenue", reads={"orders": IntervalSet.empty()}).request
+    )
 
     assert opened.inputs == (InputPin("orders", "orders__v1", "/data/orders__v1", -1),)
 
@@ -65,25 +67,25 @@ def test_an_upstream_that_is_read_nowhere_yet_is_pinned_all_the_same(store: Stor
 def test_a_batch_for_a_version_that_its_environment_does_not_read_is_refused(store: Store):
     request = replace(Asked().request, version="orders__v2")
     with pytest.raises(VersionMovedError, match="orders__v1"):
-        store.open_batch(request)
+        store.batches.open_batch(request)
 
 
 def test_a_gap_fill_leaves_cells_that_others_have_filled_meanwhile(store: Store):
     built = fill(store, Asked(start=0, end=2))
 
     with pytest.raises(CellsReadyError) as refused:
-        store.open_batch(Asked(start=1, end=4, run="run-2", reason=GAP).request)
+        store.batches.open_batch(Asked(start=1, end=4, run="run-2", reason=GAP).request)
 
     assert refused.value.built_by == {days(1, 2): built.batch_id}
-    assert store.view("prod").claimed == {}
-    store.open_batch(Asked(start=2, end=4, run="run-2", reason=GAP).request)
+    assert store.views.of("prod").claimed == {}
+    store.batches.open_batch(Asked(start=2, end=4, run="run-2", reason=GAP).request)
 
 
 def test_each_opening_and_each_record_draws_a_larger_number(store: Store):
     add_model(store, "revenue")
-    first = store.open_batch(Asked("orders", 0, 1).request)
+    first = store.batches.open_batch(Asked("orders", 0, 1).request)
     fill(store, Asked("orders", 1, 2))
-    (record,) = store.ready_records("orders__v1")
-    later = store.open_batch(Asked("orders", 2, 3).request)
+    (record,) = store.versions.ready_records("orders__v1")
+    later = store.batches.open_batch(Asked("orders", 2, 3).request)
 
     assert first.built_at < record.built_at < record.changed_at.row_set < later.built_at

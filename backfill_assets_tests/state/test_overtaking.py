@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def _reading(store: Store, start: int, end: int) -> OpenBatch:
     add_model(store, "revenue")
     fill(store, Asked("orders", 0, 10))
-    return store.open_batch(Asked("revenue", 0, 3, reads={"orders": cells((start, end))}).request)
+    return store.batches.open_batch(
+        Asked("revenue", 0, 3, reads={"orders": cells((start, end))}).request
+    )
 
 
 def _restate(store: Store, start: int, end: int, rows: int, model: str = "orders") -> None:
@@ -31,22 +33,22 @@ def _restate(store: Store, start: int, end: int, rows: int, model: str = "orders
 
 def test_a_batch_that_read_what_a_promotion_has_changed_commits_nothing(store: Store):
     opened = _reading(store, 0, 3)
-    store.check_inputs(opened)
+    store.batches.check_inputs(opened)
     _restate(store, 2, 5, rows=11)
     with pytest.raises(InputsMovedError, match="plan p1 published orders"):
-        store.check_inputs(opened)
+        store.batches.check_inputs(opened)
 
 
 def test_cells_that_it_did_not_read_are_no_concern_of_a_batch(store: Store):
     opened = _reading(store, 0, 3)
     _restate(store, 3, 5, rows=11)
-    store.check_inputs(opened)
+    store.batches.check_inputs(opened)
 
 
 def test_cells_that_came_out_as_they_were_are_none_either(store: Store):
     opened = _reading(store, 0, 3)
     _restate(store, 2, 5, rows=10)
-    store.check_inputs(opened)
+    store.batches.check_inputs(opened)
 
 
 def test_what_was_published_before_it_pinned_its_inputs_is_what_it_reads(store: Store):
@@ -54,7 +56,7 @@ def test_what_was_published_before_it_pinned_its_inputs_is_what_it_reads(store: 
     fill(store, Asked("orders", 0, 10))
     _restate(store, 0, 5, rows=11)
     asked = Asked("revenue", 0, 3, reads={"orders": cells((0, 3))})
-    store.check_inputs(store.open_batch(asked.request))
+    store.batches.check_inputs(store.batches.open_batch(asked.request))
 
 
 def test_an_upstream_that_moved_to_another_table_overtakes_every_reader(store: Store):
@@ -65,44 +67,44 @@ def test_an_upstream_that_moved_to_another_table_overtakes_every_reader(store: S
     trial.fill("orders", 0, 10)
     trial.promote()
     with pytest.raises(InputsMovedError):
-        store.check_inputs(opened)
+        store.batches.check_inputs(opened)
 
 
 def test_a_batch_of_cells_that_a_promotion_has_rewritten_commits_nothing(store: Store):
     fill(store, Asked("orders", 0, 10))
-    inside = store.open_batch(Asked("orders", 2, 3, run="run-2").request)
-    outside = store.open_batch(Asked("orders", 10, 11, run="run-3").request)
+    inside = store.batches.open_batch(Asked("orders", 2, 3, run="run-2").request)
+    outside = store.batches.open_batch(Asked("orders", 10, 11, run="run-3").request)
     _restate(store, 1, 5, rows=11)
 
-    store.check_inputs(outside)
+    store.batches.check_inputs(outside)
     with pytest.raises(InputsMovedError):
-        store.check_inputs(inside)
+        store.batches.check_inputs(inside)
 
 
 def test_a_batch_does_not_outlive_the_snapshot_that_it_runs(store: Store):
     fill(store, Asked("orders", 0, 10))
-    opened = store.open_batch(Asked("orders", 10, 11, run="run-3").request)
+    opened = store.batches.open_batch(Asked("orders", 10, 11, run="run-3").request)
     trial = Trial(store)
     trial.in_place("orders", fingerprint="forward-only")
     trial.open()
     trial.promote()
-    assert store.pointers("prod")["orders"].fingerprint == "forward-only"
+    assert store.environments.pointers("prod")["orders"].fingerprint == "forward-only"
     with pytest.raises(InputsMovedError):
-        store.check_inputs(opened)
+        store.batches.check_inputs(opened)
 
 
 def test_what_the_followed_environment_publishes_overtakes_its_followers_too(store: Store):
-    store.save_environment(Environment("dev", protected=False, follows="prod"))
+    store.environments.save_environment(Environment("dev", protected=False, follows="prod"))
     fill(store, Asked("orders", 0, 10))
     dev = Trial(store, "p9", environment="dev")
     dev.new_version("clicks", "clicks__v1")
     dev.open()
     dev.promote()
     asked = Asked("clicks", 0, 1, environment="dev", reads={"orders": cells((0, 1))})
-    opened = store.open_batch(asked.request)
+    opened = store.batches.open_batch(asked.request)
     _restate(store, 0, 1, rows=11)
     with pytest.raises(InputsMovedError):
-        store.check_inputs(opened)
+        store.batches.check_inputs(opened)
     assert days(0, 1)
 
 
@@ -111,8 +113,8 @@ def test_a_batch_whose_workspace_is_gone_commits_nothing(store: Store):
     version = trial.new_version("orders")
     trial.open()
     asked = Asked("orders", 0, 1, environment=trial.workspace, table=version, plan="p1")
-    opened = store.open_batch(asked.request)
-    store.check_inputs(opened)
+    opened = store.batches.open_batch(asked.request)
+    store.batches.check_inputs(opened)
     trial.publish(trial.move("orders"))
     with pytest.raises(VersionMovedError):
-        store.check_inputs(opened)
+        store.batches.check_inputs(opened)

@@ -30,11 +30,11 @@ def opened(url: str, root: Path | str) -> Store:
 def paths(url: str, root: Path | str) -> tuple[str, list[str], str]:
     """Where the state says that the table lies, and what the batch and the source name."""
     with opened(url, root) as store:
-        (batch,) = store.batches()
+        (batch,) = store.batches.latest()
         return (
-            store.version_path("orders__v1"),
+            store.versions.version_path("orders__v1"),
             [one.path for one in batch.inputs],
-            store.observed()["web.raw"].path,
+            store.sources.observed()["web.raw"].path,
         )
 
 
@@ -57,19 +57,23 @@ def test_what_a_store_writes_of_tables_below_the_data_root_is_relative(url: str,
     old, new = tmp_path / "it's old", tmp_path / "new"
     with opened(url, old) as store:
         at = Pointer("prod", "orders", "print-orders", "orders__v1", -1)
-        store.ensure_pointer(at, f"{old}/{TABLE}")
+        store.environments.ensure_pointer(at, f"{old}/{TABLE}")
         pins = (
             InputPin("web.raw", "", store.place(f"{old}/raw"), 3),
             InputPin("web.events", "", store.place(URI), 3),
         )
-        write(store, store.open_batch(Asked(sources=pins).request))
-        assert store.version_path("orders__v1") == f"{old}/{TABLE}"
-        assert [one.delta_version for one in store.source_pins("web.raw", f"{old}/raw")] == [3]
+        write(store, store.batches.open_batch(Asked(sources=pins).request))
+        assert store.versions.version_path("orders__v1") == f"{old}/{TABLE}"
+        assert [
+            one.delta_version for one in store.sources.source_pins("web.raw", f"{old}/raw")
+        ] == [3]
     assert str(old) not in stored_text(url)
     with opened(url, new) as store:
-        assert store.version_path("orders__v1") == f"{new}/{TABLE}"
-        assert [one.delta_version for one in store.source_pins("web.raw", f"{new}/raw")] == [3]
-        (batch,) = store.batches()
+        assert store.versions.version_path("orders__v1") == f"{new}/{TABLE}"
+        assert [
+            one.delta_version for one in store.sources.source_pins("web.raw", f"{new}/raw")
+        ] == [3]
+        (batch,) = store.batches.latest()
         assert [store.located(one.path) for one in batch.inputs] == [f"{new}/raw", URI]
 
 
@@ -145,7 +149,7 @@ def test_of_two_roots_the_one_of_today_is_taken(url: str, tmp_path: Path, first:
     before(url, *roots)
     today = roots[first - 1]
     with opened(url, today) as store:
-        found = [store.version_path(f"orders__v{number}") for number in (1, 2)]
+        found = [store.versions.version_path(f"orders__v{number}") for number in (1, 2)]
         places = [store.place(one) for one in found]
     assert found == [f"{root}/tables/orders/orders__v{n}" for n, root in enumerate(roots, 1)]
     assert places[first - 1] == f"tables/orders/orders__v{first}"
@@ -154,7 +158,9 @@ def test_of_two_roots_the_one_of_today_is_taken(url: str, tmp_path: Path, first:
 def test_a_folder_whose_name_differs_in_case_is_another(url: str, tmp_path: Path):
     before(url, tmp_path / "data", tmp_path / "Data")
     with opened(url, tmp_path / "data") as store:
-        assert store.version_path("orders__v2") == f"{tmp_path}/Data/tables/orders/orders__v2"
+        assert (
+            store.versions.version_path("orders__v2") == f"{tmp_path}/Data/tables/orders/orders__v2"
+        )
 
 
 def test_an_object_store_that_may_have_been_copied_is_asked_about(url: str):

@@ -22,15 +22,15 @@ TABLE = "orders__v1"
 def test_an_intent_is_there_before_anything_else_happens(store: Store, other: Store):
     begun = Trial(store).begin(TABLE)
     assert begun.number > 0
-    assert other.open_promotions() == [begun]
-    assert other.promotion("p1") == begun
-    assert other.promotion("p2") is None
+    assert other.publications.open_promotions() == [begun]
+    assert other.publications.promotion("p1") == begun
+    assert other.publications.promotion("p2") is None
 
 
 def test_an_intent_needs_tables_that_exist(store: Store):
     with pytest.raises(UnknownVersionError):
         Trial(store).begin("orders__v9")
-    assert store.open_promotions() == []
+    assert store.publications.open_promotions() == []
 
 
 def test_while_it_is_open_only_its_holder_commits_there(store: Store):
@@ -38,38 +38,38 @@ def test_while_it_is_open_only_its_holder_commits_there(store: Store):
     Trial(store).begin(TABLE, holder="boss")
 
     with pytest.raises(TableLockedError, match="promote of plan p1"):
-        store.take_commit_lock(TABLE, "run-9")
-    store.take_commit_lock("revenue__v1", "run-9")
-    store.release_commit_lock(store.take_commit_lock(TABLE, "boss"))
+        store.locks.take_commit_lock(TABLE, "run-9")
+    store.locks.take_commit_lock("revenue__v1", "run-9")
+    store.locks.release_commit_lock(store.locks.take_commit_lock(TABLE, "boss"))
 
 
 def test_a_batch_of_the_run_that_finishes_a_dead_one_waits_like_anybody(store: Store, clock: Clock):
     trial = Trial(store)
     trial.begin(TABLE, holder="boss")
     clock.pass_by(LEASE + 1)
-    opened = store.open_batch(Asked(run="heir").request)
+    opened = store.batches.open_batch(Asked(run="heir").request)
     trial.begin(TABLE, holder="heir")
     with pytest.raises(TableLockedError, match="promote of plan p1"):
-        store.take_commit_lock(TABLE, opened.request.batch_id)
+        store.locks.take_commit_lock(TABLE, opened.request.batch_id)
 
 
 def test_one_that_was_published_meanwhile_is_not_begun_again(store: Store, clock: Clock):
     trial = Trial(store)
     dead = trial.begin(TABLE, holder="boss")
-    store.note_promotion(dead, {"copied": ["orders"]})
+    store.publications.note_promotion(dead, {"copied": ["orders"]})
     clock.pass_by(LEASE + 1)
-    store.withdraw_promotion(trial.begin(TABLE, holder="heir"))
+    store.publications.withdraw_promotion(trial.begin(TABLE, holder="heir"))
     with pytest.raises(PromotionTakenOverError, match="withdrawn"):
-        store.begin_promotion(replace(dead, holder="late"))
-    assert store.open_promotions() == []
+        store.publications.begin_promotion(replace(dead, holder="late"))
+    assert store.publications.open_promotions() == []
 
 
 def test_a_batch_that_holds_the_lock_already_ends_first(store: Store):
-    lock = store.take_commit_lock(TABLE, "run-9")
+    lock = store.locks.take_commit_lock(TABLE, "run-9")
     Trial(store).begin(TABLE)
-    store.check_lock(lock)
+    store.locks.check_lock(lock)
     with pytest.raises(TableLockedError, match="run-9"):
-        store.take_commit_lock(TABLE, "boss")
+        store.locks.take_commit_lock(TABLE, "boss")
 
 
 def test_a_dead_one_must_be_finished_before_anybody_goes_on(store: Store, clock: Clock):
@@ -77,7 +77,7 @@ def test_a_dead_one_must_be_finished_before_anybody_goes_on(store: Store, clock:
     clock.pass_by(LEASE + 1)
 
     with pytest.raises(PromotionPendingError, match="backfill promote p1") as pending:
-        store.take_commit_lock(TABLE, "run-9")
+        store.locks.take_commit_lock(TABLE, "run-9")
     assert pending.value.plan_id == "p1"
     with pytest.raises(PromotionPendingError):
         Trial(store, "p2").begin(TABLE)
@@ -87,10 +87,10 @@ def test_a_heartbeat_of_its_run_keeps_it(store: Store, clock: Clock):
     trial = Trial(store)
     trial.begin(TABLE, holder="boss")
     clock.pass_by(LEASE - 1)
-    store.heartbeat("boss")
+    store.batches.heartbeat("boss")
     clock.pass_by(LEASE - 1)
     with pytest.raises(TableLockedError):
-        store.take_commit_lock(TABLE, "run-9")
+        store.locks.take_commit_lock(TABLE, "run-9")
     with pytest.raises(TableLockedError):
         Trial(store, "p2").begin(TABLE)
 
@@ -98,7 +98,7 @@ def test_a_heartbeat_of_its_run_keeps_it(store: Store, clock: Clock):
 def test_another_run_takes_a_dead_one_over_with_the_steps_that_it_noted(store: Store, clock: Clock):
     trial = Trial(store)
     begun = trial.begin(TABLE, holder="boss")
-    store.note_promotion(begun, {"copied": ["orders"], "at": {"orders": 7}})
+    store.publications.note_promotion(begun, {"copied": ["orders"], "at": {"orders": 7}})
     with pytest.raises(TableLockedError):
         trial.begin(TABLE, holder="heir")
     clock.pass_by(LEASE + 1)
@@ -107,29 +107,29 @@ def test_another_run_takes_a_dead_one_over_with_the_steps_that_it_noted(store: S
     assert (taken.number, taken.holder) == (begun.number, "heir")
     assert taken.steps == {"copied": ("orders",), "at": {"orders": 7}}
     with pytest.raises(PromotionTakenOverError, match="held by heir"):
-        store.note_promotion(begun, {})
-    store.take_commit_lock(TABLE, "heir")
+        store.publications.note_promotion(begun, {})
+    store.locks.take_commit_lock(TABLE, "heir")
 
 
 def test_the_same_holder_finds_its_own_again(store: Store):
     trial = Trial(store)
     begun = trial.begin(TABLE)
     assert trial.begin(TABLE).number == begun.number
-    assert len(store.open_promotions()) == 1
+    assert len(store.publications.open_promotions()) == 1
 
 
 def test_a_withdrawn_intent_closes_nothing_and_its_locks_are_free(store: Store):
     begun = Trial(store).begin(TABLE, holder="boss")
-    store.take_commit_lock(TABLE, "boss")
-    store.withdraw_promotion(begun)
+    store.locks.take_commit_lock(TABLE, "boss")
+    store.publications.withdraw_promotion(begun)
 
-    assert store.open_promotions() == []
-    store.take_commit_lock(TABLE, "run-9")
-    withdrawn = store.promotion("p1")
+    assert store.publications.open_promotions() == []
+    store.locks.take_commit_lock(TABLE, "run-9")
+    withdrawn = store.publications.promotion("p1")
     assert withdrawn is not None
     assert withdrawn.status is IntentStatus.WITHDRAWN
     with pytest.raises(PromotionTakenOverError, match="withdrawn"):
-        store.withdraw_promotion(begun)
+        store.publications.withdraw_promotion(begun)
     again = Trial(store).begin(TABLE)
     assert again.number > begun.number
     assert replace(again, number=0).status is IntentStatus.OPEN

@@ -11,6 +11,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.reading import Published, published
 from backfill_assets.settings import Settings
 from backfill_assets.state.database import Database
+from backfill_assets.state.plans import Plans
 from backfill_assets.state.store import Store
 from backfill_assets_tests.state.building import NOON, Asked, add_model, fill
 from backfill_assets_tests.state.publishing import Trial
@@ -25,9 +26,9 @@ MODELS = ("orders", "revenue")
 
 
 def keep(store: Store, *environments: str) -> None:
-    pointers = (store.pointers(name) for name in environments or ("prod",))
+    pointers = (store.environments.pointers(name) for name in environments or ("prod",))
     for at in (one for found in pointers for one in found.values()):
-        store.save_snapshot(
+        store.snapshots.save_snapshot(
             fingerprint_id=at.fingerprint,
             model=at.model,
             version=at.version,
@@ -65,8 +66,8 @@ def test_a_reader_that_polls_during_promotions_never_sees_one_model_before_and_o
         trial.open()
         for model in MODELS:
             trial.fill(model, 0, 3)
-        for pointer in store.own_pointers(f"plan:{trial.plan_id}").values():
-            store.save_snapshot(
+        for pointer in store.environments.own_pointers(f"plan:{trial.plan_id}").values():
+            store.snapshots.save_snapshot(
                 fingerprint_id=pointer.fingerprint, model=pointer.model, version=pointer.version,
                 definition="", logic="", upstream="", metadata="",
             )  # fmt: skip
@@ -101,15 +102,15 @@ def built(tmp_path: Path) -> Iterator[Trial]:
 def test_a_plan_that_is_promoted_while_it_is_looked_up_has_nothing_of_its_own_to_read(
     built: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    find = Store.plan
+    find = Plans.get
 
-    def find_and_promote(store: Store, plan_id: str) -> StoredPlan:
-        found = find(store, plan_id)
+    def find_and_promote(plans: Plans[Database], plan_id: str) -> StoredPlan:
+        found = find(plans, plan_id)
         monkeypatch.undo()
         built.promote()
         return found
 
-    monkeypatch.setattr(Store, "plan", find_and_promote)
+    monkeypatch.setattr(Plans, "get", find_and_promote)
     with pytest.raises(RequestError, match="is promoted, so there is nothing of its own to read"):
         published(plan=built.plan_id, settings=Settings(data_dir=str(tmp_path)))
 

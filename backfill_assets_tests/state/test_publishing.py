@@ -20,7 +20,7 @@ from backfill_assets.snapshots.workspace import OwedCells
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.locks import LostLeaseError
 from backfill_assets.state.promotions import PromotionTakenOverError
-from backfill_assets.state.publishing import PinMovedError, PointerMovedError
+from backfill_assets.state.publications import PinMovedError, PointerMovedError
 from backfill_assets_tests.state.building import (
     LEASE,
     NOON,
@@ -45,7 +45,7 @@ DEV = Environment("dev", protected=False, follows="prod")
 def _records(
     store: Store, version: str = "orders__v1", at: int | None = None
 ) -> dict[Interval, ReadyRecord]:
-    return {each.cell: each for each in store.ready_records(version, at)}
+    return {each.cell: each for each in store.versions.ready_records(version, at)}
 
 
 def _stamps(record: ReadyRecord) -> set[int]:
@@ -71,7 +71,7 @@ def test_a_copy_replaces_records_and_stamps_only_what_really_differs(store: Stor
     number = trial.promote()
 
     after = _records(store)
-    assert store.pointers("prod")["orders"] == Pointer(
+    assert store.environments.pointers("prod")["orders"] == Pointer(
         "prod", "orders", "print-orders", "orders__v1", 1
     )
     assert {after[day].built_at for day in each_day(2, 6)} == {number}
@@ -85,12 +85,12 @@ def test_a_copy_replaces_records_and_stamps_only_what_really_differs(store: Stor
         **before,
         **{day: replace(before[day], valid_to=1) for day in each_day(2, 6)},
     }
-    assert store.known_head("orders__v1") == 1
+    assert store.versions.known_head("orders__v1") == 1
 
 
 def test_a_cell_into_which_rows_only_moved_is_as_fresh_as_it_was(store: Store):
     fill(store, Asked("orders", 0, 10))
-    (before,) = store.view("prod").models["orders"].runs
+    (before,) = store.views.of("prod").models["orders"].runs
     trial = Trial(store)
     trial.in_place("orders", cells((2, 4)))
     trial.open()
@@ -100,7 +100,7 @@ def test_a_cell_into_which_rows_only_moved_is_as_fresh_as_it_was(store: Store):
     number = trial.promote()
     built = {
         cell: (one.built_at, one.changed_at.row_set)
-        for one in store.view("prod").models["orders"].runs
+        for one in store.views.of("prod").models["orders"].runs
         for cell in each_day(0, 10)
         if one.interval.contains(cell)
     }
@@ -112,33 +112,35 @@ def test_a_promotion_tells_everybody_that_it_happened(store: Store):
     trial = _restated(store)
     number = trial.promote()
 
-    assert store.plan("p1").status is PlanStatus.PROMOTED
-    (told,) = store.plan_events("p1")
+    assert store.plans.get("p1").status is PlanStatus.PROMOTED
+    (told,) = store.plans.events("p1")
     assert (told.event, told.who, told.detail["number"]) == ("promoted", "ada", number)
-    finalized = store.finalized("prod")
+    finalized = store.environments.finalized("prod")
     assert finalized is not None
     assert (finalized.at, finalized.plan_id, finalized.removed) == (NOON, "p1", ())
     with pytest.raises(UnknownEnvironmentError):
-        store.environment(trial.workspace)
-    (move,) = store.moves_of("p1")
-    assert move == store.last_moves("prod")[0] == store.moves_in("prod", number - 1)[0]
+        store.environments.get(trial.workspace)
+    (move,) = store.history.moves_of("p1")
+    assert (
+        move == store.history.last_moves("prod")[0] == store.history.moves_in("prod", number - 1)[0]
+    )
     assert (move.number, move.kind) == (number, PublicationKind.PROMOTE)
     assert (move.cells, move.changed) == (cells((2, 6)), cells((3, 4)))
     assert move.old is not None
     assert move.new is not None
     assert (move.old.delta_version, move.new.delta_version) == (0, 1)
-    assert store.moves_in("prod", number) == []
-    intent = store.promotion("p1")
+    assert store.history.moves_in("prod", number) == []
+    intent = store.publications.promotion("p1")
     assert intent is not None
     assert (intent.status, intent.published) == (IntentStatus.DONE, number)
-    assert store.open_promotions() == []
+    assert store.publications.open_promotions() == []
 
 
 def test_what_was_rebuilt_is_not_owed_any_more_unless_it_was_declared_wrong_again(store: Store):
     trial = _restated(store)
-    store.mark_owed("orders__v1", cells((3, 4)), "wrong again")
+    store.environments.mark_owed("orders__v1", cells((3, 4)), "wrong again")
     trial.promote()
-    assert store.view("prod").owed == {"orders": cells((3, 4))}
+    assert store.views.of("prod").owed == {"orders": cells((3, 4))}
 
 
 def test_a_new_version_becomes_what_prod_reads_and_old_columns_have_not_changed(store: Store):
@@ -154,9 +156,9 @@ def test_a_new_version_becomes_what_prod_reads_and_old_columns_have_not_changed(
     trial.fill("orders", 5, 6)
     number = trial.promote()
 
-    pointer = store.pointers("prod")["orders"]
+    pointer = store.environments.pointers("prod")["orders"]
     assert pointer == Pointer("prod", "orders", "print-orders__v2", "orders__v2", 1)
-    assert store.owner("orders__v2") == "prod"
+    assert store.versions.owner("orders__v2") == "prod"
     after = _records(store, "orders__v2")
     old = before[days(0, 1)].changed_at
     assert {each.built_at for each in after.values()} == {number}
@@ -165,8 +167,8 @@ def test_a_new_version_becomes_what_prod_reads_and_old_columns_have_not_changed(
     assert _stamps(after[days(4, 5)]) == {number}
     assert _stamps(after[days(5, 6)]) == {number}
     fill(store, Asked("orders", 6, 7, table="orders__v2"))
-    assert store.view("prod").ready("orders") == cells((0, 7))
-    assert store.view("prod").models["revenue"].pointer.version == "revenue__v1"
+    assert store.views.of("prod").ready("orders") == cells((0, 7))
+    assert store.views.of("prod").models["revenue"].pointer.version == "revenue__v1"
 
 
 def test_all_models_of_a_plan_move_together_or_none(store: Store):
@@ -178,15 +180,17 @@ def test_all_models_of_a_plan_move_together_or_none(store: Store):
     for model in ("orders", "revenue"):
         trial.fill(model, 0, 2)
     moves = [trial.move(model) for model in ("orders", "revenue")]
-    before = store.view("prod")
+    before = store.views.of("prod")
     with pytest.raises(PointerMovedError, match="revenue"):
         trial.publish(moves[0], replace(moves[1], old_fingerprint="other"))
 
-    assert store.view("prod").models == before.models
-    assert store.moves_of("p1") == []
-    assert [each.number for each in store.open_promotions()] == [store.promotion("p1").number]  # pyright: ignore[reportOptionalMemberAccess]
+    assert store.views.of("prod").models == before.models
+    assert store.history.moves_of("p1") == []
+    assert [each.number for each in store.publications.open_promotions()] == [
+        store.publications.promotion("p1").number  # pyright: ignore[reportOptionalMemberAccess]
+    ]
     trial.promote()
-    assert {each.version for each in store.pointers("prod").values()} == {
+    assert {each.version for each in store.environments.pointers("prod").values()} == {
         "orders__v2", "revenue__v2",
     }  # fmt: skip
 
@@ -196,11 +200,19 @@ def test_a_publication_that_is_done_is_not_done_again(store: Store):
     intent = trial.begin()
     move = trial.move("orders")
     said = _said(trial, intent.number, move)
-    number = store.publish(said)
-    state = (store.view("prod"), store.moves_of("p1"), store.ready_records("orders__v1"))
+    number = store.publications.publish(said)
+    state = (
+        store.views.of("prod"),
+        store.history.moves_of("p1"),
+        store.versions.ready_records("orders__v1"),
+    )
 
-    assert store.publish(said) == number
-    assert (store.view("prod"), store.moves_of("p1"), store.ready_records("orders__v1")) == state
+    assert store.publications.publish(said) == number
+    assert (
+        store.views.of("prod"),
+        store.history.moves_of("p1"),
+        store.versions.ready_records("orders__v1"),
+    ) == state
 
 
 def test_only_the_holder_of_an_open_intent_publishes(store: Store, clock: Clock):
@@ -208,33 +220,33 @@ def test_only_the_holder_of_an_open_intent_publishes(store: Store, clock: Clock)
     intent = trial.begin("orders__v1")
     said = _said(trial, intent.number, trial.move("orders"))
     with pytest.raises(RequestError, match="expected one that `begin_promotion` returned"):
-        store.publish(replace(said, intent=999))
+        store.publications.publish(replace(said, intent=999))
     clock.pass_by(LEASE + 1)
     trial.begin(holder="other")
     with pytest.raises(PromotionTakenOverError, match="held by other"):
-        store.publish(said)
-    store.withdraw_promotion(replace(intent, holder="other"))
+        store.publications.publish(said)
+    store.publications.withdraw_promotion(replace(intent, holder="other"))
     with pytest.raises(PromotionTakenOverError, match="withdrawn"):
-        store.publish(replace(said, holder="other"))
-    assert store.pointers("prod")["orders"].delta_version == 0
+        store.publications.publish(replace(said, holder="other"))
+    assert store.environments.pointers("prod")["orders"].delta_version == 0
 
 
 def test_locks_are_checked_and_released_in_the_same_transaction(store: Store, clock: Clock):
     trial = _restated(store)
     intent = trial.begin("orders__v1")
     said = _said(trial, intent.number, trial.move("orders"))
-    lost = store.take_commit_lock("orders__v1", "boss")
-    lock = store.take_commit_lock("orders__v1", "boss")
+    lost = store.locks.take_commit_lock("orders__v1", "boss")
+    lock = store.locks.take_commit_lock("orders__v1", "boss")
     with pytest.raises(LostLeaseError):
-        store.publish(said, [lost])
-    store.publish(said, [lock])
-    store.take_commit_lock("orders__v1", "somebody")
+        store.publications.publish(said, [lost])
+    store.publications.publish(said, [lock])
+    store.locks.take_commit_lock("orders__v1", "somebody")
 
 
 def test_dev_gets_a_table_over_that_of_prod(store: Store):
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     fill(store, Asked(start=0, end=5))
-    prod = store.view("prod")
+    prod = store.views.of("prod")
     trial = Trial(store, environment="dev")
     trial.in_place("orders", cells((2, 3)))
     trial.owed.append(OwedCells("orders__v1", cells((2, 3)), "restated"))
@@ -242,18 +254,18 @@ def test_dev_gets_a_table_over_that_of_prod(store: Store):
     trial.fill("orders", 2, 3, {days(2, 3): content(12)})
     number = trial.promote()
 
-    assert store.pointers("dev")["orders"] == Pointer(
+    assert store.environments.pointers("dev")["orders"] == Pointer(
         "dev", "orders", "print-orders", "orders__v1__p1", 0, (Layer("orders__v1", 0),), NONE
     )
-    assert store.owner("orders__v1__p1") == "dev"
-    runs = {each.interval: each for each in store.view("dev").models["orders"].runs}
+    assert store.versions.owner("orders__v1__p1") == "dev"
+    runs = {each.interval: each for each in store.views.of("dev").models["orders"].runs}
     assert runs[days(2, 3)].own
     assert runs[days(2, 3)].changed_at.row_set == number
     assert not runs[days(0, 2)].own
-    assert store.view("dev").owed == {}
-    assert store.view("prod").models == prod.models
+    assert store.views.of("dev").owed == {}
+    assert store.views.of("prod").models == prod.models
     fill(store, Asked(start=5, end=6))
-    assert store.view("dev").ready("orders") == cells((0, 6))
+    assert store.views.of("dev").ready("orders") == cells((0, 6))
 
     again = Trial(store, "p2", environment="dev")
     again.in_place("orders", cells((4, 5)))
@@ -263,20 +275,20 @@ def test_dev_gets_a_table_over_that_of_prod(store: Store):
     )  # fmt: skip
     again.fill("orders", 4, 5)
     again.promote()
-    assert store.pointers("dev")["orders"].version == "orders__v1__p1"
-    assert store.view("dev").models["orders"].own == cells((2, 3), (4, 5))
+    assert store.environments.pointers("dev")["orders"].version == "orders__v1__p1"
+    assert store.views.of("dev").models["orders"].own == cells((2, 3), (4, 5))
 
 
 def test_dev_publishes_nothing_over_what_prod_has_written_since_it_looked(store: Store):
     """No lock of dev keeps prod from its own table; so it is looked at again in the transaction."""
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     fill(store, Asked(start=0, end=5))
     for number, start in enumerate((2, 4)):  # over prod's table, then over dev's own one over it
         trial = Trial(store, f"p{number}", environment="dev")
         trial.in_place("orders", cells((start, start + 1)))
         trial.open()
         trial.fill("orders", start, start + 1, {days(start, start + 1): content(12)})
-        looked = store.pointers("dev")["orders"]
+        looked = store.environments.pointers("dev")["orders"]
         tables = {layer.version: layer.delta_version for layer in looked.layers}
         fill(store, Asked(start=start, end=start + 1, run=f"refresh-{number}"))
         with pytest.raises(PinMovedError, match=f"backfill promote p{number}"):
@@ -285,7 +297,7 @@ def test_dev_publishes_nothing_over_what_prod_has_written_since_it_looked(store:
 
 
 def test_when_prod_leaves_a_version_those_who_read_it_underneath_keep_it(store: Store):
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     fill(store, Asked(start=0, end=5))
     dev = Trial(store, environment="dev")
     dev.in_place("orders", cells((2, 3)))
@@ -299,8 +311,8 @@ def test_when_prod_leaves_a_version_those_who_read_it_underneath_keep_it(store: 
     plan.fill("orders", 0, 7)
     plan.promote()
 
-    assert store.view("dev").ready("orders") == cells((0, 7))
-    assert store.own_pointers("dev")["orders"].under == (Layer("orders__v1", 1),)
+    assert store.views.of("dev").ready("orders") == cells((0, 7))
+    assert store.environments.own_pointers("dev")["orders"].under == (Layer("orders__v1", 1),)
 
 
 def test_rollback_to_the_old_table_brings_its_pin_back_and_marks_what_is_wrong_there(
@@ -314,23 +326,23 @@ def test_rollback_to_the_old_table_brings_its_pin_back_and_marks_what_is_wrong_t
     trial.fill("orders", 0, 5, held)
     trial.save()
     promoted = trial.promote()
-    old = store.moves_of("p1")[0].old
-    now = store.pointers("prod")["orders"]
+    old = store.history.moves_of("p1")[0].old
+    now = store.environments.pointers("prod")["orders"]
     assert old is not None
     back = Move(
         pointer=old, old_version=now.version, old_fingerprint=now.fingerprint, owed=cells((3, 4))
     )
     number = trial.publish(back, kind=PublicationKind.ROLLBACK)
 
-    assert store.pointers("prod")["orders"] == old
+    assert store.environments.pointers("prod")["orders"] == old
     after = _records(store)
     assert after[days(1, 2)].changed_at.columns == {"amount": number}
     assert number not in _stamps(after[days(0, 1)])
     assert promoted not in _stamps(after[days(0, 1)])
-    assert store.view("prod").owed == {"orders": cells((3, 4))}
-    assert store.plan("p1").status is PlanStatus.ROLLED_BACK
-    assert [each.kind.value for each in store.moves_of("p1")] == ["promote", "rollback"]
-    assert store.moves_of("p1")[1].changed == cells((1, 2))
+    assert store.views.of("prod").owed == {"orders": cells((3, 4))}
+    assert store.plans.get("p1").status is PlanStatus.ROLLED_BACK
+    assert [each.kind.value for each in store.history.moves_of("p1")] == ["promote", "rollback"]
+    assert store.history.moves_of("p1")[1].changed == cells((1, 2))
 
 
 def test_an_environment_is_looked_at_as_if_it_read_elsewhere_before_it_does(store: Store):
@@ -341,14 +353,14 @@ def test_an_environment_is_looked_at_as_if_it_read_elsewhere_before_it_does(stor
     trial.open()
     trial.fill("orders", 0, 3, dict.fromkeys(each_day(0, 3), content(20)))
     trial.promote()
-    (move,) = store.moves_of("p1")
-    seen = store.view_with("prod", {"orders": move.old, "revenue": None})
+    (move,) = store.history.moves_of("p1")
+    seen = store.views.view_with("prod", {"orders": move.old, "revenue": None})
 
     assert seen.ready("orders") == cells((0, 5))
     assert set(seen.models) == {"orders"}
     assert move.old is not None
     assert seen.models["orders"].pointer == move.old
-    assert store.view("prod").ready("orders") == cells((0, 3))
+    assert store.views.of("prod").ready("orders") == cells((0, 3))
 
 
 def test_undo_within_a_table_reopens_the_old_records_and_takes_away_what_was_not_there(
@@ -361,7 +373,7 @@ def test_undo_within_a_table_reopens_the_old_records_and_takes_away_what_was_not
     trial.fill("orders", 2, 6, dict.fromkeys(each_day(2, 6), content(20)))
     trial.promote()
     fill(store, Asked(start=6, end=8))
-    now = store.pointers("prod")["orders"]
+    now = store.environments.pointers("prod")["orders"]
     back = Move(
         pointer=replace(now, delta_version=3),
         old_version=now.version,
@@ -376,7 +388,7 @@ def test_undo_within_a_table_reopens_the_old_records_and_takes_away_what_was_not
     assert after[days(2, 3)].content == content(10)
     assert _stamps(after[days(2, 3)]) == {number}
     assert after[days(2, 3)].batch_id == "run-1/orders__v1/0-4"
-    assert store.moves_of("p1")[1].changed == cells((2, 6))
+    assert store.history.moves_of("p1")[1].changed == cells((2, 6))
     assert set(_records(store, at=2)) == set(each_day(0, 8))
 
 
@@ -387,11 +399,11 @@ def test_a_removed_model_is_read_no_more_and_the_history_says_where_it_was(store
     trial.open()
     trial.publish(removed=("revenue", "never_there"))
 
-    assert "revenue" not in store.pointers("prod")
-    (move,) = store.moves_of("p1")
+    assert "revenue" not in store.environments.pointers("prod")
+    (move,) = store.history.moves_of("p1")
     assert move.new is None
     assert move.old == Pointer("prod", "revenue", "print-revenue", "revenue__v1", 0)
-    finalized = store.finalized("prod")
+    finalized = store.environments.finalized("prod")
     assert finalized is not None
     assert finalized.removed == ("revenue", "never_there")
 
@@ -404,7 +416,7 @@ def test_what_changes_beside_a_publication_has_changed_after_it(store: Store):
     trial.in_place("revenue", cells((0, 3)))
     trial.open()
     trial.fill("revenue", 0, 3, reads={"orders": cells((0, 3))})
-    looked = store.view("prod")
+    looked = store.views.of("prod")
     pins = {model: each.pointer.delta_version for model, each in looked.models.items()}
     fill(store, Asked("orders", 1, 2, run="run-9"), {days(1, 2): content(10, amount=99)})
     number = trial.publish(trial.move("revenue"), seen=looked.counter, pins=pins)
@@ -419,7 +431,7 @@ def test_moves_are_kept_with_the_instant_at_which_they_were_made(store: Store, c
     trial = _restated(store)
     clock.pass_by(90)
     trial.promote()
-    assert store.moves_of("p1")[0].at == NOON + timedelta(seconds=90)
+    assert store.history.moves_of("p1")[0].at == NOON + timedelta(seconds=90)
 
 
 def _said(trial: Trial, intent: int, move: Move) -> Publication:

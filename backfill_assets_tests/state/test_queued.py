@@ -8,7 +8,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.queued_plan import Control, QueuedPlan
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.plans import UnknownPlanError
-from backfill_assets.state.queued import PlanHeldError
+from backfill_assets.state.queue import PlanHeldError
 from backfill_assets_tests.state.building import NOON, Asked, write
 from backfill_assets_tests.state.queueing import keep_plan
 
@@ -27,22 +27,22 @@ STOPS = (Control.STOPPED, Control.CANCELLED)
 
 def test_a_queued_plan_is_told_with_who_queued_it_and_when(store: Store):
     keep_plan(store, "p1")
-    store.queue_plan("p1", "ada", "22:00-06:00 UTC")
+    store.queue.queue_plan("p1", "ada", "22:00-06:00 UTC")
 
-    assert store.queued_plans() == (
+    assert store.queue.queued_plans() == (
         QueuedPlan("p1", Control.RUNNING, "22:00-06:00 UTC", "ada", NOON, NOON),
     )
-    assert store.control_of("p1") is Control.RUNNING
+    assert store.queue.control_of("p1") is Control.RUNNING
 
 
 def test_queueing_again_changes_nothing_but_the_window(store: Store, clock: Clock):
     keep_plan(store, "p1")
-    store.queue_plan("p1", "ada", "22:00-06:00 UTC")
-    store.control_plan("p1", Control.PAUSED, "ada")
+    store.queue.queue_plan("p1", "ada", "22:00-06:00 UTC")
+    store.queue.control_plan("p1", Control.PAUSED, "ada")
     clock.pass_by(60)
-    store.queue_plan("p1", "grace")
+    store.queue.queue_plan("p1", "grace")
 
-    (found,) = store.queued_plans()
+    (found,) = store.queue.queued_plans()
     assert (found.off_peak, found.queued_at, found.control) == (None, NOON, Control.PAUSED)
 
 
@@ -51,29 +51,29 @@ def test_the_queue_is_told_in_the_order_of_queueing_and_those_outside_it_last(
 ):
     for plan_id in ("p1", "p2", "p3"):
         keep_plan(store, plan_id)
-    store.control_plan("p3", Control.PAUSED, "ada")
-    store.queue_plan("p2", "ada")
+    store.queue.control_plan("p3", Control.PAUSED, "ada")
+    store.queue.queue_plan("p2", "ada")
     clock.pass_by(1)
-    store.queue_plan("p1", "ada")
+    store.queue.queue_plan("p1", "ada")
 
-    assert [one.plan_id for one in store.queued_plans()] == ["p2", "p1", "p3"]
-    assert store.queued_plans()[2].queued_at is None
+    assert [one.plan_id for one in store.queue.queued_plans()] == ["p2", "p1", "p3"]
+    assert store.queue.queued_plans()[2].queued_at is None
 
 
 @pytest.mark.parametrize("status", [PlanStatus.PROPOSED, *OVER])
 def test_a_plan_that_has_not_begun_or_is_over_is_not_queued(store: Store, status: PlanStatus):
     keep_plan(store, "p1", status)
     with pytest.raises(RequestError, match="Look at it with `backfill show"):
-        store.queue_plan("p1", "ada")
-    assert store.queued_plans() == ()
+        store.queue.queue_plan("p1", "ada")
+    assert store.queue.queued_plans() == ()
 
 
 def test_a_plan_that_is_not_there_is_neither_queued_nor_held(store: Store):
     with pytest.raises(UnknownPlanError):
-        store.queue_plan("p1", "ada")
+        store.queue.queue_plan("p1", "ada")
     with pytest.raises(UnknownPlanError):
-        store.control_plan("p1", Control.PAUSED, "ada")
-    assert store.control_of("p1") is Control.RUNNING
+        store.queue.control_plan("p1", Control.PAUSED, "ada")
+    assert store.queue.control_of("p1") is Control.RUNNING
 
 
 @pytest.mark.parametrize("control", [Control.PAUSED, *STOPS])
@@ -81,37 +81,37 @@ def test_no_batch_of_a_held_plan_is_opened_and_what_is_in_flight_ends(
     store: Store, control: Control
 ):
     keep_plan(store, "p1")
-    opened = store.open_batch(Asked(start=0, end=1, plan="p1").request)
-    store.control_plan("p1", control, "ada")
+    opened = store.batches.open_batch(Asked(start=0, end=1, plan="p1").request)
+    store.queue.control_plan("p1", control, "ada")
 
     with pytest.raises(PlanHeldError, match=r"plan p1 is (paused|stopped)") as held:
-        store.open_batch(Asked(start=1, end=2, plan="p1").request)
+        store.batches.open_batch(Asked(start=1, end=2, plan="p1").request)
     assert held.value.control is control
-    store.open_batch(Asked(start=2, end=3).request)
+    store.batches.open_batch(Asked(start=2, end=3).request)
     write(store, opened)
-    assert store.batch(opened.request.batch_id).status == "committed"
+    assert store.batches.get(opened.request.batch_id).status == "committed"
 
 
 @pytest.mark.parametrize("control", [Control.PAUSED, *STOPS])
 def test_a_held_plan_that_is_resumed_goes_on(store: Store, control: Control):
     keep_plan(store, "p1")
-    store.control_plan("p1", control, "ada")
-    store.control_plan("p1", Control.RUNNING, "ada")
+    store.queue.control_plan("p1", control, "ada")
+    store.queue.control_plan("p1", Control.RUNNING, "ada")
 
-    store.open_batch(Asked(plan="p1").request)
+    store.batches.open_batch(Asked(plan="p1").request)
 
 
 def test_a_paused_plan_keeps_its_place_and_a_stopped_one_leaves_the_queue(store: Store):
     keep_plan(store, "p1")
-    store.queue_plan("p1", "ada", "22:00-06:00 UTC")
-    assert store.control_plan("p1", Control.PAUSED, "ada").queued_at == NOON
-    assert store.control_plan("p1", Control.STOPPED, "ada").queued_at is None
+    store.queue.queue_plan("p1", "ada", "22:00-06:00 UTC")
+    assert store.queue.control_plan("p1", Control.PAUSED, "ada").queued_at == NOON
+    assert store.queue.control_plan("p1", Control.STOPPED, "ada").queued_at is None
     with pytest.raises(PlanHeldError):
-        store.queue_plan("p1", "ada")
+        store.queue.queue_plan("p1", "ada")
 
-    store.control_plan("p1", Control.RUNNING, "ada")
-    assert store.queued_plans()[0].queued_at is None
-    assert store.queue_plan("p1", "ada").queued_at == NOON
+    store.queue.control_plan("p1", Control.RUNNING, "ada")
+    assert store.queue.queued_plans()[0].queued_at is None
+    assert store.queue.queue_plan("p1", "ada").queued_at == NOON
 
 
 @pytest.mark.parametrize(
@@ -127,26 +127,26 @@ def test_a_paused_plan_keeps_its_place_and_a_stopped_one_leaves_the_queue(store:
 )
 def test_a_plan_is_not_held_twice(store: Store, clock: Clock, found: Control, asked: Control):
     keep_plan(store, "p1")
-    before = store.control_plan("p1", found, "ada")
+    before = store.queue.control_plan("p1", found, "ada")
     clock.pass_by(60)
     with pytest.raises(RequestError, match=r"already.*; expected one that goes on"):
-        store.control_plan("p1", asked, "grace")
-    assert store.queued_plans() == (before,)
+        store.queue.control_plan("p1", asked, "grace")
+    assert store.queue.queued_plans() == (before,)
 
 
 @pytest.mark.parametrize("found", [Control.PAUSED, Control.STOPPED])
 def test_a_held_plan_may_be_held_harder(store: Store, found: Control):
     keep_plan(store, "p1")
-    store.control_plan("p1", found, "ada")
-    store.control_plan("p1", Control.CANCELLED, "ada")
-    assert store.control_of("p1") is Control.CANCELLED
+    store.queue.control_plan("p1", found, "ada")
+    store.queue.control_plan("p1", Control.CANCELLED, "ada")
+    assert store.queue.control_of("p1") is Control.CANCELLED
 
 
 def test_a_plan_that_is_not_held_is_not_resumed(store: Store):
     keep_plan(store, "p1")
     with pytest.raises(RequestError, match="neither paused nor stopped"):
-        store.control_plan("p1", Control.RUNNING, "ada")
-    assert store.queued_plans() == ()
+        store.queue.control_plan("p1", Control.RUNNING, "ada")
+    assert store.queue.queued_plans() == ()
 
 
 @pytest.mark.parametrize("control", Control)
@@ -154,22 +154,22 @@ def test_a_plan_that_is_not_held_is_not_resumed(store: Store):
 def test_a_plan_whose_life_is_over_is_not_held(store: Store, status: PlanStatus, control: Control):
     keep_plan(store, "p1", status)
     with pytest.raises(RequestError, match="Look at it with `backfill show"):
-        store.control_plan("p1", control, "ada")
-    assert store.queued_plans() == ()
+        store.queue.control_plan("p1", control, "ada")
+    assert store.queue.queued_plans() == ()
 
 
 def test_what_was_said_of_a_plan_ends_with_its_life(store: Store):
     keep_plan(store, "p1")
-    store.queue_plan("p1", "ada")
-    store.control_plan("p1", Control.PAUSED, "ada")
-    store.set_plan_status("p1", OPEN, PlanStatus.PROMOTED)
+    store.queue.queue_plan("p1", "ada")
+    store.queue.control_plan("p1", Control.PAUSED, "ada")
+    store.plans.set_plan_status("p1", OPEN, PlanStatus.PROMOTED)
 
-    assert store.queued_plans() == ()
-    assert store.control_of("p1") is Control.RUNNING
-    store.open_batch(Asked(plan="p1").request)
+    assert store.queue.queued_plans() == ()
+    assert store.queue.control_of("p1") is Control.RUNNING
+    store.batches.open_batch(Asked(plan="p1").request)
 
 
 def test_a_plan_is_held_by_the_beginning_of_its_id(store: Store):
     keep_plan(store, "p1a2b")
-    assert store.control_plan("p1a", Control.PAUSED, "ada").plan_id == "p1a2b"
-    assert store.control_of("p1a2b") is Control.PAUSED
+    assert store.queue.control_plan("p1a", Control.PAUSED, "ada").plan_id == "p1a2b"
+    assert store.queue.control_of("p1a2b") is Control.PAUSED

@@ -58,13 +58,13 @@ class Life:
             each.request.interval for each in self.running if each.request.model == model
         )
         cells = IntervalSet.of([days(start, end)])
-        ready = self.store.view("prod").ready
+        ready = self.store.views.of("prod").ready
         reads = {upstream: cells & ready(upstream) for upstream in READS[model]}
         if held & cells:
             return
         self.opened += 1
         asked = Asked(model, start, end, run=f"run-{self.opened}", reads=reads)
-        self.running.append(self.store.open_batch(asked.request))
+        self.running.append(self.store.batches.open_batch(asked.request))
 
     def commit(self, which: int, values: tuple[int, ...], moved: int | None) -> None:
         """Commit one of the running batches; rows may move into one more cell."""
@@ -78,11 +78,13 @@ class Life:
         }
         if moved is not None:
             held.setdefault(days(moved, moved + 1), content(9, 9, x=values[0], y=9))
-        lock = self.store.take_commit_lock(request.version, request.batch_id)
+        lock = self.store.locks.take_commit_lock(request.version, request.batch_id)
         commit = commit_of(opened, lock, held)
         self.record(commit, lock.known_head + 1)
-        self.store.record(commit, lock, lock.known_head + 1, bytes_written=7, finished_at=NOON)
-        self.store.release_commit_lock(lock)
+        self.store.batches.record(
+            commit, lock, lock.known_head + 1, bytes_written=7, finished_at=NOON
+        )
+        self.store.locks.release_commit_lock(lock)
 
     def record(self, commit: BatchCommit, at: int) -> None:
         path = f"/data/{commit.version}"
@@ -90,14 +92,14 @@ class Life:
 
     def fence(self, model: str) -> None:
         """An empty commit of a takeover: the head moves, nothing becomes ready."""
-        lock = self.store.take_commit_lock(version_of(model), "fence")
-        self.store.advance_head(lock, lock.known_head + 1)
-        self.store.release_commit_lock(lock)
+        lock = self.store.locks.take_commit_lock(version_of(model), "fence")
+        self.store.locks.advance_head(lock, lock.known_head + 1)
+        self.store.locks.release_commit_lock(lock)
 
     def fail(self, which: int) -> None:
         if self.running:
             failed = self.running.pop(which % len(self.running)).request.batch_id
-            self.store.fail_batch(failed, error="e", audits=(), finished_at=NOON)
+            self.store.batches.fail_batch(failed, error="e", audits=(), finished_at=NOON)
 
 
 def facts(store: Store) -> dict[str, object]:
@@ -112,18 +114,18 @@ def facts(store: Store) -> dict[str, object]:
                 each.batch_id,
                 each.content,
             )
-            for each in store.ready_records(version_of(model), at)
+            for each in store.versions.ready_records(version_of(model), at)
         ]
         for model in READS
         for at in (*range(12), None)
     }
     told["batches"] = sorted(
-        (replace(each, built_at=0) for each in store.batches() if each.status == "committed"),
+        (replace(each, built_at=0) for each in store.batches.latest() if each.status == "committed"),
         key=lambda each: each.batch_id,
     )  # fmt: skip
     told["pins"] = {
         model: (each.version, each.delta_version)
-        for model, each in store.pointers("prod").items()
+        for model, each in store.environments.pointers("prod").items()
         if each.delta_version != NO_COMMIT
     }
     return told
@@ -133,9 +135,9 @@ def reopened(store: Store) -> dict[object, bool]:
     """For every reader's cell and upstream's cell: has the upstream changed since it was read?"""
     seen: dict[object, bool] = {}
     for reader, upstreams in READS.items():
-        for mine in store.ready_records(version_of(reader)):
+        for mine in store.versions.ready_records(version_of(reader)):
             for upstream in upstreams:
-                for theirs in store.ready_records(version_of(upstream)):
+                for theirs in store.versions.ready_records(version_of(upstream)):
                     stamps = theirs.changed_at
                     for name, at in {"": stamps.row_set, **stamps.columns}.items():
                         key = (reader, mine.cell, upstream, theirs.cell, name)
@@ -206,19 +208,20 @@ def test_a_rebuilt_state_answers_like_the_one_that_was_lost_and_so_does_its_succ
 
 
 def head_of(store: Store, model: str) -> TableHead:
-    return TableHead(store.known_head(version_of(model)), 0)
+    return TableHead(store.versions.known_head(version_of(model)), 0)
 
 
 def _changed_since(store: Store) -> bool:
     """Whether b's only cell is stale: a, which it reads, changed after b had pinned it."""
-    (mine,) = store.ready_records(version_of("b"))
+    (mine,) = store.versions.ready_records(version_of("b"))
     return any(
-        each.changed_at.row_set > mine.built_at for each in store.ready_records(version_of("a"))
+        each.changed_at.row_set > mine.built_at
+        for each in store.versions.ready_records(version_of("a"))
     )
 
 
 def _cells_of_a(store: Store) -> dict[str, IntervalSet]:
-    return {"a": store.view("prod").ready("a")}
+    return {"a": store.views.of("prod").ready("a")}
 
 
 @pytest.mark.parametrize("stale", [True, False])
@@ -226,13 +229,13 @@ def test_what_was_stale_is_stale_after_any_number_of_rebuilds(tmp_path: Path, *,
     with ExitStack() as stack:
         life = Life(store_in(str(tmp_path), "0", stack))
         store = life.store
-        slow = store.open_batch(Asked("a", 0, 1).request)
+        slow = store.batches.open_batch(Asked("a", 0, 1).request)
         for attempt in range(20):  # numbers that no log will ever show
-            store.open_batch(Asked("c", 0, 1, attempt=attempt).request)
-        reader = None if not stale else store.open_batch(_reading_a(store))
+            store.batches.open_batch(Asked("c", 0, 1, attempt=attempt).request)
+        reader = None if not stale else store.batches.open_batch(_reading_a(store))
         life.running = [slow]
         life.commit(0, (1, 1, 1, 1), None)
-        life.running = [reader or store.open_batch(_reading_a(store))]
+        life.running = [reader or store.batches.open_batch(_reading_a(store))]
         life.commit(0, (1, 1, 1, 1), None)
         assert _changed_since(store) == stale
 
@@ -253,7 +256,7 @@ def _living_on(store: Store, life: Life) -> Life:
     heir.log, heir.opened = life.log, life.opened
     heir.open("c", 0, 1)
     heir.commit(0, (2, 2, 2, 2), None)
-    newest = store.batches(limit=1)[0]
+    newest = store.batches.latest(limit=1)[0]
     assert newest.built_at > max(each.commit.built_at for each in life.log[:-1])
     return heir
 
@@ -264,17 +267,17 @@ def test_a_state_that_holds_something_is_not_rebuilt(store: Store):
 
 
 def test_tokens_and_heads_go_on_after_a_rebuild(store: Store, tmp_path: Path):
-    opened = store.open_batch(Asked().request)
-    lock = store.take_commit_lock("orders__v1", "a", above=20)
+    opened = store.batches.open_batch(Asked().request)
+    lock = store.locks.take_commit_lock("orders__v1", "a", above=20)
     commit = commit_of(opened, lock)
     with ExitStack() as stack:
         rebuilt = store_in(str(tmp_path), "rebuilt", stack)
         log = [LoggedCommit("orders__v1", "/data/orders__v1", 3, commit)]
         rebuilt.rebuild(log, heads={"orders__v1": TableHead(5, 30)})
 
-        lock = rebuilt.take_commit_lock("orders__v1", "b")
+        lock = rebuilt.locks.take_commit_lock("orders__v1", "b")
         assert (lock.token, lock.known_head, lock.taken_over) == (31, 5, False)
-        assert rebuilt.pointers("prod")["orders"].delta_version == 3
+        assert rebuilt.environments.pointers("prod")["orders"].delta_version == 3
 
 
 def test_what_plans_built_comes_back_but_no_environment_points_there(store: Store, tmp_path: Path):
@@ -283,11 +286,11 @@ def test_what_plans_built_comes_back_but_no_environment_points_there(store: Stor
     log: list[LoggedCommit] = []
 
     def commit(asked: Asked, at: int, held: int) -> None:
-        opened = store.open_batch(asked.request)
-        lock = store.take_commit_lock(opened.request.version, opened.request.batch_id)
+        opened = store.batches.open_batch(asked.request)
+        lock = store.locks.take_commit_lock(opened.request.version, opened.request.batch_id)
         made = commit_of(opened, lock, dict.fromkeys(asked.request.cells, content(held)))
-        store.record(made, lock, at, bytes_written=1, finished_at=NOON)
-        store.release_commit_lock(lock)
+        store.batches.record(made, lock, at, bytes_written=1, finished_at=NOON)
+        store.locks.release_commit_lock(lock)
         path = f"/data/{made.version}"
         log.append(LoggedCommit(made.version, path, at, made, NOON, 1))
 
@@ -305,16 +308,18 @@ def test_what_plans_built_comes_back_but_no_environment_points_there(store: Stor
 
     with Store.open(f"sqlite:///{tmp_path}/rebuilt.db", clock=Clock()) as rebuilt:
         rebuilt.rebuild(log)
-        records = {each.cell: each.content.rows for each in rebuilt.ready_records("orders__v1")}
+        records = {
+            each.cell: each.content.rows for each in rebuilt.versions.ready_records("orders__v1")
+        }
         assert records == {days(0, 1): 10, days(1, 2): 20, days(2, 3): 20}
-        assert rebuilt.view("prod").ready("orders") == cells((0, 3))
-        assert len(rebuilt.ready_records("orders__v1", 0)) == 4
-        assert len(rebuilt.ready_records(table)) == 2
-        assert rebuilt.own_pointers("plan:p1") == {}
-        assert [each.name for each in rebuilt.environments()] == ["prod"]
-        assert [each.version for each in rebuilt.collectable_versions(timedelta(days=30))] == [
-            table
-        ]
+        assert rebuilt.views.of("prod").ready("orders") == cells((0, 3))
+        assert len(rebuilt.versions.ready_records("orders__v1", 0)) == 4
+        assert len(rebuilt.versions.ready_records(table)) == 2
+        assert rebuilt.environments.own_pointers("plan:p1") == {}
+        assert [each.name for each in rebuilt.environments.by_name()] == ["prod"]
+        assert [
+            each.version for each in rebuilt.collection.collectable_versions(timedelta(days=30))
+        ] == [table]
 
 
 def test_a_pointer_that_a_promotion_moved_comes_back_when_it_is_asked_for(
@@ -324,13 +329,13 @@ def test_a_pointer_that_a_promotion_moved_comes_back_when_it_is_asked_for(
     table = trial.new_version("orders")
     trial.open()
     inside = Asked("orders", 0, 3, environment=trial.workspace, table=table, plan="p1")
-    opened = store.open_batch(inside.request)
-    lock = store.take_commit_lock(table, opened.request.batch_id)
+    opened = store.batches.open_batch(inside.request)
+    lock = store.locks.take_commit_lock(table, opened.request.batch_id)
     log = [LoggedCommit(table, f"/data/{table}", 0, commit_of(opened, lock), NOON, 1)]
     wanted = Pointer("prod", "orders", "print-v2", table, 0)
 
     with Store.open(f"sqlite:///{tmp_path}/rebuilt.db", clock=Clock()) as rebuilt:
         rebuilt.rebuild(log, pointers=[wanted])
-        assert rebuilt.pointers("prod") == {"orders": wanted}
-        assert rebuilt.owner(table) == "prod"
-        assert rebuilt.view("prod").ready("orders") == cells((0, 3))
+        assert rebuilt.environments.pointers("prod") == {"orders": wanted}
+        assert rebuilt.versions.owner(table) == "prod"
+        assert rebuilt.views.of("prod").ready("orders") == cells((0, 3))

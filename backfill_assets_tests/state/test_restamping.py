@@ -45,7 +45,7 @@ weeks = st.lists(contents, min_size=DAYS, max_size=DAYS)
 
 
 def _work(store: Store, environment: str, model: str) -> Work:
-    view = store.view(environment)
+    view = store.views.of(environment)
     return needs_work(GRAPH, view, GRAPH.model(model), now=NOW, reads=READS[model])
 
 
@@ -106,7 +106,7 @@ def test_after_a_promotion_only_readers_of_what_differs_are_stale(
     published = {
         days(at, at + 1): after[at] if at in days_built else before[at] for at in range(DAYS)
     }
-    assert store.content_at_pin("prod", A, _set(*range(DAYS))) == published
+    assert store.views.content_at_pin("prod", A, _set(*range(DAYS))) == published
 
 
 def test_a_base_cell_that_is_rebuilt_after_the_opening_is_still_stale_in_the_workspace(

@@ -29,14 +29,14 @@ def kept(postgres: Server) -> Iterator[Store]:
 def test_a_server_that_is_restarted_is_waited_for_and_nothing_is_lost(
     postgres: Server, kept: Store
 ):
-    before = kept.pointers("prod")
+    before = kept.environments.pointers("prod")
     postgres.stop()
     starting = Thread(target=postgres.start)
     starting.start()
     try:
-        kept.set_limit("all", 3, "ann")
-        assert kept.limits() == {"all": 3}
-        assert kept.pointers("prod") == before
+        kept.limits.set_limit("all", 3, "ann")
+        assert kept.limits.by_scope() == {"all": 3}
+        assert kept.environments.pointers("prod") == before
     finally:
         starting.join()
 
@@ -47,15 +47,15 @@ def test_a_server_that_stays_away_is_an_error_of_its_own_and_later_all_is_there(
     url = postgres.create("away")
     with Store.open(url, clock=Clock(), busy_seconds=1) as store:
         add_model(store, "orders")
-        before = store.pointers("prod")
+        before = store.environments.pointers("prod")
         postgres.stop()
         try:
             with pytest.raises(StateUnavailableError, match=r"backfill:\*\*\*@"):
-                store.set_limit("all", 3, "ann")
+                store.limits.set_limit("all", 3, "ann")
         finally:
             postgres.start()
-        assert store.limits() == {}
-        assert store.pointers("prod") == before
+        assert store.limits.by_scope() == {}
+        assert store.environments.pointers("prod") == before
 
 
 def test_a_connection_that_breaks_in_a_commit_is_not_tried_again(postgres: Server, kept: Store):
@@ -73,11 +73,11 @@ def test_a_connection_that_breaks_in_a_commit_is_not_tried_again(postgres: Serve
     event.listen(engine, "commit", cut)
     try:
         with pytest.raises(StateCommitUnknownError, match="not known"):
-            kept.set_limit("all", 3, "ann")
+            kept.limits.set_limit("all", 3, "ann")
     finally:
         event.remove(engine, "commit", cut)
     assert len(commits) == 1
-    assert kept.limits() == {}
+    assert kept.limits.by_scope() == {}
 
 
 def test_a_wrong_password_is_not_waited_for(postgres: Server):

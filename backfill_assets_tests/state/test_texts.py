@@ -40,7 +40,7 @@ def definition(number: int = 0) -> str:
 
 
 def save(store: Store, name: str, text: str, version: str = "m__v1") -> None:
-    store.save_snapshot(
+    store.snapshots.save_snapshot(
         fingerprint_id=name, model="m", version=version, definition=text, logic="", upstream="", metadata=""
     )  # fmt: skip
 
@@ -58,7 +58,7 @@ def test_one_module_in_a_hundred_snapshots_is_stored_once(store: Store):
     assert len(texts(store)) == 100 + 2
     assert texts(store).count(SHARED.source) == 1
     for number in range(100):
-        read = store.snapshot_definition(f"print-{number}")
+        read = store.snapshots.definition(f"print-{number}")
         assert read == definition(number)
         assert stored_model(read).logic == stored_model(definition(number)).logic
 
@@ -93,7 +93,7 @@ def test_a_text_that_is_not_there_is_told(store: Store):
     store._database.write(lambda found: found.execute(sa.delete(TEXTS)))
 
     with pytest.raises(RequestError, match="texts` back from a backup"):
-        store.snapshot("print")
+        store.snapshots.get("print")
 
 
 def test_texts_of_an_older_state_are_taken_out_of_its_snapshots(url: str, clock: Clock):
@@ -113,7 +113,7 @@ def test_texts_of_an_older_state_are_taken_out_of_its_snapshots(url: str, clock:
     database.write(write)
     database.close()
     with Store.open(url, clock=clock) as store:
-        assert {name: store.snapshot_definition(name) for name in held} == held
+        assert {name: store.snapshots.definition(name) for name in held} == held
         assert len(texts(store)) == 4
         save(store, "three", definition(2))
         assert len(texts(store)) == 4
@@ -127,12 +127,12 @@ def test_texts_go_with_the_last_snapshot_that_names_them(store: Store):
     save(store, "gone", definition(1), "orders__v2")
     save(store, "print-orders", definition(2), "orders__v2")  # runs in another table, too
     save(store, "stays", definition(3))
-    store.drop_workspace(trial.plan_id)
-    store.mark_collecting("orders__v2", timedelta(days=30))
-    store.forget_version("orders__v2")
+    store.environments.drop_workspace(trial.plan_id)
+    store.collection.mark_collecting("orders__v2", timedelta(days=30))
+    store.collection.forget_version("orders__v2")
 
     with pytest.raises(UnknownSnapshotError):
-        store.snapshot("gone")
-    assert store.snapshot_definition("print-orders") == definition(2)
-    assert store.snapshot_definition("stays") == definition(3)
+        store.snapshots.get("gone")
+    assert store.snapshots.definition("print-orders") == definition(2)
+    assert store.snapshots.definition("stays") == definition(3)
     assert len(texts(store)) == 2 + 2

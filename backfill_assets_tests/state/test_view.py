@@ -19,16 +19,16 @@ DAY = 86_400
 
 
 def test_prod_is_there_from_the_start_and_protected(store: Store):
-    assert store.environment("prod") == Environment("prod", protected=True)
+    assert store.environments.get("prod") == Environment("prod", protected=True)
 
 
 def test_an_unknown_environment_is_refused_with_those_that_exist(store: Store):
-    store.save_environment(Environment("dev", protected=True))
-    store.save_environment(Environment("dev", protected=False))
+    store.environments.save_environment(Environment("dev", protected=True))
+    store.environments.save_environment(Environment("dev", protected=False))
 
-    assert store.environment("dev") == Environment("dev", protected=False)
+    assert store.environments.get("dev") == Environment("dev", protected=False)
     with pytest.raises(UnknownEnvironmentError, match="there is dev, prod"):
-        store.view("pord")
+        store.views.of("pord")
 
 
 def test_touching_cells_of_one_batch_with_equal_stamps_are_one_run(store: Store):
@@ -37,7 +37,7 @@ def test_touching_cells_of_one_batch_with_equal_stamps_are_one_run(store: Store)
     fill(store, Asked(start=50, end=60))
     fill(store, Asked(start=10, end=11, run="run-2"))
 
-    runs = store.view("prod").models["orders"].runs
+    runs = store.views.of("prod").models["orders"].runs
     assert [each.interval for each in runs] == [
         days(0, 10), days(10, 11), days(11, 30), days(30, 40), days(50, 60),
     ]  # fmt: skip
@@ -49,7 +49,7 @@ def test_ready_cells_tell_what_their_batch_wrote_per_second(store: Store):
     fill(store, Asked(start=0, end=30))  # every batch of these tests writes 100 bytes
     fill(store, Asked(start=30, end=40))
 
-    state = store.view("prod").models["orders"]
+    state = store.views.of("prod").models["orders"]
     assert [each.bytes_per_second for each in state.runs] == [
         pytest.approx(100 / (30 * DAY)), pytest.approx(100 / (10 * DAY)),
     ]  # fmt: skip
@@ -58,13 +58,13 @@ def test_ready_cells_tell_what_their_batch_wrote_per_second(store: Store):
 
 def test_a_workspace_knows_the_same_of_what_it_reads_below_and_of_what_it_built(store: Store):
     fill(store, Asked(start=0, end=4))
-    store.save_environment(Environment("dev", protected=False))
+    store.environments.save_environment(Environment("dev", protected=False))
     under = (Layer("orders__v1", 0),)
     wanted = Pointer("dev", "orders", "print-orders", "orders__dev", -1, under)
-    store.ensure_pointer(wanted, "/data/orders__dev")
+    store.environments.ensure_pointer(wanted, "/data/orders__dev")
     fill(store, Asked(start=0, end=1, environment="dev", table="orders__dev", run="run-2"))
 
-    runs = store.view("dev").models["orders"].runs
+    runs = store.views.of("dev").models["orders"].runs
     assert [each.interval for each in runs] == [days(0, 1), days(1, 4)]
     assert [each.bytes_per_second for each in runs] == [
         pytest.approx(100 / DAY), pytest.approx(100 / (4 * DAY)),
@@ -76,18 +76,20 @@ def test_a_cell_with_a_stamp_of_its_own_is_a_run_of_its_own(store: Store):
     other = {**dict.fromkeys(each_day(0, 3), content(10)), days(1, 2): content(12)}
     fill(store, Asked(start=0, end=3, run="run-2"), other)
 
-    runs = store.view("prod").models["orders"].runs
+    runs = store.views.of("prod").models["orders"].runs
     assert [each.interval for each in runs] == list(each_day(0, 3))
 
 
 def test_an_environment_sees_what_was_ready_at_its_pin(store: Store):
     fill(store, Asked(start=0, end=3))
-    store.save_environment(Environment("dev", protected=False))
-    store.ensure_pointer(Pointer("dev", "orders", "p", "orders__v1", 0), "/data/orders__v1")
+    store.environments.save_environment(Environment("dev", protected=False))
+    store.environments.ensure_pointer(
+        Pointer("dev", "orders", "p", "orders__v1", 0), "/data/orders__v1"
+    )
     fill(store, Asked(start=3, end=6))
 
-    assert store.view("dev").ready("orders") == IntervalSet.of([days(0, 3)])
-    assert store.view("prod").ready("orders") == IntervalSet.of([days(0, 6)])
+    assert store.views.of("dev").ready("orders") == IntervalSet.of([days(0, 3)])
+    assert store.views.of("prod").ready("orders") == IntervalSet.of([days(0, 6)])
 
 
 def test_models_do_not_run_into_each_other(store: Store):
@@ -95,7 +97,7 @@ def test_models_do_not_run_into_each_other(store: Store):
     fill(store, Asked("orders", 0, 3))
     fill(store, Asked("revenue", 3, 6))
 
-    view = store.view("prod")
+    view = store.views.of("prod")
     assert view.ready("orders") == IntervalSet.of([days(0, 3)])
     assert view.ready("revenue") == IntervalSet.of([days(3, 6)])
     assert view.ready("nothing") == IntervalSet.empty()
@@ -103,33 +105,33 @@ def test_models_do_not_run_into_each_other(store: Store):
 
 def test_a_first_pointer_never_moves_another(store: Store):
     wanted = Pointer("prod", "orders", "new-print", "orders__v2", -1)
-    assert store.ensure_pointer(wanted, "/data/orders__v2").version == "orders__v1"
-    assert store.pointers("prod")["orders"].fingerprint == "print-orders"
+    assert store.environments.ensure_pointer(wanted, "/data/orders__v2").version == "orders__v1"
+    assert store.environments.pointers("prod")["orders"].fingerprint == "print-orders"
     with pytest.raises(UnknownVersionError):
-        store.version_path("orders__v2")
+        store.versions.version_path("orders__v2")
 
 
 def test_a_change_of_metadata_moves_the_fingerprint_only(store: Store):
     fill(store, Asked())
-    before = store.pointers("prod")["orders"]
-    store.repoint_metadata("prod", "orders", "print-2")
+    before = store.environments.pointers("prod")["orders"]
+    store.environments.repoint_metadata("prod", "orders", "print-2")
 
-    after = store.pointers("prod")["orders"]
+    after = store.environments.pointers("prod")["orders"]
     assert after.fingerprint == "print-2"
     assert (after.version, after.delta_version) == (before.version, before.delta_version)
 
 
 def test_a_saved_snapshot_stays_as_it_was_saved(store: Store):
     for definition in ("first", "second"):
-        store.save_snapshot(
+        store.snapshots.save_snapshot(
             fingerprint_id="f", model="orders", version="orders__v1", definition=definition,
             logic="l", upstream="u", metadata="m",
         )  # fmt: skip
 
-    assert store.snapshot_definition("f") == "first"
-    assert store.snapshot("f").version == "orders__v1"
+    assert store.snapshots.definition("f") == "first"
+    assert store.snapshots.get("f").version == "orders__v1"
     with pytest.raises(UnknownSnapshotError, match="'g'"):
-        store.snapshot_definition("g")
+        store.snapshots.definition("g")
 
 
 def test_batches_are_listed_the_latest_first(store: Store):
@@ -138,25 +140,25 @@ def test_batches_are_listed_the_latest_first(store: Store):
     fill(store, Asked("orders", 3, 6))
     fill(store, Asked("revenue", 0, 3))
 
-    assert [each.stretches.span() for each in store.batches(model="orders")] == [
+    assert [each.stretches.span() for each in store.batches.latest(model="orders")] == [
         days(3, 6),
         days(0, 3),
     ]
-    assert [each.model for each in store.batches(limit=1)] == ["revenue"]
+    assert [each.model for each in store.batches.latest(limit=1)] == ["revenue"]
 
 
 def test_a_table_without_ready_cells_has_no_watermark_and_no_attempts(store: Store):
-    assert store.watermark("orders__v1") is None
-    assert store.attempts("orders__v1", IntervalSet.of([days(0, 1)])) == 0
+    assert store.versions.watermark("orders__v1") is None
+    assert store.batches.attempts("orders__v1", IntervalSet.of([days(0, 1)])) == 0
 
 
 def test_a_picture_of_some_models_shows_of_them_what_the_whole_one_does(store: Store):
     for model in ("orders", "items", "sums"):
         add_model(store, model)
         fill(store, Asked(model=model, start=0, end=3))
-        store.mark_owed(f"{model}__v1", IntervalSet.of([days(1, 2)]), "wrong")
+        store.environments.mark_owed(f"{model}__v1", IntervalSet.of([days(1, 2)]), "wrong")
 
-    whole, some = store.view("prod"), store.view("prod", only=["items", "sums", "gone"])
+    whole, some = store.views.of("prod"), store.views.of("prod", only=["items", "sums", "gone"])
 
     assert dict(some.models) == {name: whole.models[name] for name in ("items", "sums")}
     assert dict(some.owed) == {name: whole.owed[name] for name in ("items", "sums")}

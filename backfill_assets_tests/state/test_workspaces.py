@@ -44,13 +44,13 @@ def _restating(store: Store, start: int, end: int) -> Trial:
 
 
 def test_a_workspace_follows_its_environment_and_nobody_sees_it_there(store: Store):
-    before = store.view("prod")
+    before = store.views.of("prod")
     trial = _restating(store, 2, 4)
 
-    opened = store.environment("plan:p1")
+    opened = store.environments.get("plan:p1")
     assert opened.follows == "prod"
     assert opened.is_workspace
-    assert store.own_pointers("plan:p1") == {
+    assert store.environments.own_pointers("plan:p1") == {
         "orders": Pointer(
             "plan:p1",
             "orders",
@@ -61,19 +61,22 @@ def test_a_workspace_follows_its_environment_and_nobody_sees_it_there(store: Sto
             cells((2, 4)),
         )
     }
-    assert store.owner("orders__v1__p1") == "plan:p1"
+    assert store.versions.owner("orders__v1__p1") == "plan:p1"
     trial.fill("orders", 2, 4)
-    assert before.models["orders"].pointer.version == store.pointers("prod")["orders"].version
-    assert store.view("prod").ready("orders") == cells((0, 10))
-    assert store.view("prod").owed == {}
+    assert (
+        before.models["orders"].pointer.version
+        == store.environments.pointers("prod")["orders"].version
+    )
+    assert store.views.of("prod").ready("orders") == cells((0, 10))
+    assert store.views.of("prod").owed == {}
 
 
 def test_what_is_certain_is_a_gap_until_the_workspace_has_built_it(store: Store):
     trial = _restating(store, 2, 6)
-    assert store.view(trial.workspace).ready("orders") == cells((0, 2), (6, 10))
+    assert store.views.of(trial.workspace).ready("orders") == cells((0, 2), (6, 10))
 
     trial.fill("orders", 2, 4)
-    view = store.view(trial.workspace)
+    view = store.views.of(trial.workspace)
     assert view.ready("orders") == cells((0, 4), (6, 10))
     assert view.models["orders"].own == cells((2, 4))
 
@@ -81,19 +84,21 @@ def test_what_is_certain_is_a_gap_until_the_workspace_has_built_it(store: Store)
 def test_what_is_built_in_the_environment_meanwhile_is_seen(store: Store):
     trial = _restating(store, 2, 4)
     fill(store, Asked(start=10, end=12))
-    assert store.view(trial.workspace).ready("orders") == cells((0, 2), (4, 12))
-    assert store.pointers(trial.workspace)["orders"].under == (Layer("orders__v1", 1),)
-    assert store.own_pointers(trial.workspace)["orders"].under == (Layer("orders__v1", 0),)
+    assert store.views.of(trial.workspace).ready("orders") == cells((0, 2), (4, 12))
+    assert store.environments.pointers(trial.workspace)["orders"].under == (Layer("orders__v1", 1),)
+    assert store.environments.own_pointers(trial.workspace)["orders"].under == (
+        Layer("orders__v1", 0),
+    )
 
 
 def test_cells_that_came_out_as_they_are_published_have_not_changed(store: Store):
     trial = _restating(store, 2, 5)
-    published = store.view("prod").models["orders"].runs[0].changed_at
-    opened = store.environment(trial.workspace).opened or 0
+    published = store.views.of("prod").models["orders"].runs[0].changed_at
+    opened = store.environments.get(trial.workspace).opened or 0
     held = {day: content(10) for day in each_day(2, 5)} | {days(3, 4): content(10, amount=12)}
     trial.fill("orders", 2, 5, held)
 
-    runs = {each.interval: each for each in store.view(trial.workspace).models["orders"].runs}
+    runs = {each.interval: each for each in store.views.of(trial.workspace).models["orders"].runs}
     assert runs[days(2, 3)].changed_at == published
     assert runs[days(4, 5)].changed_at == published
     assert runs[days(3, 4)].changed_at.row_set == published.row_set
@@ -102,14 +107,14 @@ def test_cells_that_came_out_as_they_are_published_have_not_changed(store: Store
 
 def test_a_new_version_has_changed_only_where_its_columns_differ(store: Store):
     fill(store, Asked(start=0, end=3))
-    published = store.view("prod").models["orders"].runs[0].changed_at
+    published = store.views.of("prod").models["orders"].runs[0].changed_at
     trial = Trial(store)
     trial.new_version("orders")
     opened = trial.open().opened or 0
-    assert store.view(trial.workspace).ready("orders") == cells()
+    assert store.views.of(trial.workspace).ready("orders") == cells()
     trial.fill("orders", 0, 3, dict.fromkeys(each_day(0, 3), content(10, amount=11, tax=3)))
 
-    (run,) = store.view(trial.workspace).models["orders"].runs
+    (run,) = store.views.of(trial.workspace).models["orders"].runs
     assert run.changed_at.row_set == published.row_set
     assert run.changed_at.columns["amount"] == published.columns["amount"]
     assert run.changed_at.columns["tax"] > opened
@@ -120,12 +125,12 @@ def test_content_is_read_layer_by_layer_and_what_is_published_stays_known(store:
     trial.fill("orders", 2, 3, {days(2, 3): content(77)})
     some = cells((1, 4))
 
-    assert store.content_at_pin(trial.workspace, "orders", some) == {
+    assert store.views.content_at_pin(trial.workspace, "orders", some) == {
         days(1, 2): content(10), days(2, 3): content(77),
     }  # fmt: skip
     published = dict.fromkeys(each_day(1, 4), content(10))
-    assert store.published_contents(trial.workspace, "orders", some) == published
-    assert store.published_contents("prod", "orders", some) == published
+    assert store.views.published_contents(trial.workspace, "orders", some) == published
+    assert store.views.published_contents("prod", "orders", some) == published
 
 
 def test_a_batch_in_a_workspace_pins_every_table_that_answers(store: Store):
@@ -143,8 +148,8 @@ def test_a_batch_in_a_workspace_pins_every_table_that_answers(store: Store):
 
     upper = InputPin("orders", "orders__v1__p1", "/data/orders__v1__p1", 0, cells((2, 4)))
     lower = InputPin("orders", "orders__v1", "/data/orders__v1", 0, cells((1, 2), (4, 5)))
-    assert store.open_batch(request).inputs == (upper, lower)
-    assert store.batch(request.batch_id).inputs == (upper, lower)
+    assert store.batches.open_batch(request).inputs == (upper, lower)
+    assert store.batches.get(request.batch_id).inputs == (upper, lower)
 
     alone = replace(
         request,
@@ -152,7 +157,7 @@ def test_a_batch_in_a_workspace_pins_every_table_that_answers(store: Store):
         reads={"orders": cells((5, 6))},
         stretches=IntervalSet.of([days(1, 2)]),
     )
-    assert store.open_batch(alone).inputs == (replace(lower, cells=None),)
+    assert store.batches.open_batch(alone).inputs == (replace(lower, cells=None),)
     assert with_new.opened == []
 
 
@@ -172,21 +177,24 @@ def test_a_gap_fill_leaves_cells_alone_that_a_table_underneath_holds(store: Stor
     trial = _restating(store, 2, 4)
     asked = Asked("orders", 4, 5, environment=trial.workspace, table="orders__v1__p1", reason=GAP)
     with pytest.raises(CellsReadyError):
-        store.open_batch(asked.request)
-    store.open_batch(replace(asked, start=2, end=3).request)
+        store.batches.open_batch(asked.request)
+    store.batches.open_batch(replace(asked, start=2, end=3).request)
 
 
 def test_opening_again_changes_nothing_and_adds_what_is_missing(store: Store):
     trial = _restating(store, 2, 4)
     trial.fill("orders", 2, 3)
-    before, opened = store.pointers(trial.workspace), store.environment(trial.workspace)
+    before, opened = (
+        store.environments.pointers(trial.workspace),
+        store.environments.get(trial.workspace),
+    )
 
     assert trial.open() == opened
-    assert store.pointers(trial.workspace) == before
+    assert store.environments.pointers(trial.workspace) == before
     add_model(store, "revenue")
     trial.in_place("revenue")
     trial.open()
-    assert set(store.own_pointers(trial.workspace)) == {"orders", "revenue"}
+    assert set(store.environments.own_pointers(trial.workspace)) == {"orders", "revenue"}
 
 
 def test_what_a_plan_restates_is_owed_in_its_environment_until_it_is_built(store: Store):
@@ -197,26 +205,26 @@ def test_what_a_plan_restates_is_owed_in_its_environment_until_it_is_built(store
     trial.open()
     trial.open()
 
-    assert store.view("prod").owed == {"orders": cells((2, 4))}
+    assert store.views.of("prod").owed == {"orders": cells((2, 4))}
     trial.fill("orders", 2, 3)
-    assert store.view("prod").owed == {"orders": cells((2, 4))}
-    assert store.view(trial.workspace).owed == {}
+    assert store.views.of("prod").owed == {"orders": cells((2, 4))}
+    assert store.views.of(trial.workspace).owed == {}
 
 
 def test_what_dev_restates_is_nothing_that_prod_owes(store: Store):
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     fill(store, Asked(start=0, end=10))
     trial = Trial(store, environment="dev")
     trial.in_place("orders", cells((2, 4)))
     trial.owed.append(OwedCells("orders__v1", cells((2, 4)), "restated"))
     trial.open()
 
-    assert store.view("prod").owed == {}
-    assert store.view("dev").owed == {"orders": cells((2, 4))}
+    assert store.views.of("prod").owed == {}
+    assert store.views.of("dev").owed == {"orders": cells((2, 4))}
 
 
 def test_cells_may_be_owed_in_every_version_of_a_model(store: Store):
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     fill(store, Asked(start=0, end=5))
     trial = Trial(store, environment="dev")
     trial.new_version("orders")
@@ -224,10 +232,10 @@ def test_cells_may_be_owed_in_every_version_of_a_model(store: Store):
     trial.fill("orders", 0, 5)
     trial.promote()
 
-    assert store.mark_owed_everywhere("orders", cells((1, 3)), "wrong", plan_id="p7") == (
+    assert store.environments.mark_owed_everywhere("orders", cells((1, 3)), "wrong", plan_id="p7") == (
         "orders__v1", "orders__v2",
     )  # fmt: skip
-    assert store.view("prod").owed == store.view("dev").owed == {"orders": cells((1, 3))}
+    assert store.views.of("prod").owed == store.views.of("dev").owed == {"orders": cells((1, 3))}
 
 
 def test_dropping_a_workspace_forgets_it_and_what_it_owed(store: Store):
@@ -237,31 +245,31 @@ def test_dropping_a_workspace_forgets_it_and_what_it_owed(store: Store):
     trial.owed.append(OwedCells("orders__v1", cells((2, 4)), "restated"))
     trial.open()
     trial.fill("orders", 2, 4)
-    store.drop_workspace(trial.plan_id)
-    store.drop_workspace(trial.plan_id)
+    store.environments.drop_workspace(trial.plan_id)
+    store.environments.drop_workspace(trial.plan_id)
 
     with pytest.raises(UnknownEnvironmentError):
-        store.environment(trial.workspace)
-    assert store.own_pointers(trial.workspace) == {}
-    assert store.view("prod").owed == {}
-    assert store.version_path("orders__v1__p1")
+        store.environments.get(trial.workspace)
+    assert store.environments.own_pointers(trial.workspace) == {}
+    assert store.views.of("prod").owed == {}
+    assert store.versions.version_path("orders__v1__p1")
 
 
 def test_a_workspace_where_somebody_builds_is_not_dropped(store: Store, clock: Clock):
     trial = _restating(store, 2, 4)
     asked = Asked("orders", 2, 4, environment=trial.workspace, table="orders__v1__p1")
-    store.open_batch(asked.request)
+    store.batches.open_batch(asked.request)
     with pytest.raises(CellsClaimedError):
-        store.drop_workspace(trial.plan_id)
+        store.environments.drop_workspace(trial.plan_id)
     clock.pass_by(LEASE + 1)
-    store.drop_workspace(trial.plan_id)
+    store.environments.drop_workspace(trial.plan_id)
 
 
 def test_a_workspace_that_is_being_promoted_is_not_dropped(store: Store):
     trial = _restating(store, 2, 4)
     trial.begin("orders__v1")
     with pytest.raises(PromotionPendingError):
-        store.drop_workspace(trial.plan_id)
+        store.environments.drop_workspace(trial.plan_id)
 
 
 def test_two_plans_can_not_write_one_version(store: Store):
@@ -273,67 +281,69 @@ def test_two_plans_can_not_write_one_version(store: Store):
     with pytest.raises(RequestError, match="belongs to 'plan:p1', which alone writes it"):
         second.open()
     with pytest.raises(UnknownEnvironmentError):
-        store.environment("plan:p2")
-    store.drop_workspace("p1")
+        store.environments.get("plan:p2")
+    store.environments.drop_workspace("p1")
     second.open()
-    assert store.owner("orders__v2") == "plan:p2"
+    assert store.versions.owner("orders__v2") == "plan:p2"
 
 
 def test_a_plan_for_prod_takes_over_what_dev_has_built_and_dev_goes_on_reading_it(store: Store):
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     dev = Trial(store, "p1", environment="dev")
     dev.new_version("orders")
     dev.open()
     dev.fill("orders", 0, 3)
     dev.promote()
-    assert store.owner("orders__v2") == "dev"
+    assert store.versions.owner("orders__v2") == "dev"
 
     plan = Trial(store, "p2")
     plan.new_version("orders")
     plan.open()
-    assert store.owner("orders__v2") == plan.workspace
-    (run,) = store.view(plan.workspace).models["orders"].runs
+    assert store.versions.owner("orders__v2") == plan.workspace
+    (run,) = store.views.of(plan.workspace).models["orders"].runs
     assert (run.interval, run.own) == (days(0, 3), True)
-    opened = store.environment(plan.workspace).opened
+    opened = store.environments.get(plan.workspace).opened
     assert opened is not None
     assert run.changed_at.row_set == opened + 1, "nobody in prod has read it before"
     plan.fill("orders", 3, 5)
-    assert store.view("dev").ready("orders") == cells((0, 3))
+    assert store.views.of("dev").ready("orders") == cells((0, 3))
     with pytest.raises(RequestError, match="belongs to 'plan:p2', which alone writes it"):
         fill(store, Asked("orders", 5, 6, environment="dev", table="orders__v2"))
 
 
 def test_nobody_fills_a_table_that_another_environment_owns(store: Store):
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     asked = Asked("orders", 0, 1, environment="dev")
     with pytest.raises(RequestError, match="belongs to 'prod'"):
-        store.open_batch(asked.request)
-    assert store.view("prod").claimed == {}
+        store.batches.open_batch(asked.request)
+    assert store.views.of("prod").claimed == {}
 
 
 def test_a_table_whose_owner_is_gone_belongs_to_whoever_opens_next(store: Store):
-    store.save_environment(DEV)
-    store.save_environment(Environment("old", protected=False))
+    store.environments.save_environment(DEV)
+    store.environments.save_environment(Environment("old", protected=False))
     for name in ("old", "dev"):
-        store.ensure_pointer(Pointer(name, "clicks", "p", "clicks__v1", -1), "/data/clicks__v1")
+        store.environments.ensure_pointer(
+            Pointer(name, "clicks", "p", "clicks__v1", -1), "/data/clicks__v1"
+        )
     asked = Asked("clicks", 0, 1, environment="dev")
     with pytest.raises(RequestError, match="belongs to 'old', which alone writes it"):
-        store.open_batch(asked.request)
-    store.drop_environment("old")
-    store.open_batch(asked.request)
-    assert store.owner("clicks__v1") == "dev"
+        store.batches.open_batch(asked.request)
+    store.environments.drop_environment("old")
+    store.batches.open_batch(asked.request)
+    assert store.versions.owner("clicks__v1") == "dev"
 
 
 def test_rows_that_move_take_the_record_of_the_table_underneath_along(store: Store):
     fill(store, Asked(start=0, end=10))
-    before = {each.cell: each for each in store.ready_records("orders__v1")}
+    before = {each.cell: each for each in store.versions.ready_records("orders__v1")}
     trial = Trial(store)
     trial.in_place("orders", cells((2, 3)))
     trial.open()
     held = {days(2, 3): content(9), days(5, 6): content(11), days(20, 21): content(1)}
     trial.fill("orders", 2, 3, held)
 
-    records = {each.cell: each for each in store.ready_records("orders__v1__p1")}
+    records = {each.cell: each for each in store.versions.ready_records("orders__v1__p1")}
     assert set(records) == {days(2, 3), days(5, 6)}
     assert records[days(5, 6)].built_at == before[days(5, 6)].built_at
     assert records[days(5, 6)].batch_id == before[days(5, 6)].batch_id
@@ -346,11 +356,11 @@ def test_whoever_still_applies_an_abandoned_plan_opens_no_workspace(store: Store
     trial.save(PlanStatus.ABANDONED)
     with pytest.raises(RequestError, match="is abandoned; expected"):
         trial.open()
-    assert [one.name for one in store.environments()] == ["prod"]
+    assert [one.name for one in store.environments.by_name()] == ["prod"]
 
 
 def test_a_table_that_a_plan_had_taken_over_is_given_back_when_it_is_abandoned(store: Store):
-    store.save_environment(DEV)
+    store.environments.save_environment(DEV)
     dev = Trial(store, "p1", environment="dev")
     version = dev.new_version("orders")
     dev.open()
@@ -358,6 +368,6 @@ def test_a_table_that_a_plan_had_taken_over_is_given_back_when_it_is_abandoned(s
     taking = Trial(store, "p2")
     taking.new_version("orders", version)
     taking.open()
-    assert store.owner(version) == "plan:p2"
-    store.drop_workspace("p2")
-    assert store.owner(version) == "dev"
+    assert store.versions.owner(version) == "plan:p2"
+    store.environments.drop_workspace("p2")
+    assert store.versions.owner(version) == "dev"

@@ -22,10 +22,12 @@ def test_a_copy_of_a_filled_project_holds_what_the_events_say_and_lacks_nothing(
     assert "nothing to do" in quarter.do("run").out
 
 
+@pytest.mark.story
 def test_540_days_hold_what_the_events_say(history: Project):
     assert_published(history, oracle.history(history, last=LAST_OF_YEAR))
 
 
+@pytest.mark.story
 def test_before_s2_conversions_count_on_the_day_that_they_were_reported_on(reported: Project):
     expected = oracle.history(reported, last=LAST_OF_QUARTER, counted_on=oracle.by_reported_day)
 

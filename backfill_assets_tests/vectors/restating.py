@@ -8,6 +8,7 @@ from typing import Any
 from backfill_assets.intervals import WHOLE_CELL, Cadence, Interval, IntervalSet, Whole
 from backfill_assets.intervals.cron import Cron
 from backfill_assets.intervals.instants import start_at
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import Upstream
@@ -41,7 +42,9 @@ def restate(case: dict[str, Json]) -> Json:
     )
     state = PlanState(view=view, running=_running(graph))
     plan = build_plan(request, graph, state, now)
-    life = {name: window_of(request, graph.models[name], now).life for name in graph.order}
+    life = CellsByModel(
+        {name: window_of(request, graph.models[name], now).life for name in graph.order}
+    )
     wrong = wrong_cells(request, graph, view, life, now).spread
     return {
         "restatements": {
@@ -72,11 +75,9 @@ def auto_restate(case: dict[str, Json]) -> Json:
         hull = ready.hull()
         first = hull.start if count is None and hull else cadence.shift(until, -(count or 1))
         wrong.declare(_ours(name), IntervalSet.of([Interval(first, until)]), "cron")
-    spread(wrong, graph, view, dict.fromkeys(graph.order, _EVER))
-    pending = {name: _as_hull(cells) for name, cells in wrong.spread.items()}
-    ready_after = {
-        name: view.ready(name) - pending.get(name, IntervalSet()) for name in graph.order
-    }
+    spread(wrong, graph, view, CellsByModel(dict.fromkeys(graph.order, _EVER)))
+    pending = CellsByModel({name: _as_hull(cells) for name, cells in wrong.spread.items()})
+    ready_after = {name: view.ready(name) - pending[name] for name in graph.order}
     return {
         "pending": {_theirs(name): tr.texts(cells) for name, cells in sorted(pending.items())},
         "state_after": {_theirs(name): tr.texts(ready_after[name]) for name in sorted(ready_after)},

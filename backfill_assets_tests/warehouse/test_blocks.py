@@ -28,6 +28,7 @@ from backfill_assets.warehouse.copies import copy_cells
 from backfill_assets.warehouse.delta_log import head
 from backfill_assets.warehouse.housekeeping import cells_touched, create_table
 from backfill_assets.warehouse.layers import rows_of
+from backfill_assets.warehouse.log_entry import FilesGoneError
 from backfill_assets.warehouse.spark_errors import CommitConflictError, PinGoneError
 from backfill_assets.warehouse.tables import table_now
 from backfill_assets_tests.warehouse.shop import (
@@ -240,6 +241,20 @@ def test_nothing_is_written_under_the_lock_that_was_prepared(tmp_path: Path):
         before = lying(path)
         written.commit(texts(3), written.files, ticket(path, 2))
     assert lying(path) == before
+
+
+def test_what_is_left_of_a_day_is_not_named_where_it_is_gone(tmp_path: Path):
+    path = a_table(tmp_path)
+    put(path, 1, {number: ["a"] for number in range(24)})
+    with unwritten_cells(path, HOURLY) as written:
+        write(written, {3: ["b"]})
+        before = lying(path)
+        written.prepare(texts(3))
+        for left in lying(path) - before:
+            Path(path, left).unlink()
+        with pytest.raises(FilesGoneError):
+            written.commit(texts(3), written.files, ticket(path, 2))
+    assert (head(path), held(path)) == (1, {number: Counter("a") for number in range(24)})
 
 
 def test_files_that_piled_up_in_a_day_become_one_and_no_reader_sees_another_row(tmp_path: Path):

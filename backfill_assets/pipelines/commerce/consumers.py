@@ -1,4 +1,4 @@
-"""Who reads commerce's models, and how far back."""
+"""The consumers of the commerce models, and how far back each reads."""
 
 from __future__ import annotations
 

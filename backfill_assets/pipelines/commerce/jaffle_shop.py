@@ -1,8 +1,8 @@
-"""The Jaffle Shop: dbt Labs' `jafgen` simulates it; we give its chance a seed.
+"""Simulate the Jaffle Shop with dbt Labs' `jafgen`, reproducibly by a seed.
 
 jafgen draws from the global generators of Python, NumPy and Faker, and names things by uuid4. So it
-runs in a process of its own, where all four are seeded: one seed, one history, to the last id.
-`python -m backfill_assets.pipelines.commerce.jaffle_shop FOLDER --years 1 --seed 7` is that process.
+runs in a process of its own, where all four are seeded: one seed gives the same history, ids included.
+`python -m backfill_assets.pipelines.commerce.jaffle_shop FOLDER --years 1 --seed 7` runs this process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def _shop_simulation(*, exit_code: int, stderr: str) -> RequestError:
     return RequestError(
         found=f"jafgen ended with exit code {exit_code}, saying: {said[0]}",
         expected="its csv files",
-        do="Check that jafgen is installed in the version that the project's lock names",
+        do="Check that jafgen (the extra `demo`) is installed in the version that the project's lock "
+        "names",
     )
 
 
@@ -47,7 +48,7 @@ def simulated_shop(years: int = 1, seed: int = SEED) -> Mapping[str, pa.Table]:
     """Simulate the shop from its first day; a few seconds a year.
 
     Returns:
-        Per name in `FILES`, what jafgen wrote: every value as text.
+        Per name in `FILES`, the rows that jafgen wrote, with every value as text.
 
     Raises:
         RequestError: jafgen failed.

@@ -1,4 +1,4 @@
-"""The landing of commerce: jafgen's csv files as typed tables, and what a real feed would add.
+"""Land the commerce sources: jafgen's csv files as typed tables, with columns that a real feed has.
 
 Added are: the day of an order; the order's time on its items, which have none of their own, as a
 change feed carries it; when a row was last updated (within two hours of the order) and when it
@@ -33,8 +33,8 @@ def landings(shop: Shop = simulated_shop, label: str = _YEAR) -> tuple[LandedTab
     """Give the landing of every commerce source.
 
     Args:
-        shop: gives the csv files; called only when something has to be landed.
-        label: what `shop` gives.
+        shop: gives the csv files; called only when a source has to be landed.
+        label: names the output of `shop`.
     """
 
     def whole(source: Source, file: str) -> LandedTable:

@@ -1,4 +1,4 @@
-"""Commerce, from orders to margin: what the Jaffle Shop earned, at the cost of the day."""
+"""The commerce models: from orders to the Jaffle Shop's margin, at the supply costs of each day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Jaffle Shop gives us: orders and their items by day, and its short lists as a whole.
+"""The commerce sources: the Jaffle Shop's orders and items by day, and its short tables as a whole.
 
 Amounts are whole cents, as the shop writes them; the models turn them into decimals. A source is
 cut by the UTC day of its `ordered_at`, which is also how its table is partitioned.

@@ -1,8 +1,8 @@
-"""The history of supply prices, which jafgen does not have: it knows today's costs only.
+"""Make up a history of supply prices, because jafgen gives only today's costs.
 
-We make one up, the same every time: a price from before the shop opened, and a change of each
-supply's price each quarter, by -3% to +9% on its name and the day alone. Once, a price was typed
-wrong and corrected two days later, so the history holds two rows for one day.
+The history is the same every time: a price from before the shop opened, and a change of each supply's
+price each quarter, by -3% to +9%, computed from its name and the day alone. One price was typed wrong
+and corrected two days later, so the history holds two rows for one day.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Ad events, made up: the same for the same seed, at any size, without shuffling a row.
+"""Make up ad events: the same for the same seed, at any size, without shuffling a row.
 
-Everything about an event follows from hashes of its number, so any executor makes the same row.
+Every value of an event follows from hashes of its number, so any executor makes the same row.
 Numbers run through time, so each task writes a few days and a day is one file, seldom two.
 """
 
@@ -76,7 +76,7 @@ def generate_events(
 
 @dataclass(frozen=True, slots=True)
 class _Chance:
-    """Draws that depend on the event's number, the seed and the place of the draw alone."""
+    """Random draws that depend only on the event's number, the seed and the place of the draw."""
 
     seed: int
 

@@ -1,4 +1,4 @@
-"""Who reads marketing's models, and how far back."""
+"""The consumers of the marketing models, and how far back each reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The landing of marketing: made-up ad events, partitioned by the day they happened on."""
+"""Land the marketing source: made-up ad events, partitioned by the day on which they happened."""
 
 from __future__ import annotations
 

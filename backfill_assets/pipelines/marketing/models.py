@@ -1,4 +1,4 @@
-"""Marketing, from ad events to return: what each campaign brought, day by day and by month."""
+"""The marketing models: from ad events to each campaign's return, by day and by month."""
 
 from __future__ import annotations
 

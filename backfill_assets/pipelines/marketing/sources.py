@@ -1,4 +1,4 @@
-"""What the ad networks report: impressions, clicks and conversions, with what they cost."""
+"""The marketing source: impressions, clicks and conversions of the ad networks, with their costs."""
 
 from __future__ import annotations
 

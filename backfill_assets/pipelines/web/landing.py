@@ -1,4 +1,4 @@
-"""The landing of the web: made-up page views, one file per day."""
+"""Land the web source: made-up page views, one file per day."""
 
 from __future__ import annotations
 

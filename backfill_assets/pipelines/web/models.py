@@ -1,4 +1,4 @@
-"""Web, from page views by the hour to sessions by the day."""
+"""The web models: from page views by the hour to sessions by the day."""
 
 from __future__ import annotations
 

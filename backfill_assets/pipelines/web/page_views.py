@@ -1,6 +1,6 @@
-"""Page views, made up: users who come in bursts, at any hour, and one who never sleeps.
+"""Make up page views: users who come in bursts, at any hour, and one monitor without a pause.
 
-The same for the same seed. A burst is ten views at a pace of its own, from seconds to more than
+They are the same for the same seed. A burst is ten views at a pace of its own, from seconds to more than
 half an hour apart: some are one session, some are several, and some cross midnight. One view in 64
 is of a monitor that calls a page evenly, day and night. One view in 50 is delivered twice.
 """

@@ -1,4 +1,4 @@
-"""What the web site's collector sends: one row per page view, sometimes twice, sometimes late."""
+"""The web source: one row per page view of the collector, sometimes repeated, sometimes late."""
 
 from __future__ import annotations
 

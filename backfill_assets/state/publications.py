@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.snapshots.environment import workspace_name
@@ -13,22 +13,32 @@ from backfill_assets.snapshots.publication import (
     PublicationKind,
 )
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets.state import environments, moves, plans, pointers, promotions, versions
+from backfill_assets.state import (
+    clock_back,
+    environments,
+    moves,
+    plans,
+    pointers,
+    promotions,
+    versions,
+)
+from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.cutoffs import publish_cutoffs
-from backfill_assets.state.locks import check_lock
+from backfill_assets.state.locks import check_lock, release_all
 from backfill_assets.state.owed import Mark, mark_owed
 from backfill_assets.state.plans import Told
 from backfill_assets.state.restamping import overtaken_since, published, strike_rebuilt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     import sqlalchemy as sa
 
     from backfill_assets.snapshots.environment import Environment, Pointer
     from backfill_assets.snapshots.publication import Intent, Move, Publication
+    from backfill_assets.state.database import Database
     from backfill_assets.state.locks import CommitLock
 
 _STATUS = {
@@ -68,6 +78,91 @@ class _Moment:
     publication: Publication
     number: int
     now: datetime
+
+
+class Publications(Aggregate[D]):
+    """Promotions, rollbacks and undos: the intent, how far it got, the moment it counts.
+
+    Each method is one transaction.
+    """
+
+    def open_promotions(self) -> list[Intent]:
+        """Read the intents that were begun, and neither published nor withdrawn."""
+        return self._database.read(promotions.open_intents)
+
+    def promotion(self, plan_id: str) -> Intent | None:
+        """Read the last intent of a plan, whatever became of it."""
+        return self._database.read(lambda found: promotions.last_intent(found, plan_id))
+
+    def begin_promotion(self: Publications[Database], intent: Intent) -> Intent:
+        """Write the intent to publish, before any lock is taken.
+
+        The same plan's intent of the same kind is taken over when its holder went silent, with the
+        steps that it had noted; or given back when the holder is the same.
+
+        Returns:
+            The intent with its number.
+
+        Raises:
+            TableLockedError: another live intent names one of its tables.
+            PromotionPendingError: a dead one does: finish that first.
+            UnknownVersionError: no such version.
+        """
+        now = self._clock()
+        # By itself: what is refused is undone.
+        self._database.write(lambda found: clock_back.bring_back(found, now, self._lease))
+        return self._database.write(lambda found: promotions.begin(found, intent, now, self._lease))
+
+    def note_promotion(
+        self: Publications[Database], intent: Intent, steps: Mapping[str, Any]
+    ) -> None:
+        """Note how far a promotion got, for whoever must finish it.
+
+        Raises:
+            PromotionTakenOverError: it is closed, or another run's by now.
+        """
+        now = self._clock()
+        self._database.write(lambda found: promotions.note(found, intent, steps, now))
+
+    def withdraw_promotion(self: Publications[Database], intent: Intent) -> None:
+        """Close an intent of which nothing was copied; its run's locks are released.
+
+        Raises:
+            PromotionTakenOverError: it is closed, or another run's by now.
+        """
+
+        def work(found: sa.Connection) -> None:
+            withdrawn = promotions.withdraw(found, intent)
+            release_all(found, withdrawn.versions, withdrawn.holder)
+
+        self._database.write(work)
+
+    def publish(
+        self: Publications[Database], publication: Publication, locks: Iterable[CommitLock] = ()
+    ) -> int:
+        """Move every pointer of a publication at once: before, nobody sees anything of it.
+
+        In the same transaction ready records are restamped (only what really differs from what was
+        published has changed), owed marks of what was rebuilt are struck off, the history is
+        written, the plan's and the environment's rows say so, a promoted plan's workspace is
+        forgotten, the locks are released, the intent is done.
+
+        Args:
+            publication: what moves.
+            locks: the commit locks that the holder took for it.
+
+        Returns:
+            The number of the publication; of the earlier one when it is done already.
+
+        Raises:
+            PointerMovedError: a pointer is not where the plan saw it.
+            PinMovedError: another environment has published more in a table that this one reads.
+            LostLeaseError: a lock was taken over.
+            PromotionTakenOverError: the intent is withdrawn, or another run's by now.
+            VersionCollectingError: a table is being deleted.
+        """
+        now, held = self._clock(), tuple(locks)
+        return self._database.write(lambda found: publish(found, publication, held, now))
 
 
 def publish(
@@ -228,4 +323,5 @@ def _close(connection: sa.Connection, moment: _Moment, intent: Intent) -> None:
     if said.kind is PublicationKind.PROMOTE:
         publish_cutoffs(connection, said.plan_id, said.environment, moment.number)
         environments.forget_environment(connection, workspace_name(said.plan_id), moment.now)
-    promotions.finish(connection, replace(intent, holder=said.holder), moment.number)
+    promotions.finish(connection, intent, moment.number)
+    release_all(connection, intent.versions, said.holder)

@@ -1,4 +1,4 @@
-"""Draw the picture of one environment that planning works on."""
+"""Draw the pictures of an environment that planning and reading work on."""
 
 from __future__ import annotations
 
@@ -8,25 +8,116 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.state_view import ModelState, Owing, ReadyRun, StateView
-from backfill_assets.state import elsewhere, layered_view, observing, owed
-from backfill_assets.state.batches import OF_BATCH
+from backfill_assets.state import (
+    counter,
+    elsewhere,
+    environments,
+    layered_view,
+    layers,
+    owed,
+    sources,
+)
+from backfill_assets.state.aggregate import Aggregate, D
+from backfill_assets.state.batch_rows import OF_BATCH
 from backfill_assets.state.cells import cell_of
 from backfill_assets.state.claims import live_claims
 from backfill_assets.state.counter import last_number
 from backfill_assets.state.cutoffs import cutoffs
 from backfill_assets.state.environments import environment
-from backfill_assets.state.pointers import followed, pointers
+from backfill_assets.state.pointers import followed, pointer, pointers
 from backfill_assets.state.tables import BATCHES, POINTERS, READY_RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Collection, Container, Iterable, Mapping
     from datetime import datetime
 
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.content import Content
     from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.state.layered_view import Cell
+    from backfill_assets.state.layers import PublishedModel
 
 _RECORDS = READY_RECORDS.c
+
+
+class Views(Aggregate[D]):
+    """Pictures of an environment, drawn from all that is known. They are only read.
+
+    Each method is one transaction.
+    """
+
+    def of(self, environment: str, *, only: Collection[str] | None = None) -> StateView:
+        """Draw the picture of an environment that planning works on.
+
+        Of a workspace's own cells, `changed_at` is told against what the environment that it follows
+        publishes now.
+
+        Args:
+            environment: whose picture.
+            only: the models that it shows; None for all.
+        """
+        heard_after = self._clock() - self._lease
+        return self._database.read(lambda found: view(found, environment, heard_after, only=only))
+
+    def view_with(self, environment: str, instead: Mapping[str, Pointer | None]) -> StateView:
+        """Draw the picture of an environment as if it read some models elsewhere.
+
+        So a way back is looked at before it is taken: what would be stale there?
+
+        Args:
+            environment: whose picture.
+            instead: other pointers by model; None for a model that it would not run.
+        """
+        heard_after = self._clock() - self._lease
+        return self._database.read(lambda found: view(found, environment, heard_after, instead))
+
+    def published(self, environment: str) -> tuple[int, dict[str, PublishedModel]]:
+        """Read the counter, and all that reading each model of an environment takes, at one moment.
+
+        Raises:
+            UnknownEnvironmentError: there is none of this name.
+        """
+        return self._database.read(
+            lambda found: (counter.last_number(found), layers.published(found, environment))
+        )
+
+    def tables(self, pointer: Pointer) -> tuple[InputPin, ...]:
+        """Name the tables that a resolved pointer reads, the upper first, with their cells.
+
+        The lowest one answers for every cell that no table above it holds: its cells are None.
+        """
+        return self._database.read(lambda found: layers.tables(found, pointer))
+
+    def content_at_pin(
+        self, environment: str, model: str, cells: IntervalSet
+    ) -> dict[Interval, Content]:
+        """Read what the ready ones of these cells hold, at an environment's pin."""
+
+        def work(found: sa.Connection) -> dict[Interval, Content]:
+            at = pointer(found, environment, model)
+            return {} if at is None else layers.contents(found, at, cells)
+
+        return self._database.read(work)
+
+    def published_contents(
+        self, environment: str, model: str, cells: IntervalSet
+    ) -> dict[Interval, Content]:
+        """Read what people read in these cells now: of a workspace, what it would replace."""
+
+        def work(found: sa.Connection) -> dict[Interval, Content]:
+            drawn = environments.environment(found, environment)
+            where = drawn.follows if drawn.is_workspace and drawn.follows else environment
+            at = pointer(found, where, model)
+            return {} if at is None else layers.contents(found, at, cells)
+
+        return self._database.read(work)
+
+    def owed(self, environment: str) -> CellsByModel:
+        """Read the ready cells that were declared wrong and not rebuilt yet, by model."""
+        return self.of(environment).owed
 
 
 def view(
@@ -68,13 +159,13 @@ def view(
     return StateView(
         environment=drawn,
         models={model: ModelState(at, runs.get(model, ())) for model, at in pointed.items()},
-        claimed={model: held[at.version] for model, at in pointed.items() if at.version in held},
-        owed={
-            model: IntervalSet.union_all(one.cells for one in each) for model, each in owing.items()
-        },
+        claimed=CellsByModel(
+            {model: held[at.version] for model, at in pointed.items() if at.version in held}
+        ),
+        owed=CellsByModel.of((model, one.cells) for model, each in owing.items() for one in each),
         owing=owing,
         counter=last_number(connection),
-        sources=observing.states(connection),
+        sources=sources.states(connection),
         cutoffs=cutoffs(connection, name),
     )
 

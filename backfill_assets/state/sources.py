@@ -28,6 +28,7 @@ from backfill_assets.snapshots.observation import (
 )
 from backfill_assets.snapshots.places import is_same_place
 from backfill_assets.snapshots.state_view import ReadyRun, SourceState, UpstreamChange
+from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.cells import bounds, cell_of, reached
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.tables import (
@@ -44,8 +45,43 @@ if TYPE_CHECKING:
 
     from backfill_assets.snapshots.observation import ChangedCells, Observation
     from backfill_assets.snapshots.ready import InputPin
+    from backfill_assets.state.database import Database
 
 _CELLS = SOURCE_CELLS.c
+
+
+class Sources(Aggregate[D]):
+    """Sources: what was seen of them, and where batches have read them.
+
+    Each method is one transaction.
+    """
+
+    def observed(self) -> dict[str, ObservedSource]:
+        """Read every source that was looked at, by name."""
+        return self._database.read(observed)
+
+    def source_cells(self, source: str, within: IntervalSet) -> dict[Interval, SourceCell]:
+        """Read what is known of a source's cells."""
+        return self._database.read(lambda found: source_cells(found, source, within))
+
+    def source_rows(self, source: str, path: str, within: IntervalSet) -> IntervalSet | None:
+        """Read which of these cells hold rows where batches read a source; None: never looked at."""
+        place = self.place(path)
+        return self._database.read(lambda found: held(found, source, place, within))
+
+    def source_pins(self, source: str, path: str) -> tuple[SourcePin, ...]:
+        """Read at which delta_versions the cells that are ready now have read a source."""
+        place = self.place(path)
+        return self._database.read(lambda found: pins_of(found, source, place))
+
+    def observe(self: Sources[Database], observation: Observation) -> bool:
+        """Write what a look at a source has found, unless somebody else has looked meanwhile.
+
+        Returns:
+            Whether it was written; else what the other one found counts.
+        """
+        now = self._clock()
+        return self._database.write(lambda found: observe(found, observation, now))
 
 
 def observed(connection: sa.Connection) -> dict[str, ObservedSource]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.moves import moves_since
 from backfill_assets.state.pointers import all_pointers
 from backfill_assets.state.promotions import open_intents
@@ -22,6 +24,9 @@ from backfill_assets.state.tables import (
 )
 from backfill_assets.state.texts import drop_unnamed
 from backfill_assets.state.versions import owner
+
+if TYPE_CHECKING:
+    from backfill_assets.state.database import Database
 
 _EVER = datetime.fromtimestamp(0, UTC)
 
@@ -63,6 +68,56 @@ class Needs:
     promised_since: datetime
     heard_after: datetime
     left_after: datetime
+
+
+class Collection(Aggregate[D]):
+    """Versions that nothing needs any more: which, and how they go.
+
+    Each method is one transaction.
+    """
+
+    def collectable_versions(
+        self, promise: timedelta, grace: timedelta = timedelta(0)
+    ) -> list[Collectable]:
+        """Read the versions that no pointer, promise, claim, open intent or reader needs.
+
+        Args:
+            promise: how long after a pointer's move the way back is kept open.
+            grace: how long after a pointer left it readers may still be at it.
+        """
+        now = self._clock()
+        needs = Needs(now - promise, now - self._lease, now - grace)
+        found = self._database.read(lambda found: collectable_versions(found, needs))
+        return [replace(one, path=self.located(one.path)) for one in found]
+
+    def mark_collecting(
+        self: Collection[Database],
+        version: str,
+        promise: timedelta,
+        grace: timedelta = timedelta(0),
+    ) -> None:
+        """Mark a version as being deleted: no pointer may move to it any more.
+
+        Args:
+            version: which.
+            promise: how long after a pointer's move the way back is kept open.
+            grace: how long after a pointer left it readers may still be at it.
+
+        Raises:
+            UnknownVersionError: there is none.
+            VersionNeededError: somebody needs it by now.
+        """
+        now = self._clock()
+        needs = Needs(now - promise, now - self._lease, now - grace)
+        self._database.write(lambda found: mark_collecting(found, version, needs, now))
+
+    def forget_version(self: Collection[Database], version: str) -> None:
+        """Forget a version whose table is deleted: its records, owed marks, lock and itself.
+
+        Raises:
+            VersionNeededError: it was not marked as collecting.
+        """
+        self._database.write(lambda found: forget_version(found, version))
 
 
 def collectable_versions(connection: sa.Connection, needs: Needs) -> list[Collectable]:

@@ -9,11 +9,14 @@ import sqlalchemy as sa
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.queued_plan import Control, QueuedPlan
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.plans import plan, wrong_status
 from backfill_assets.state.tables import PLANS, QUEUED_PLANS
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from backfill_assets.state.database import Database
 
 _GOES_ON = (PlanStatus.PROPOSED, *OPEN)
 
@@ -39,6 +42,49 @@ def _plan_held_already(plan_id: str, found: Control, asked: Control) -> RequestE
         expected="one that goes on",
         do=f"Nothing was changed; `backfill resume {plan_id}` lets it go on",
     )
+
+
+class Queue(Aggregate[D]):
+    """Which plans the queue has, and which are held.
+
+    Each method is one transaction.
+    """
+
+    def queued_plans(self) -> tuple[QueuedPlan, ...]:
+        """Read what is known of the plans that are not over, those in the queue first.
+
+        A plan that was never queued is among them once it was paused or stopped.
+        """
+        return self._database.read(queued_plans)
+
+    def control_of(self, plan_id: str) -> Control:
+        """Read whether a plan's batches may be opened; one that is over is not held any more."""
+        return self._database.read(lambda found: control_of(found, plan_id))
+
+    def queue_plan(
+        self: Queue[Database], plan_id: str, who: str, off_peak: str | None = None
+    ) -> QueuedPlan:
+        """Release a plan to the run queue from now on; again changes nothing but its window.
+
+        Raises:
+            UnknownPlanError: there is no such plan.
+            RequestError: it has not begun, or its life is over.
+            PlanHeldError: it is stopped.
+        """
+        now = self._clock()
+        return self._database.write(lambda found: queue_plan(found, plan_id, who, off_peak, now))
+
+    def control_plan(self: Queue[Database], plan_id: str, control: Control, who: str) -> QueuedPlan:
+        """Pause or stop a plan, or let it go on; whether it is queued or applied by hand.
+
+        Raises:
+            UnknownPlanError: there is no such plan.
+            RequestError: its life is over.
+            RequestError: it is paused or stopped already.
+            RequestError: it is neither, and shall go on.
+        """
+        now = self._clock()
+        return self._database.write(lambda found: control_plan(found, plan_id, control, who, now))
 
 
 def queue_plan(

@@ -1,0 +1,117 @@
+"""All that we use of Dagster without a public name: why, and what is looked for in its place.
+
+| used | why | the public way that is missing |
+|---|---|---|
+| `SqliteEventLogStorage`, `DagsterSqliteStorage`, its tables, `InstanceRef`, `ConfigurableClassData` | a run of 540 cells stores a thousand events at once (ADR 7) | an event storage on SQLite that stores a batch in one transaction |
+| `DagsterEventBatchMetadata`, `generate_event_batch_id`, `append` | a step reports its cells as one batch | `context.log_events(...)` |
+| `AssetCheckEvaluationPlanned` | an announced check is about a run, not about each of its cells | checks that are not announced for each cell |
+| `CheckRunHealthResult`, `WorkerStatus`, `instance_of`, `GRPC_INFO_TAG` | a run is called failed when its process is gone | an answer of `DefaultRunLauncher` to the monitor |
+| `AutomationTarget`, `target` | one sensor asks for Dagster's job over all assets, and for jobs | several names in `job_name` of a sensor |
+
+Dagster is imported before anything of ours starts, and this module with it: a name that has gone is
+told at once, not by the run that would have needed it.
+"""
+
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import dagster as dg
+
+from backfill_assets.errors import PrivateNameError
+
+TRIED = "1.13.27"
+"""The release of Dagster that has all of them."""
+
+try:
+    from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+        AssetCheckEvaluationPlanned,
+    )
+    from dagster._core.definitions.target import AutomationTarget
+    from dagster._core.events import (
+        ASSET_EVENTS,
+        DagsterEventBatchMetadata,
+        generate_event_batch_id,
+    )
+    from dagster._core.instance.ref import InstanceRef
+    from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
+    from dagster._core.storage.event_log.schema import (
+        AssetCheckExecutionsTable,
+        AssetEventTagsTable,
+        SqlEventLogStorageTable,
+    )
+    from dagster._core.storage.event_log.sqlite.sqlite_event_log import (
+        SqliteEventLogStorage,
+    )
+    from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
+    from dagster._core.storage.tags import GRPC_INFO_TAG
+    from dagster._serdes import ConfigurableClassData
+except ImportError as gone:
+    raise PrivateNameError("dagster", str(gone), tried=TRIED, where=__name__) from gone
+
+_ATTRIBUTES: dict[type, tuple[str, ...]] = {
+    dg.DagsterInstance: ("_get_event_batch_size",),
+    SqliteEventLogStorage: ("_base_dir", "_store_asset_event_tags", "_store_asset_event"),
+    DagsterSqliteStorage: ("_event_log_storage",),
+    dg.OpExecutionContext: ("_events",),
+    dg.SensorDefinition: ("_targets",),
+    dg.DefaultRunLauncher: ("_instance",),
+}
+
+
+def check_attributes(attributes: dict[type, tuple[str, ...]]) -> None:
+    """Check that classes have private attributes, or that their `__init__` gives them.
+
+    Raises:
+        PrivateNameError: one has not.
+    """
+    for kind, names in attributes.items():
+        given = inspect.unwrap(kind.__init__).__code__.co_names
+        for name in names:
+            if not hasattr(kind, name) and name not in given:
+                found = f"{kind.__name__} has no {name}"
+                raise PrivateNameError("dagster", found, tried=TRIED, where=__name__)
+
+
+check_attributes(_ATTRIBUTES)
+
+
+def append(context: dg.AssetExecutionContext, event: dg.DagsterEvent) -> None:
+    """Let a step tell an event, as `log_event` does, which knows no batches."""
+    context.op_execution_context._events.append(event)
+
+
+def target(sensor: dg.SensorDefinition, jobs: Iterable[str]) -> None:
+    """Let a sensor ask for further jobs, by their names."""
+    sensor._targets = [*sensor.targets, *map(AutomationTarget, jobs)]
+
+
+def instance_of(launcher: dg.DefaultRunLauncher) -> dg.DagsterInstance:
+    """Give the instance that a launcher is for."""
+    return launcher._instance
+
+
+def folder_of(events: SqliteEventLogStorage) -> str:
+    """Give the folder of an event log."""
+    return events._base_dir
+
+
+def store_assets(
+    events: SqliteEventLogStorage,
+    index: Any,  # noqa: ANN401 - only state names SQLAlchemy's types
+    stored: Sequence[tuple[dg.EventLogEntry, int]],
+) -> None:
+    """Store what events of assets say beside the events themselves.
+
+    Args:
+        events: the event log.
+        index: the connection to the file that all runs share.
+        stored: the events, each with its number in that file.
+    """
+    events._store_asset_event_tags(index, [one for one, _ in stored], [n for _, n in stored])
+    # An asset's own row says what was last, once for each kind of event.
+    latest = {
+        (one.dagster_event_type, one.get_dagster_event().asset_key): (one, n) for one, n in stored
+    }
+    for event, number in latest.values():
+        events._store_asset_event(index, event, number)

@@ -1,0 +1,62 @@
+"""What every aggregate of the state stands on: a database, a clock, a lease, the data root.
+
+An aggregate is what one looks for in one place: plans, batches, locks. Its class says what is asked of
+it and what is written, and lies in one module with the SQL. **A method is one transaction.** Functions
+beside the class take a connection: they are the steps of transactions, those of other aggregates too.
+
+What only reads takes anything that can read. What writes says so in the type of `self`: it can't be
+called of a `StateReader`'s aggregate, neither by the type checker nor when it runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from backfill_assets.snapshots.places import located, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime, timedelta
+
+    from sqlalchemy import Connection
+
+T = TypeVar("T")
+
+
+class Readable(Protocol):
+    """A database, as far as it is read."""
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run work that only reads, on one consistent picture of the state."""
+        ...
+
+
+D = TypeVar("D", bound=Readable)
+
+
+class Aggregate(Generic[D]):
+    """A part of an open state database."""
+
+    def __init__(
+        self,
+        database: D,
+        clock: Callable[[], datetime],
+        lease: timedelta,
+        data_root: str | None = None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._lease = lease
+        self._data_root = data_root
+
+    def place(self, path: str) -> str:
+        """Give what the state keeps of a table's path: see `snapshots.places`."""
+        return place_of(path, self._data_root)
+
+    def located(self, place: str) -> str:
+        """Give the path, or the URI, of a place that the state keeps.
+
+        Raises:
+            RequestError: the state was opened without a data root.
+        """
+        return located(place, self._data_root)

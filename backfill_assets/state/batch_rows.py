@@ -1,0 +1,228 @@
+"""Batches as the state keeps them: one row each, from before it computes until it has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.state.cells import bounds, stretches_of
+from backfill_assets.state.tables import BATCHES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.snapshots.batch import BatchCommit, BatchRequest, OpenBatch
+    from backfill_assets.snapshots.ready import InputPin
+
+_DESCRIBED = (
+    "batch_id", "environment", "model", "version", "fingerprint", "run_id", "root_id", "plan_id",
+    "reason", "attempt",
+)  # fmt: skip
+
+
+_SECONDS = sa.cast(sa.func.coalesce(BATCHES.c.seconds, BATCHES.c.ends - BATCHES.c.starts), sa.Float)
+OF_BATCH: Mapping[str, sa.ColumnElement[Any]] = {
+    "pinned_at": BATCHES.c.built_at,
+    "bytes_per_second": BATCHES.c.bytes_written / _SECONDS,
+}
+"""What ready cells tell of the batch that built them: see `ReadyRun`."""
+
+
+class UnknownBatchError(BackfillAssetsError):
+    """No batch of this id was ever opened."""
+
+    def __init__(self, batch_id: str) -> None:
+        self.batch_id = batch_id
+        super().__init__(
+            f"batch '{batch_id}' is not in the state; expected one that `open_batch` returned"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """All that is known of one batch.
+
+    Attributes:
+        batch_id: its id.
+        environment: whose pointers it read and moved.
+        model: what it built.
+        version: the table that it wrote.
+        fingerprint: the snapshot that it ran: the code version.
+        run_id: the run that carried it.
+        root_id: the root run or backfill.
+        plan_id: the plan that it served; None for a gap fill.
+        reason: why it ran.
+        attempt: 1 for the first.
+        stretches: its cells.
+        status: ``running``, ``committed``, ``failed`` or ``abandoned``.
+        built_at: counter value of the transaction that pinned its inputs.
+        inputs: what it read.
+        started_at: when it was opened.
+        finished_at: when it ended; None while it runs.
+        delta_version: of its commit, if it got that far.
+        rows: how many its cells hold.
+        bytes_written: by its commit, if Delta said.
+        error: why it failed.
+        failure: which kind of failure that was; None for none.
+        resources: the Spark settings that were its own; None for none, or where only the table's log
+            was left to tell.
+    """
+
+    batch_id: str
+    environment: str
+    model: str
+    version: str
+    fingerprint: str
+    run_id: str
+    root_id: str
+    plan_id: str | None
+    reason: str
+    attempt: int
+    stretches: IntervalSet
+    status: str
+    built_at: int
+    inputs: tuple[InputPin, ...]
+    started_at: datetime
+    finished_at: datetime | None
+    delta_version: int | None
+    rows: int | None
+    bytes_written: int | None
+    error: str | None
+    failure: FailureKind | None = None
+    resources: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a commit went.
+
+    Attributes:
+        delta_version: the number that Delta gave it.
+        bytes_written: how much it wrote, if known.
+        finished_at: when it was done; None when only the log is left to tell.
+    """
+
+    delta_version: int
+    bytes_written: int | None
+    finished_at: datetime | None
+
+
+def batch(connection: sa.Connection, batch_id: str) -> BatchRow:
+    """Read one batch.
+
+    Raises:
+        UnknownBatchError: it was never opened.
+    """
+    found = find_batch(connection, batch_id)
+    if found is None:
+        raise UnknownBatchError(batch_id)
+    return found
+
+
+def find_batch(connection: sa.Connection, batch_id: str) -> BatchRow | None:
+    """Read one batch, or None."""
+    row = connection.execute(sa.select(BATCHES).where(BATCHES.c.batch_id == batch_id)).first()
+    return None if row is None else _batch(row)
+
+
+def batches(connection: sa.Connection, model: str | None, limit: int | None) -> list[BatchRow]:
+    """Read batches, the latest first."""
+    wanted = sa.select(BATCHES).order_by(BATCHES.c.built_at.desc(), BATCHES.c.batch_id)
+    if model is not None:
+        wanted = wanted.where(BATCHES.c.model == model)
+    return [_batch(row) for row in connection.execute(wanted.limit(limit))]
+
+
+def attempts(connection: sa.Connection, version: str, stretches: IntervalSet) -> int:
+    """Count how often a batch from the first to the last of these cells was tried."""
+    cells = bounds(stretches.span())
+    tried = sa.select(sa.func.coalesce(sa.func.max(BATCHES.c.attempt), 0)).where(
+        BATCHES.c.version == version,
+        BATCHES.c.starts == cells["starts"],
+        BATCHES.c.ends == cells["ends"],
+    )
+    return connection.execute(tried).scalar_one()
+
+
+def begin_batch(connection: sa.Connection, opened: OpenBatch, now: datetime) -> None:
+    """Write that a batch runs; a batch that is tried again begins anew."""
+    values = {
+        **_description(opened.request),
+        "status": "running",
+        "built_at": opened.built_at,
+        "inputs": opened.inputs,
+        "started_at": now,
+        "resources": dict(opened.request.resources) or None,
+    }
+    _put(connection, values)
+
+
+def commit_batch(connection: sa.Connection, commit: BatchCommit, ending: Ending) -> None:
+    """Write that a batch is committed, also when its row was lost."""
+    opened = find_batch(connection, commit.batch_id)
+    own = [each for each in commit.cells if commit.interval.contains(each.cell)]
+    values = {
+        **_description(commit),
+        "status": "committed",
+        "built_at": commit.built_at,
+        "inputs": commit.inputs,
+        "started_at": commit.started_at,
+        "finished_at": ending.finished_at,
+        "delta_version": ending.delta_version,
+        "row_count": sum(each.content.rows for each in own),
+        "bytes_written": ending.bytes_written,
+        "resources": opened.resources if opened else None,
+    }
+    _put(connection, values)
+
+
+def fail_batch(
+    connection: sa.Connection,
+    batch_id: str,
+    error: str,
+    failure: FailureKind,
+    finished_at: datetime,
+) -> None:
+    """Write why a batch failed; one that is committed stays so, whatever came after."""
+    failed = sa.update(BATCHES).where(
+        BATCHES.c.batch_id == batch_id, BATCHES.c.status != "committed"
+    )
+    connection.execute(
+        failed.values(status="failed", error=error, failure=failure.value, finished_at=finished_at)
+    )
+
+
+def _description(described: BatchRequest | BatchCommit) -> dict[str, object]:
+    values = {name: getattr(described, name) for name in _DESCRIBED}
+    cells = described.stretches
+    several = {"stretches": cells, "seconds": cells.seconds()} if len(cells) > 1 else {}
+    return {**values, **bounds(described.interval), **several}
+
+
+def _put(connection: sa.Connection, values: dict[str, object]) -> None:
+    connection.execute(sa.delete(BATCHES).where(BATCHES.c.batch_id == values["batch_id"]))
+    connection.execute(sa.insert(BATCHES).values(values))
+
+
+def _batch(row: sa.Row[Any]) -> BatchRow:
+    return BatchRow(
+        **{name: getattr(row, name) for name in _DESCRIBED},
+        stretches=stretches_of(row),
+        status=row.status,
+        built_at=row.built_at,
+        inputs=row.inputs,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        delta_version=row.delta_version,
+        rows=row.row_count,
+        bytes_written=row.bytes_written,
+        error=row.error,
+        failure=None if row.failure is None else FailureKind(row.failure),
+        resources=row.resources,
+    )
