@@ -1,4 +1,4 @@
-"""The root of every error that this project raises on purpose."""
+"""The root of every error that this project raises on purpose, and the two that have no cause of their own."""
 
 from __future__ import annotations
 
@@ -6,11 +6,36 @@ from __future__ import annotations
 class BackfillAssetsError(Exception):
     """Say what was found, what was expected and what to do.
 
-    One subclass per cause, declared where it is raised, facts as attributes. The CLI prints the
-    message without a traceback and exits with `exit_code`.
+    A cause that is caught, classified or named in the documentation is a subclass, declared where
+    it is raised, facts as attributes. All others are a `DeclarationError` or a `RequestError`. The
+    CLI prints the message without a traceback and exits with `exit_code`.
     """
 
     exit_code = 1
+
+
+class _ToldError(BackfillAssetsError):
+    """Put the message together from its parts.
+
+    Args:
+        found: what is wrong.
+        expected: what would be right, to follow the word "expected".
+        do: what to do about it; a new sentence where it begins with a capital letter.
+    """
+
+    def __init__(self, *, found: str, expected: str = "", do: str = "") -> None:
+        self.found, self.expected, self.do = found, expected, do
+        wanted = f"; expected {expected}" if expected else ""
+        way = f"{'. ' if do[0].isupper() else '; '}{do}" if do else ""
+        super().__init__(f"{found}{wanted}{way}")
+
+
+class DeclarationError(_ToldError):
+    """A model, a source, a consumer, the catalog or a setting is declared wrongly."""
+
+
+class RequestError(_ToldError):
+    """What was asked can't be done."""
 
 
 class PrivateNameError(BackfillAssetsError):

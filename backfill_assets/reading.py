@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.snapshot import stored_model
@@ -42,17 +42,6 @@ class NotPublishedError(BackfillAssetsError):
         super().__init__(
             f"environment '{env}' has published nothing of '{model}' (it has: {listed}); fill it "
             f"with `backfill run --select {model}`, or correct the name"
-        )
-
-
-class NoWorkspaceError(BackfillAssetsError):
-    """A plan has no workspace to read: it has not begun, or it has ended."""
-
-    def __init__(self, plan_id: str, status: str, env: str) -> None:
-        self.plan_id, self.status, self.env = plan_id, status, env
-        super().__init__(
-            f"plan {plan_id} is {status}, so there is nothing of its own to read; read environment "
-            f"'{env}', or build the plan with `backfill apply {plan_id}`"
         )
 
 
@@ -150,7 +139,7 @@ def resolve(
         NotPublishedError: there is none yet.
         UnknownEnvironmentError: there is no environment of that name.
         UnknownPlanError: there is no such plan.
-        NoWorkspaceError: the plan has built nothing yet, or has ended.
+        RequestError: the plan has built nothing yet, or has ended.
     """
     return published(env, plan=plan, settings=settings).resolve(model)
 
@@ -184,7 +173,7 @@ def read(
         NotPublishedError: there is none yet.
         UnknownEnvironmentError: there is no environment of that name.
         UnknownPlanError: there is no such plan.
-        NoWorkspaceError: the plan has built nothing yet, or has ended.
+        RequestError: the plan has built nothing yet, or has ended.
     """
     return published(env, plan=plan, settings=settings).read(model, spark=spark)
 
@@ -246,7 +235,7 @@ def published(
     Raises:
         UnknownEnvironmentError: there is no environment of that name.
         UnknownPlanError: there is no such plan.
-        NoWorkspaceError: the plan has built nothing yet, or has ended.
+        RequestError: the plan has built nothing yet, or has ended.
     """
     settings = settings or read_settings()
     with _opened(settings) as store:
@@ -257,7 +246,12 @@ def published(
             if plan is None:
                 raise
             stored = store.plans.get(plan)
-            raise NoWorkspaceError(stored.plan_id, stored.status, stored.environment) from error
+            raise RequestError(
+                found=f"plan {stored.plan_id} is {stored.status}, so there is nothing of its own to "
+                "read",
+                do=f"read environment '{stored.environment}', or build the plan with `backfill "
+                f"apply {stored.plan_id}`",
+            ) from error
         tables = {model: _table_of(store, one) for model, one in models.items()}
         found = {
             model: (models[model].definition, table)

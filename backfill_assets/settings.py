@@ -8,18 +8,10 @@ from typing import Annotated
 from pydantic import AliasChoices, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 
 LOCAL = "local[*]"
 """Spark's master that is the process itself, on all of its cores."""
-
-
-class InvalidSettingError(BackfillAssetsError):
-    """A setting can't be what the environment says."""
-
-    def __init__(self, setting: str, found: object, expected: str) -> None:
-        self.setting, self.found = setting, found
-        super().__init__(f"{setting} is {found!r}: {expected}; correct it in the environment")
 
 
 def _also_by_spark(name: str) -> AliasChoices:
@@ -135,11 +127,13 @@ class Settings(BaseSettings):
         """The URL of the state database.
 
         Raises:
-            InvalidSettingError: tables lie in an object store, and nobody said where the state does.
+            DeclarationError: tables lie in an object store, and nobody said where the state does.
         """
         if not self.state_url and "://" in self.data_dir:
-            raise InvalidSettingError(
-                "BACKFILL_STATE_URL", "", f"a state can't lie in {self.data_dir}, name a database"
+            raise DeclarationError(
+                found=f"BACKFILL_STATE_URL is '': a state can't lie in {self.data_dir}, name a "
+                "database",
+                do="correct it in the environment",
             )
         return self.state_url or f"sqlite:///{self.data_root}/state.db"
 
@@ -148,7 +142,7 @@ def read_settings() -> Settings:
     """Read the settings from the environment.
 
     Raises:
-        InvalidSettingError: one of them can't be what it says.
+        DeclarationError: one of them can't be what it says.
     """
     try:
         return Settings()
@@ -156,4 +150,7 @@ def read_settings() -> Settings:
         first = error.errors()[0]
         name = "_".join(str(part) for part in first["loc"]).upper()
         name = name if name.startswith(("BACKFILL_", "SPARK_REMOTE")) else f"BACKFILL_{name}"
-        raise InvalidSettingError(name, first["input"], first["msg"]) from error
+        raise DeclarationError(
+            found=f"{name} is {first['input']!r}: {first['msg']}",
+            do="correct it in the environment",
+        ) from error

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from backfill_assets.settings import InvalidSettingError, Settings, read_settings
+from backfill_assets.errors import DeclarationError
+from backfill_assets.settings import Settings, read_settings
 
 
 def test_operators_are_names_with_commas_between_them(monkeypatch: pytest.MonkeyPatch):
@@ -26,7 +27,7 @@ def test_what_can_be_made_again_lies_with_the_data_or_beside_us():
 def test_a_setting_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str):
     monkeypatch.setenv(f"BACKFILL_{name}", value)
 
-    with pytest.raises(InvalidSettingError, match=f"BACKFILL_{name} is '{value}'"):
+    with pytest.raises(DeclarationError, match=f"BACKFILL_{name} is '{value}'"):
         read_settings()
 
 
@@ -39,7 +40,9 @@ def test_a_data_folder_that_no_table_format_can_name_is_refused(
             Settings(data_dir=folder)
         return
     monkeypatch.setenv("BACKFILL_DATA_DIR", folder)
-    with pytest.raises(InvalidSettingError, match="BACKFILL_DATA_DIR"):
+    with pytest.raises(
+        DeclarationError, match=r"BACKFILL_DATA_DIR is .*; correct it in the environment"
+    ):
         read_settings()
 
 
@@ -64,5 +67,7 @@ def test_an_empty_server_or_master_is_none(monkeypatch: pytest.MonkeyPatch, pref
 
 def test_a_connect_server_that_is_no_url_of_one_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SPARK_REMOTE", "localhost:15002")
-    with pytest.raises(InvalidSettingError, match="SPARK_REMOTE"):
+    with pytest.raises(
+        DeclarationError, match=r"SPARK_REMOTE is .*; correct it in the environment"
+    ):
         read_settings()

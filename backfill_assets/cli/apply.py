@@ -14,10 +14,11 @@ from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.plan_view import show_plan
 from backfill_assets.cli.progress import shown
-from backfill_assets.cli.queueing import OffPeakWithoutQueueError, into_queue
+from backfill_assets.cli.queueing import into_queue
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
+from backfill_assets.errors import RequestError
 from backfill_assets.evidence.actual import MEASURED, Actual, actual_text
 from backfill_assets.evidence.audit_words import audit_lines, blocks
 from backfill_assets.evidence.plan_life import Progress, next_commands, progress
@@ -78,7 +79,10 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     Example: backfill apply p1a2b3c4d5 --queue --off-peak "22:00-06:00 Europe/Berlin"
     """
     if off_peak is not None and not queue:
-        raise OffPeakWithoutQueueError
+        raise RequestError(
+            found="--off-peak is for plans in the queue: give --queue too, or start this command "
+            "in those hours"
+        )
     with operating() as at:
         found = kept_plan(at.store, plan).plan if plan else _asked(at, env, reason, yes=yes)
         if found is None:

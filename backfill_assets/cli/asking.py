@@ -8,27 +8,9 @@ from typing import Annotated
 import typer
 
 from backfill_assets.cli.output import err, say
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 
 Yes = Annotated[bool, typer.Option("--yes", help="Don't ask; what would be asked is still shown.")]
-
-
-class NobodyToAskError(BackfillAssetsError):
-    """A confirmation is required, and there is no terminal to ask for it."""
-
-    def __init__(self, effect: str) -> None:
-        self.effect = effect
-        super().__init__(
-            f"this would {effect}, and there is no terminal to ask on; say --yes to go on without "
-            "being asked"
-        )
-
-
-class DeclinedError(BackfillAssetsError):
-    """The person declined."""
-
-    def __init__(self) -> None:
-        super().__init__("not confirmed: nothing was written")
 
 
 def confirm(effect: str, *, yes: bool) -> None:
@@ -39,14 +21,17 @@ def confirm(effect: str, *, yes: bool) -> None:
         yes: whether it was confirmed beforehand.
 
     Raises:
-        NobodyToAskError: it was not confirmed, and there is no terminal.
-        DeclinedError: the person declined.
+        RequestError: it was not confirmed, and there is no terminal.
+        RequestError: the person declined.
     """
     if yes:
         say(f"going on with --yes: {effect}", to=err)
         return
     if not sys.stdin.isatty():
-        raise NobodyToAskError(effect)
+        raise RequestError(
+            found=f"this would {effect}, and there is no terminal to ask on",
+            do="say --yes to go on without being asked",
+        )
     say(f"This will {effect}. Go on? [y/N]", to=err)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise DeclinedError
+        raise RequestError(found="not confirmed: nothing was written")

@@ -18,7 +18,7 @@ from backfill_assets.cli.output import (
 )
 from backfill_assets.cli.project import load_graph, open_store
 from backfill_assets.cli.selecting import model_named
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.settings import read_settings
 
@@ -33,15 +33,12 @@ if TYPE_CHECKING:
 FAILED = "failed"
 
 
-class UnclearBatchError(BackfillAssetsError):
-    """No batch, or more than one, has an id that begins like this."""
-
-    def __init__(self, begins: str, found: Sequence[str]) -> None:
-        self.begins, self.found = begins, tuple(found)
-        many = f"{len(found)} batches begin with '{begins}': {', '.join(found[:3])}"
-        super().__init__(
-            f"{many if found else f'no batch begins with {begins!r}'}; `backfill batches` lists them"
-        )
+def _unclear_batch(begins: str, found: Sequence[str]) -> RequestError:
+    many = f"{len(found)} batches begin with '{begins}': {', '.join(found[:3])}"
+    return RequestError(
+        found=many if found else f"no batch begins with {begins!r}",
+        do="`backfill batches` lists them",
+    )
 
 
 def batches(
@@ -162,11 +159,11 @@ def _found(store: Store, graph: Graph, begins: str) -> dict[str, Any]:
     """Give everything about the one batch whose id begins like this.
 
     Raises:
-        UnclearBatchError: there is none, or there are several.
+        RequestError: there is none, or there are several.
     """
     found = [row for row in store.batches.latest() if row.batch_id.startswith(begins)]
     if len(found) != 1:
-        raise UnclearBatchError(begins, [row.batch_id for row in found])
+        raise _unclear_batch(begins, [row.batch_id for row in found])
     audits = store.batches.audit_results(batch_id=found[0].batch_id)
     return {
         **_row(graph, found[0]),

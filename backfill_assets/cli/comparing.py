@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.graph import UnknownModelError
+from backfill_assets.errors import RequestError
+from backfill_assets.models.graph import unknown_model
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.snapshot import stored_model
@@ -27,24 +27,18 @@ if TYPE_CHECKING:
 _PLAN_AND_MODEL, _TWO_AND_MODEL = 2, 3
 
 
-class NotBuiltError(BackfillAssetsError):
-    """A plan has built nothing that could be compared."""
+_WANTED = "PLAN [MODEL], or two environments and perhaps a MODEL"
 
-    def __init__(self, plan_id: str, status: str) -> None:
-        self.plan_id, self.status = plan_id, status
-        super().__init__(
-            f"plan {plan_id} is {status}: there is nothing to compare; `backfill apply {plan_id}` "
-            "builds it"
-            if status == "proposed"
-            else f"plan {plan_id} is {status}: there is nothing of it to compare any more"
+
+def _not_built(plan_id: str, status: str) -> RequestError:
+    if status == "proposed":
+        return RequestError(
+            found=f"plan {plan_id} is {status}: there is nothing to compare",
+            do=f"`backfill apply {plan_id}` builds it",
         )
-
-
-class ComparedError(BackfillAssetsError):
-    """The names of the two sides are not clear."""
-
-    def __init__(self, found: str) -> None:
-        super().__init__(f"{found}; expected PLAN [MODEL], or two environments and perhaps a MODEL")
+    return RequestError(
+        found=f"plan {plan_id} is {status}: there is nothing of it to compare any more"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +65,27 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
         The names of the old and the new side, and the models.
 
     Raises:
-        ComparedError: the names are not clear.
+        RequestError: the names are not clear.
         UnknownPlanError: the first name is neither an environment nor a plan.
-        UnknownModelError: the model is not on either side.
-        NotBuiltError: the plan has built nothing.
+        RequestError: the model is not on either side.
+        RequestError: the plan has built nothing.
     """
     environments = {one.name for one in at.store.environments.by_name() if not one.is_workspace}
     if names[0] in environments:
         if len(names) < _PLAN_AND_MODEL or len(names) > _TWO_AND_MODEL:
-            raise ComparedError(f"found {' '.join(names)}")
+            raise RequestError(
+                found=f"found {' '.join(names)}",
+                expected=_WANTED,
+            )
         at.store.environments.get(names[1])
         before, after, found = names[0], names[1], list(_of_environments(at, *names[:2]))
         model = names[2] if len(names) == _TWO_AND_MODEL else None
     else:
         if len(names) > _PLAN_AND_MODEL:
-            raise ComparedError(f"found {' '.join(names)}, and {names[0]} is no environment")
+            raise RequestError(
+                found=f"found {' '.join(names)}, and {names[0]} is no environment",
+                expected=_WANTED,
+            )
         kept = kept_plan(at.store, names[0])
         before, after, found = kept.plan.environment, kept.plan.plan_id, list(_of_plan(at, kept))
         model = names[1] if len(names) == _PLAN_AND_MODEL else None
@@ -93,7 +93,7 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
         return before, after, found
     known = [*at.graph.models, *(one.model for one in found)]
     if model not in known:
-        raise UnknownModelError(model, known)
+        raise unknown_model(model, known)
     return before, after, [one for one in found if one.model == model]
 
 
@@ -116,7 +116,7 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
     if status in OPEN:
         environments = {one.name for one in at.store.environments.by_name()}
         if workspace_name(plan.plan_id) not in environments:
-            raise NotBuiltError(plan.plan_id, status.value)
+            raise _not_built(plan.plan_id, status.value)
         before = at.store.environments.pointers(plan.environment)
         after = at.store.environments.pointers(workspace_name(plan.plan_id))
         for one in plan.models:
@@ -129,7 +129,7 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
         if one.kind is PublicationKind.PROMOTE
     ]
     if not promoted:
-        raise NotBuiltError(plan.plan_id, status.value)
+        raise _not_built(plan.plan_id, status.value)
     for one in promoted:
         yield Pair(one.model, one.old, one.new, cells.get(one.model))
 
@@ -138,7 +138,10 @@ def compared(at: Operating, pair: Pair) -> Compared:
     """Give both sides of a model as tables, the newer declaration with them."""
     shown = pair.new or pair.old
     if shown is None:
-        raise ComparedError(f"{pair.model} is on neither side")
+        raise RequestError(
+            found=f"{pair.model} is on neither side",
+            expected=_WANTED,
+        )
     model = stored_model(at.store.snapshots.definition(shown.fingerprint))
     return Compared(model, _table(at, pair.old), _table(at, pair.new))
 

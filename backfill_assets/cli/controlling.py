@@ -64,10 +64,10 @@ def controlled(plan: str, control: Control, event: str, why: str) -> Controlled:
 
     Raises:
         UnknownPlanError: no plan's id begins so.
-        AmbiguousPlanError: several do.
-        PlanStatusError: its life is over.
-        PlanHeldAlreadyError: it is paused or stopped already.
-        PlanNotHeldError: it is neither, and shall go on.
+        RequestError: several do.
+        RequestError: its life is over.
+        RequestError: it is paused or stopped already.
+        RequestError: it is neither, and shall go on.
     """
     settings = read_settings()
     who = str(who_asks(settings))

@@ -14,12 +14,13 @@ from backfill_assets.cli.options import AsJson, Verbose  # noqa: TC001 - typer r
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.cli.why import cells_asked
+from backfill_assets.errors import RequestError
 from backfill_assets.evidence import diff_text
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.kept_rows import kept_rows_in
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.planning.written_options import PlanOptionError, chosen
+from backfill_assets.planning.written_options import chosen
 from backfill_assets.warehouse.compare import (
     BY_CELL,
     Comparison,
@@ -162,7 +163,10 @@ def _question(
     known = {column.name for column in model.schema}
     for column in grouped:
         if column not in {*known, CELL_COLUMN}:
-            raise PlanOptionError("--by", column, f"a column of {model.name}: {', '.join(known)}")
+            raise RequestError(
+                found=f"--by {column!r} can't be read: expected a column of {model.name}: "
+                f"{', '.join(known)}"
+            )
     within = pair.cells
     if cells is not None:
         within = IntervalSet.of([cells_asked(model.cadence, cells)])
@@ -174,7 +178,10 @@ def _condition(keys: list[str] | None, known: set[str], model: str) -> str | Non
     for one in keys or ():
         column, equals, value = one.partition("=")
         if not equals or column not in known:
-            raise PlanOptionError("--keys", one, f"COLUMN=VALUE with a column of {model}")
+            raise RequestError(
+                found=f"--keys {one!r} can't be read: expected COLUMN=VALUE with a column of "
+                f"{model}"
+            )
         text = value.replace("\\", "\\\\").replace("'", "\\'")
         parts.append(f"CAST(`{column}` AS STRING) = '{text}'")
     return " AND ".join(parts) or None

@@ -11,7 +11,7 @@ from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import Heading, counted, print_json, print_table, say
 from backfill_assets.cli.project import load_graph, open_store
 from backfill_assets.cli.selecting import model_named
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.slots import ALL, model_scope, plan_scope
 
@@ -24,16 +24,13 @@ if TYPE_CHECKING:
     from backfill_assets.state.store import Store
 
 
-class UnclearLimitError(BackfillAssetsError):
-    """The request for a limit is incomplete, or contradicts itself."""
-
-    def __init__(self, of: str | None, batches: int | None, *, default: bool) -> None:
-        said = [of, None if batches is None else str(batches), "--default" if default else None]
-        super().__init__(
-            f"`backfill limit {' '.join(one for one in said if one)}` can't be told; expected a plan, "
-            "a model or `all`, and either a number or --default. Nothing was changed; `backfill limit` "
-            "alone shows all limits"
-        )
+def _unclear_limit(of: str | None, batches: int | None, *, default: bool) -> RequestError:
+    said = [of, None if batches is None else str(batches), "--default" if default else None]
+    return RequestError(
+        found=f"`backfill limit {' '.join(one for one in said if one)}` can't be told",
+        expected="a plan, a model or `all`, and either a number or --default",
+        do="Nothing was changed; `backfill limit` alone shows all limits",
+    )
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -75,7 +72,7 @@ def limit(
         if of is not None and (batches is None) == default:
             store.limits.set_limit(_scope(store, graph, of), batches, str(who_asks(settings)))
         elif of is not None or batches is not None or default:
-            raise UnclearLimitError(of, batches, default=default)
+            raise _unclear_limit(of, batches, default=default)
         rows = list(_rows(store, graph, settings))
     if as_json:
         print_json(rows)
@@ -87,10 +84,10 @@ def _scope(store: Store, graph: Graph, name: str) -> str:
     """Distinguish a plan from a model: names of models have two parts.
 
     Raises:
-        UnknownModelError: there is no such model.
-        NotAModelError: it is a source.
+        RequestError: there is no such model.
+        RequestError: it is a source.
         UnknownPlanError: there is no such plan.
-        AmbiguousPlanError: several plans' ids begin so.
+        RequestError: several plans' ids begin so.
     """
     if name == ALL:
         return ALL

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from backfill_assets.cli.origin import Origin
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, DeclarationError
 from backfill_assets.models.codec import dumps, restored
 from backfill_assets.models.consumer import CONSUMED
 from backfill_assets.models.fingerprint import Fingerprint
@@ -48,14 +48,6 @@ class CatalogError(BackfillAssetsError):
             f"catalog '{module}': {found}; name a module with MODELS and SOURCES in "
             "BACKFILL_CATALOG"
         )
-
-
-class DeclarationError(BackfillAssetsError):
-    """What the catalog declares is wrong; the words are those of the mistake."""
-
-    def __init__(self, found: str) -> None:
-        self.found = found
-        super().__init__(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +111,7 @@ def _imported(catalog: str, kept: Path, computed: tuple[str, ...]) -> Loaded:
     if "unusable" in stored:
         raise CatalogError(catalog, stored["unusable"])
     if "wrong" in stored:
-        raise DeclarationError(stored["wrong"])
+        raise DeclarationError(found=stored["wrong"])
     manifest = Manifest.read(stored)
     state = manifest.origin.state(computed)
     if manifest.origin.settled(began, computed):

@@ -58,7 +58,7 @@ class Operating(InProject):
         """Refuse a plan whose reach this person may not change; make the environment that it begins.
 
         Raises:
-            NotAnOperatorError: it restates what others read, too, and the settings name who may.
+            RequestError: it restates what others read, too, and the settings name who may.
         """
         prepare(self.project, plan, self.who, self.settings.operators)
 
@@ -66,7 +66,7 @@ class Operating(InProject):
         """Refuse those who may not change a protected environment.
 
         Raises:
-            NotAnOperatorError: the settings name others.
+            RequestError: the settings name others.
         """
         refuse_strangers(self.store, environment, self.who, self.settings.operators)
 
@@ -93,7 +93,7 @@ class Operating(InProject):
             listener: called with each thing that happens to cells.
 
         Raises:
-            InvalidSettingError: the off-peak hours can't be read.
+            DeclarationError: the off-peak hours can't be read.
         """
         return replace(self.project, patience=patience_of(self.settings), listener=listener)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.manifest import load
 from backfill_assets.cli.progress import AT_WORK
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.patience import patience_of
@@ -30,17 +30,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
 
 _QUIET = Path(__file__).with_name("log4j2.properties")
-
-
-class DataFolderError(BackfillAssetsError):
-    """The data folder can't be made."""
-
-    def __init__(self, folder: str, found: str) -> None:
-        self.folder = folder
-        super().__init__(
-            f"the data folder {folder} can't be used: {found}; name one that you may write to in "
-            "BACKFILL_DATA_DIR"
-        )
 
 
 class LazySpark(SharedSession):
@@ -77,7 +66,7 @@ def clock_at(asked: str | None) -> Callable[[], datetime]:
     Batches are recorded by it, too; leases and heartbeats go by the machine's, whatever was asked.
 
     Raises:
-        PlanOptionError: it is no instant with its offset.
+        RequestError: it is no instant with its offset.
     """
     instant = written_options.instant(asked)
     if instant is None:
@@ -110,13 +99,17 @@ def open_store(settings: Settings) -> Store:
     """Open the state, and make the data folder for it if there is none.
 
     Raises:
-        DataFolderError: the folder can't be made.
+        DeclarationError: the folder can't be made.
     """
     if "://" not in settings.data_root:
         try:
             Path(settings.data_root).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise DataFolderError(settings.data_root, error.strerror or str(error)) from error
+            raise DeclarationError(
+                found=f"the data folder {settings.data_root} can't be used: "
+                f"{error.strerror or str(error)}",
+                do="name one that you may write to in BACKFILL_DATA_DIR",
+            ) from error
     return Store.open(
         settings.state,
         clock=now,

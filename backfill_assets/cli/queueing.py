@@ -7,23 +7,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import err, print_json, say
-from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.queueing import queue_plan
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
     from backfill_assets.planning.plan import Plan
-
-
-class OffPeakWithoutQueueError(BackfillAssetsError):
-    """An off-peak window was given for a plan that this command builds itself."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "--off-peak is for plans in the queue: give --queue too, or start this command in those "
-            "hours"
-        )
 
 
 def into_queue(at: Operating, plan: Plan, off_peak: str | None, why: str, *, as_json: bool) -> None:

@@ -10,21 +10,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import counted, err, print_json, say
 from backfill_assets.cli.project import looked_at
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
     from backfill_assets.execution.run_context import RunContext
-
-
-class NoDagsterHomeError(BackfillAssetsError):
-    """DAGSTER_HOME, the place of Dagster's event log, is not set."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "DAGSTER_HOME is not set, so there is no event log to report to; set it to the folder "
-            "that holds dagster.yaml, as `make ui` does"
-        )
 
 
 def report(as_json: AsJson = False) -> None:
@@ -50,10 +40,13 @@ def tell_dagster(run: RunContext) -> int:
     """Report to the instance that DAGSTER_HOME names, with a bar on a terminal.
 
     Raises:
-        NoDagsterHomeError: it is not set.
+        RequestError: it is not set.
     """
     if "DAGSTER_HOME" not in os.environ:
-        raise NoDagsterHomeError
+        raise RequestError(
+            found="DAGSTER_HOME is not set, so there is no event log to report to",
+            do="set it to the folder that holds dagster.yaml, as `make ui` does",
+        )
     import dagster as dg  # noqa: PLC0415 - two seconds that other verbs must not pay
 
     from backfill_assets.orchestration.catching_up import report_ready  # noqa: PLC0415

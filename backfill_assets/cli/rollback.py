@@ -12,31 +12,13 @@ from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.going_back import rollback_plan
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.planning.plan import Plan
-
-
-class NothingAfterError(BackfillAssetsError):
-    """No plan was promoted after the named one."""
-
-    def __init__(self, plan_id: str, environment: str) -> None:
-        self.plan_id, self.environment = plan_id, environment
-        super().__init__(
-            f"nothing was promoted in {environment} after plan {plan_id}: there is nothing to roll "
-            f"back; `backfill rollback {plan_id}` takes that one back itself"
-        )
-
-
-class WhichPlanError(BackfillAssetsError):
-    """The plan to roll back was not named, or was named twice."""
-
-    def __init__(self) -> None:
-        super().__init__("name the plan to roll back, or --to PLAN to go back to; one of the two")
 
 
 def rollback(
@@ -62,7 +44,9 @@ def rollback(
     Example: backfill rollback --to p1a2b3c4d5 --yes
     """
     if (plan is None) == (to is None):
-        raise WhichPlanError
+        raise RequestError(
+            found="name the plan to roll back, or --to PLAN to go back to; one of the two"
+        )
     with operating() as at:
         plans = _after(at, to) if to else [kept_plan(at.store, plan or "").plan]
         told = [
@@ -95,5 +79,9 @@ def _after(at: Operating, name: str) -> list[Plan]:
     kept = [kept_plan(at.store, one) for one in ids if one != last.plan.plan_id]
     found = [one.plan for one in kept if one.stored.status is PlanStatus.PROMOTED]
     if not own or not found:
-        raise NothingAfterError(last.plan.plan_id, last.plan.environment)
+        raise RequestError(
+            found=f"nothing was promoted in {last.plan.environment} after plan {last.plan.plan_id}: "
+            "there is nothing to roll back",
+            do=f"`backfill rollback {last.plan.plan_id}` takes that one back itself",
+        )
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan import Plan
 from backfill_assets.planning.plan_json import PlanFormatError, content_hash, plan_json, read_plan
 from backfill_assets.planning.request import PlanRequest
@@ -18,25 +18,18 @@ if TYPE_CHECKING:
     from backfill_assets.state.store import Store
 
 
-class ForeignPlanError(BackfillAssetsError):
-    """A plan's file is whole, but this state never made it."""
-
-    def __init__(self, plan_id: str, path: str) -> None:
-        self.plan_id, self.path = plan_id, path
-        super().__init__(
-            f"the plan {plan_id} in {path} was made with another state: what it counts on may not "
-            "hold here; make it again with `backfill plan`, or set BACKFILL_STATE_URL"
-        )
+def _foreign_plan(plan_id: str, path: str) -> RequestError:
+    return RequestError(
+        found=f"the plan {plan_id} in {path} was made with another state: what it counts on may not "
+        "hold here",
+        do="make it again with `backfill plan`, or set BACKFILL_STATE_URL",
+    )
 
 
-class PlanFileError(BackfillAssetsError):
-    """A plan's file can't be read or written."""
-
-    def __init__(self, path: str, found: str) -> None:
-        self.path = path
-        super().__init__(
-            f"the plan file {path} can't be used: {found}; give an id, or another file"
-        )
+def _plan_file(path: str, found: str) -> RequestError:
+    return RequestError(
+        found=f"the plan file {path} can't be used: {found}", do="give an id, or another file"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +45,9 @@ def kept_plan(store: Store, name: str) -> Kept:
 
     Raises:
         UnknownPlanError: no plan's id begins so, and there is no such file.
-        AmbiguousPlanError: several ids begin so.
+        RequestError: several ids begin so.
         PlanFormatError: the file is no plan, or was edited by hand.
-        ForeignPlanError: the file is a plan of another state.
+        RequestError: the file is a plan of another state.
     """
     if not _is_file(name):
         stored = store.plans.get(name)
@@ -63,9 +56,9 @@ def kept_plan(store: Store, name: str) -> Kept:
     try:
         stored = store.plans.get(plan.plan_id)
     except UnknownPlanError:
-        raise ForeignPlanError(plan.plan_id, name) from None
+        raise _foreign_plan(plan.plan_id, name) from None
     if stored.content_hash != content_hash(plan):
-        raise ForeignPlanError(plan.plan_id, name)
+        raise _foreign_plan(plan.plan_id, name)
     return Kept(stored, plan)
 
 
@@ -76,7 +69,7 @@ def named_plan(store: Store, name: str) -> Plan:
 
     Raises:
         UnknownPlanError: no plan's id begins so.
-        AmbiguousPlanError: several ids begin so.
+        RequestError: several ids begin so.
     """
     stored = store.plans.get(name)
     try:
@@ -103,14 +96,14 @@ def _text(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PlanFileError(path, getattr(error, "strerror", None) or "it is no text") from error
+        raise _plan_file(path, getattr(error, "strerror", None) or "it is no text") from error
 
 
 def write_plan(plan: Plan, path: str) -> None:
     """Write a plan as a file that `backfill apply` takes, readable by its owner only.
 
     Raises:
-        PlanFileError: it can't be written.
+        RequestError: it can't be written.
     """
     try:
         # For its owner alone, whatever the umask.
@@ -118,4 +111,4 @@ def write_plan(plan: Plan, path: str) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(plan_json(plan) + "\n")
     except OSError as error:
-        raise PlanFileError(path, error.strerror or str(error)) from error
+        raise _plan_file(path, error.strerror or str(error)) from error

@@ -79,14 +79,14 @@ def apply_plan(project: Project, plan: Plan, why: str = "") -> Applied:
     """Build what a plan says, and on an unprotected environment publish it.
 
     Raises:
-        ExpiredPlanError: it is too old.
-        OutwaitedPlanError: it was applied, and then waited for too long.
-        EditedPlanError: it is not the plan that the state keeps under its id.
-        PlanEndedError: it is promoted, abandoned or taken back already.
-        CodeChangedError: a model was edited since; also when it is edited meanwhile.
+        RequestError: it is too old.
+        RequestError: it was applied, and then waited for too long.
+        RequestError: it is not the plan that the state keeps under its id.
+        RequestError: it is promoted, abandoned or taken back already.
+        RequestError: a model was edited since; also when it is edited meanwhile.
         StalePlanError: cells or columns that it reads or rewrites have moved.
         PlanConflictError: another plan is at work on the same cells.
-        PublishedAuditsError: an unprotected environment keeps cells that fail the plan's new audits.
+        RequestError: an unprotected environment keeps cells that fail the plan's new audits.
     """
     return applied(Operation(project=project, plan=plan, why=why))
 

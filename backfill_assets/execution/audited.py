@@ -44,7 +44,7 @@ def audited(
 
     Raises:
         AuditsFailedError: a blocking audit fails; it carries every result, samples included.
-        RowsOutsideBatchError: the query gave rows of other cells.
+        DeclarationError: the query gave rows of other cells.
     """
     model = batch.model
     # Of a plan's workspace, what people read in these cells: its own table may be empty so far.

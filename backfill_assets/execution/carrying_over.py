@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.events import Failed, Waiting
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.leftover import BUILT_APART, as_text, left_in, todo, work_of
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import StateView
 
 
-class CarryOverError(BackfillAssetsError):
-    """Cells that were published after a plan was made can't be computed with the new logic."""
-
-    def __init__(self, plan_id: str, cells: Mapping[str, str], errors: tuple[str, ...]) -> None:
-        self.plan_id, self.cells, self.errors = plan_id, dict(cells), errors
-        listed = "; ".join(f"{model}: {ranges}" for model, ranges in cells.items())
-        why = f" ({errors[0]})" if errors else ""
-        super().__init__(
-            f"cells were published after plan {plan_id} was made, and can't be carried over: "
-            f"{listed}{why}. Nothing was published; see `backfill batches`, then promote again"
-        )
+def not_carried_over(
+    plan_id: str, cells: Mapping[str, str], errors: tuple[str, ...]
+) -> RequestError:
+    """List the cells that were published after a plan was made and lack in its workspace."""
+    listed = "; ".join(f"{model}: {ranges}" for model, ranges in cells.items())
+    why = f" ({errors[0]})" if errors else ""
+    return RequestError(
+        found=f"cells were published after plan {plan_id} was made, and can't be carried over: "
+        f"{listed}{why}. Nothing was published",
+        do="see `backfill batches`, then promote again",
+    )
 
 
 def carried_over(op: Operation) -> CellsByModel:
@@ -45,7 +45,7 @@ def carried_over(op: Operation) -> CellsByModel:
     is built is touched, so late rows of its source do not come in unseen.
 
     Raises:
-        CarryOverError: some of it can't be computed, or fails its audits.
+        RequestError: some of it can't be computed, or fails its audits.
     """
     cells = lacking(op)
     if not cells:
@@ -62,7 +62,7 @@ def carried_over(op: Operation) -> CellsByModel:
         carried |= cells
         cells = left_in(run, op.plan) - unbuilt - carried
     if left := lacking(op):
-        raise CarryOverError(op.plan_id, as_text(run.graph, left), what_lacked(events))
+        raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return carried
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,21 +15,18 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-class CodeChangedError(BackfillAssetsError):
-    """A model was edited after its plan was made."""
-
-    def __init__(
-        self, plan_id: str, changed: Mapping[str, str | None], planned: Mapping[str, str]
-    ) -> None:
-        self.plan_id, self.changed = plan_id, dict(changed)
-        told = "; ".join(
-            f"'{name}' was {planned[name][:_SHOWN]} and is {found[:_SHOWN] if found else 'gone'}"
-            for name, found in changed.items()
-        )
-        super().__init__(
-            f"the code has changed since plan {plan_id} was made: {told}. What is built stays, nothing "
-            "more is; put the code back and apply again, or make a new plan, which shows the difference"
-        )
+def _code_changed(
+    plan_id: str, changed: Mapping[str, str | None], planned: Mapping[str, str]
+) -> RequestError:
+    told = "; ".join(
+        f"'{name}' was {planned[name][:_SHOWN]} and is {found[:_SHOWN] if found else 'gone'}"
+        for name, found in changed.items()
+    )
+    return RequestError(
+        found=f"the code has changed since plan {plan_id} was made: {told}",
+        do="What is built stays, nothing more is; put the code back and apply again, or make a new "
+        "plan, which shows the difference",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ class FrozenCode:
         """Refuse to go on once any model of the plan is another one.
 
         Raises:
-            CodeChangedError: some are; it names them.
+            RequestError: some are; it names them.
         """
         found = self.now()
         changed = {
@@ -65,4 +62,4 @@ class FrozenCode:
             if found.get(name) != planned
         }
         if changed:
-            raise CodeChangedError(self.plan_id, changed, self.planned)
+            raise _code_changed(self.plan_id, changed, self.planned)

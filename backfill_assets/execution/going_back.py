@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.back_steps import is_dropped, steps_back
-from backfill_assets.execution.carrying_over import CarryOverError
+from backfill_assets.execution.carrying_over import not_carried_over
 from backfill_assets.execution.commit_turn import settle_tables
 from backfill_assets.execution.leftover import as_text
 from backfill_assets.execution.operation import Operation
@@ -26,8 +26,8 @@ from backfill_assets.execution.undone_versions import (
 )
 from backfill_assets.execution.way_back import (
     PROMISE,
-    NothingToTakeBackError,
     moves_to_take_back,
+    nothing_to_take_back,
     refuse_after_promise,
     refuse_expired,
     refuse_later,
@@ -43,17 +43,6 @@ if TYPE_CHECKING:
     from backfill_assets.execution.project import Project
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.publication import PointerMove
-
-
-class PublishedPlanError(BackfillAssetsError):
-    """A plan that is published can't be abandoned."""
-
-    def __init__(self, plan_id: str, status: PlanStatus) -> None:
-        self.plan_id, self.status = plan_id, status
-        super().__init__(
-            f"plan {plan_id} is {status.value} and can't be abandoned any more; `backfill rollback "
-            f"{plan_id}` brings back what was published before it"
-        )
 
 
 class _NewCellsError(Exception):
@@ -79,14 +68,17 @@ def abandon_plan(project: Project, plan: Plan, why: str = "") -> None:
     """Give up a plan that is not published; what it built is left for collection.
 
     Raises:
-        PublishedPlanError: it is promoted.
+        RequestError: it is promoted.
         CellsClaimedError: a live batch is building in its workspace.
     """
     op, store = Operation(project=project, plan=plan, why=why), project.store
     finish_publication(op.environment(), plan.plan_id)
     status = store.plans.get(plan.plan_id).status
     if status not in (PlanStatus.PROPOSED, *OPEN, PlanStatus.ABANDONED):
-        raise PublishedPlanError(plan.plan_id, status)
+        raise RequestError(
+            found=f"plan {plan.plan_id} is {status.value} and can't be abandoned any more",
+            do=f"`backfill rollback {plan.plan_id}` brings back what was published before it",
+        )
     store.environments.drop_workspace(plan.plan_id)
     if status is PlanStatus.ABANDONED:
         return
@@ -103,9 +95,9 @@ def rollback_plan(
     Days that were published since are missing afterwards; the next run fills them with the old logic.
 
     Raises:
-        NothingToTakeBackError: it is not promoted.
-        LaterPlanError: a later plan has moved the same models.
-        RollbackExpiredError: what was published before is not kept any more.
+        RequestError: it is not promoted.
+        RequestError: a later plan has moved the same models.
+        RequestError: what was published before is not kept any more.
     """
     op = Operation(project=project, plan=plan, why=why)
     moves = moves_to_take_back(op, promise)
@@ -121,10 +113,10 @@ def undo_plan(
     """Bring only the cells of a plan back; days that were written since are kept.
 
     Raises:
-        NothingToTakeBackError: it is not promoted.
-        LaterPlanError: a later plan has touched the same cells.
-        RollbackExpiredError: what was published before is not kept any more.
-        CarryOverError: days written since can't be computed with the old logic.
+        RequestError: it is not promoted.
+        RequestError: a later plan has touched the same cells.
+        RequestError: what was published before is not kept any more.
+        RequestError: days written since can't be computed with the old logic.
     """
     op = Operation(project=project, plan=plan, why=why)
     moves = moves_to_take_back(op, promise)
@@ -146,7 +138,7 @@ def _undone(
         carried |= carried_back(op, moves)
         with suppress(_NewCellsError):
             return carried, _publish(op, moves, PublicationKind.UNDO, promise)
-    raise CarryOverError(op.plan_id, as_text(op.environment().graph, lacking_back(op, moves)), ())
+    raise not_carried_over(op.plan_id, as_text(op.environment().graph, lacking_back(op, moves)), ())
 
 
 def _publish(
@@ -189,7 +181,7 @@ def _look_again(op: Operation, moves: list[PointerMove], kind: PublicationKind) 
     """Refuse what others have done while the locks were taken."""
     status = op.store.plans.get(op.plan_id).status
     if status is not PlanStatus.PROMOTED:
-        raise NothingToTakeBackError(op.plan_id, status)
+        raise nothing_to_take_back(op.plan_id, status)
     refuse_later(op, moves, cells_only=kind is PublicationKind.UNDO)
     if kind is PublicationKind.UNDO and lacking_back(op, moves):
         raise _NewCellsError

@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.models.audit import (
     ROWS,
     Audit,
@@ -30,17 +30,6 @@ _MOST_CELLS = 20
 _MOST_DIGITS = 100
 
 
-class UnmeasuredAuditError(BackfillAssetsError):
-    """An audit was declared but nothing was measured for it, so it must not pass."""
-
-    def __init__(self, *, audit: str, cell: str) -> None:
-        self.audit, self.cell = audit, cell
-        super().__init__(
-            f"audit '{audit}' has no measurement for cell {cell}; expected one per cell of the "
-            "batch. This is a defect of the profile: report it, nothing was committed"
-        )
-
-
 def judge(
     audits: Iterable[Audit],
     profiles: Sequence[CellProfile],
@@ -56,7 +45,7 @@ def judge(
         cadence: for the names of cells.
 
     Raises:
-        UnmeasuredAuditError: a profile says nothing of one of the audits.
+        RequestError: a profile says nothing of one of the audits.
     """
     in_order = sorted(profiles, key=lambda profile: profile.cell)
     return tuple(_judge(audit, in_order, previous, cadence.key) for audit in audits)
@@ -225,7 +214,11 @@ def _measured(
     key: Callable[[Interval], str],
 ) -> _Measurement:
     if audit.name not in measured:
-        raise UnmeasuredAuditError(audit=audit.name, cell=key(cell))
+        raise RequestError(
+            found=f"audit '{audit.name}' has no measurement for cell {key(cell)}",
+            expected="one per cell of the batch",
+            do="This is a defect of the profile: report it, nothing was committed",
+        )
     return measured[audit.name]
 
 

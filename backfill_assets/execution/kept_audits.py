@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.audit_run import audit_published
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -33,30 +33,27 @@ AUDITED = "audited"
 _SHOWN = 5
 
 
-class PublishedAuditsError(BackfillAssetsError):
-    """Published cells that a plan keeps fail an audit that it brings."""
-
-    def __init__(self, plan_id: str, results: Mapping[str, tuple[AuditResult, ...]]) -> None:
-        self.plan_id, self.results = plan_id, dict(results)
-        listed = "; ".join(
-            f"audit '{one.audit}' of '{model}' failed in {', '.join(one.cells[:_SHOWN])}"
-            f"{' and more' if len(one.cells) > _SHOWN else ''}: found {one.found}, "
-            f"allowed {one.allowed}"
-            for model, found in results.items()
-            for one in found
-            if one.blocks
-        )
-        super().__init__(
-            f"published cells that plan {plan_id} keeps fail its new audits, nothing was published: "
-            f"{listed}. Restate these cells in the same plan, or change the audit, and plan again"
-        )
+def _failing_audits(plan_id: str, results: Mapping[str, tuple[AuditResult, ...]]) -> RequestError:
+    listed = "; ".join(
+        f"audit '{one.audit}' of '{model}' failed in {', '.join(one.cells[:_SHOWN])}"
+        f"{' and more' if len(one.cells) > _SHOWN else ''}: found {one.found}, "
+        f"allowed {one.allowed}"
+        for model, found in results.items()
+        for one in found
+        if one.blocks
+    )
+    return RequestError(
+        found=f"published cells that plan {plan_id} keeps fail its new audits, nothing was "
+        f"published: {listed}",
+        do="Restate these cells in the same plan, or change the audit, and plan again",
+    )
 
 
 def check_kept(op: Operation) -> None:
     """Refuse a promotion whose changed audits fail on what it keeps.
 
     Raises:
-        PublishedAuditsError: a blocking one does.
+        RequestError: a blocking one does.
     """
     refuse_failing(op, audit_kept(op))
 
@@ -65,10 +62,10 @@ def refuse_failing(op: Operation, results: Mapping[str, tuple[AuditResult, ...]]
     """Refuse to publish where a blocking audit failed.
 
     Raises:
-        PublishedAuditsError: one did.
+        RequestError: one did.
     """
     if any(one.blocks for found in results.values() for one in found):
-        raise PublishedAuditsError(op.plan_id, results)
+        raise _failing_audits(op.plan_id, results)
 
 
 def audit_kept(op: Operation) -> dict[str, tuple[AuditResult, ...]]:

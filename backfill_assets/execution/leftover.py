@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.left import left_to_do
 from backfill_assets.planning.needs_work import needs_work
@@ -25,16 +25,13 @@ BUILT_APART = (Build.NEW_VERSION, Build.IN_PLACE)
 """Where cells are built in the plan's workspace."""
 
 
-class PlanUnfinishedError(BackfillAssetsError):
-    """Planned cells do not hold audited data that fits together yet."""
-
-    def __init__(self, plan_id: str, left: Mapping[str, str]) -> None:
-        self.plan_id, self.left = plan_id, dict(left)
-        listed = "; ".join(f"{model}: {cells}" for model, cells in left.items())
-        super().__init__(
-            f"plan {plan_id} is not built to the end, nothing was published. Left are {listed}. "
-            f"`backfill apply {plan_id}` goes on with exactly these"
-        )
+def plan_unfinished(plan_id: str, left: Mapping[str, str]) -> RequestError:
+    """List what is left to build of a plan."""
+    listed = "; ".join(f"{model}: {cells}" for model, cells in left.items())
+    return RequestError(
+        found=f"plan {plan_id} is not built to the end, nothing was published",
+        do=f"Left are {listed}. `backfill apply {plan_id}` goes on with exactly these",
+    )
 
 
 def left_in(run: RunContext, plan: Plan) -> CellsByModel:

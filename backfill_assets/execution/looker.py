@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.leftover import BUILT_APART
 from backfill_assets.execution.opening import look, open_run
 from backfill_assets.execution.scenes import Scene
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from backfill_assets.execution.project import Project
     from backfill_assets.planning.plan import Plan
     from backfill_assets.snapshots.stored_plan import StoredPlan
-
-
-class NoSparkHereError(BackfillAssetsError):
-    """A look at recorded state came to need Spark."""
-
-    def __init__(self) -> None:
-        super().__init__("looking for work needs no Spark, and something asked for it; report it")
 
 
 def looking(project: Project) -> Project:
@@ -75,6 +68,8 @@ def no_spark() -> Any:  # noqa: ANN401 - there is none
     """Stand for Spark where recorded state is enough.
 
     Raises:
-        NoSparkHereError: always.
+        RequestError: always.
     """
-    raise NoSparkHereError
+    raise RequestError(
+        found="looking for work needs no Spark, and something asked for it", do="report it"
+    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.estimating import estimated
 from backfill_assets.execution.observing import observe_sources
@@ -42,17 +42,6 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
-class EnvironmentNameError(BackfillAssetsError):
-    """A new environment can't have this name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"no environment can be called {name!r}; a name is up to 40 small letters, digits and "
-            "underscores, and begins with a letter, as dev_refunds does"
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Made:
     """A plan, and what the look at the sources before it came to."""
@@ -76,7 +65,7 @@ def make_plan(
         told: called with each thing that people must know of the sources.
 
     Raises:
-        EnvironmentNameError: the environment is a new one that can't be called so.
+        RequestError: the environment is a new one that can't be called so.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     looks = look_at_sources(project, told)
@@ -116,7 +105,7 @@ def plan_of(project: Project, request: PlanRequest, as_of: datetime | None = Non
             clock whatever this says.
 
     Raises:
-        EnvironmentNameError: the environment is a new one that can't be called so.
+        RequestError: the environment is a new one that can't be called so.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     with project.at_work.at(Phase.PLANNING):
@@ -154,12 +143,16 @@ def new_environment(project: Project, name: str) -> Environment | None:
     """Describe an environment that is to follow prod; None when it is there already.
 
     Raises:
-        EnvironmentNameError: it can't be called so.
+        RequestError: it can't be called so.
     """
     if any(one.name == name for one in project.store.environments.by_name()):
         return None
     if not _NAME.fullmatch(name):
-        raise EnvironmentNameError(name)
+        raise RequestError(
+            found=f"no environment can be called {name!r}",
+            do="a name is up to 40 small letters, digits and underscores, and begins with a "
+            "letter, as dev_refunds does",
+        )
     expires = project.clock() + timedelta(days=project.terms.environment_days)
     return Environment(name, protected=False, follows=PROD, expires_at=expires)
 
@@ -168,7 +161,7 @@ def prepare(project: Project, plan: Plan, who: Person, operators: Sequence[str])
     """Refuse a plan whose reach this person may not change; make the environment that it begins.
 
     Raises:
-        NotAnOperatorError: it restates what others read, too, and the settings name who may.
+        RequestError: it restates what others read, too, and the settings name who may.
     """
     refuse_reach(project.store, plan, who, operators)
     new = new_environment(project, plan.environment)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.at_work import AtWork, Phase
 from backfill_assets.execution.run_context import source_path
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -28,7 +29,6 @@ from backfill_assets.snapshots.observation import (
     made_anew,
 )
 from backfill_assets.warehouse.source_changes import (
-    RecreatedSourceError,
     Touched,
     life_of,
     present,
@@ -197,7 +197,11 @@ class _Look:
         if known is None or known.declared != found.declared:
             return self._first(known, found), ""
         if because := made_anew(known, found):
-            error = RecreatedSourceError(self.source.name, self.path, because)
+            error = RequestError(
+                found=f"the table of source '{self.source.name}' at {self.path} was made anew: "
+                f"{because}. Every cell whose rows can't be shown to be the same counts as "
+                "changed"
+            )
             return self._anew(known, found), str(error)
         return self._moved(known, found), ""
 

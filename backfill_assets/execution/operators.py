@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,18 +14,15 @@ if TYPE_CHECKING:
     from backfill_assets.state.store import Store
 
 
-class NotAnOperatorError(BackfillAssetsError):
-    """A person who may not, or whom the system does not know, wants to change a protected environment."""
-
-    def __init__(self, who: Person, environment: str, operators: Sequence[str]) -> None:
-        self.who, self.environment = who, environment
-        way = "Ask one of them"
-        if who.identity is None:
-            way += " to use the command `backfill`, which knows the user of the operating system"
-        super().__init__(
-            f"{who} may not change {environment}, which is protected; BACKFILL_OPERATORS names who "
-            f"may: {', '.join(operators)}. {way}"
-        )
+def _not_an_operator(who: Person, environment: str, operators: Sequence[str]) -> RequestError:
+    way = "Ask one of them"
+    if who.identity is None:
+        way += " to use the command `backfill`, which knows the user of the operating system"
+    return RequestError(
+        found=f"{who} may not change {environment}, which is protected; BACKFILL_OPERATORS names "
+        f"who may: {', '.join(operators)}",
+        do=way,
+    )
 
 
 def refuse_strangers(store: Store, environment: str, who: Person, operators: Sequence[str]) -> None:
@@ -40,19 +37,19 @@ def refuse_strangers(store: Store, environment: str, who: Person, operators: Seq
         operators: who may; empty for everybody, known or not.
 
     Raises:
-        NotAnOperatorError: the person is none of them.
+        RequestError: the person is none of them.
     """
     known = {one.name: one for one in store.environments.by_name()}
     protected = environment in known and known[environment].protected
     if protected and operators and who.identity not in operators:
-        raise NotAnOperatorError(who, environment, operators)
+        raise _not_an_operator(who, environment, operators)
 
 
 def refuse_reach(store: Store, plan: Plan, who: Person, operators: Sequence[str]) -> None:
     """Refuse those who may not change all that a plan restates, if it restates what others read.
 
     Raises:
-        NotAnOperatorError: some of it is protected, and the person is no operator.
+        RequestError: some of it is protected, and the person is no operator.
     """
     if plan.request.restate_all_snapshots:
         for one in store.environments.by_name():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.zones import UnknownZoneError
 from backfill_assets.planning.off_peak import InvalidOffPeakError, OffPeak, read_off_peak
-from backfill_assets.settings import InvalidSettingError
 
 if TYPE_CHECKING:
     from backfill_assets.settings import Settings
@@ -42,7 +42,7 @@ def patience_of(settings: Settings) -> Patience:
     """Be as patient as the settings say.
 
     Raises:
-        InvalidSettingError: the off-peak hours can't be read.
+        DeclarationError: the off-peak hours can't be read.
     """
     return Patience(
         attempts=settings.attempts,
@@ -55,11 +55,14 @@ def off_peak_of(settings: Settings) -> OffPeak | None:
     """Read the off-peak hours that the settings name.
 
     Raises:
-        InvalidSettingError: they can't be read.
+        DeclarationError: they can't be read.
     """
     if not settings.off_peak:
         return None
     try:
         return read_off_peak(settings.off_peak)
     except (InvalidOffPeakError, UnknownZoneError) as error:
-        raise InvalidSettingError("BACKFILL_OFF_PEAK", settings.off_peak, str(error)) from error
+        raise DeclarationError(
+            found=f"BACKFILL_OFF_PEAK is {settings.off_peak!r}: {error}",
+            do="correct it in the environment",
+        ) from error

@@ -16,11 +16,19 @@ from backfill_assets.execution.at_work import Phase
 from backfill_assets.execution.carrying_over import carried_over, lacking
 from backfill_assets.execution.commit_turn import settle_tables
 from backfill_assets.execution.kept_audits import check_kept, unaudited
-from backfill_assets.execution.leftover import PlanUnfinishedError, as_text, left_in
+from backfill_assets.execution.leftover import (
+    as_text,
+    left_in,
+    plan_unfinished,
+)
 from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.promotion_steps import concerned, steps_of
 from backfill_assets.execution.publishing import Prepared, finish_publication, publish
-from backfill_assets.execution.refusals import PlanEndedError, refuse_outwaited, refuse_stale
+from backfill_assets.execution.refusals import (
+    plan_ended,
+    refuse_outwaited,
+    refuse_stale,
+)
 from backfill_assets.execution.strategy_checks import check_strategies
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.publication import Intent, PublicationKind
@@ -61,12 +69,12 @@ def promote_plan(project: Project, plan: Plan, why: str = "") -> Promoted:
     """Publish what a plan has built.
 
     Raises:
-        PlanEndedError: it was never applied, or is promoted or abandoned already.
-        PlanUnfinishedError: planned cells are not ready; nothing was published.
-        OutwaitedPlanError: it waited for too long.
+        RequestError: it was never applied, or is promoted or abandoned already.
+        RequestError: planned cells are not ready; nothing was published.
+        RequestError: it waited for too long.
         StalePlanError: cells or columns that it reads or rewrites have moved.
         StrategyCheckError: a strategy's check fails.
-        PublishedAuditsError: an audit that the plan brings fails on cells that it keeps.
+        RequestError: an audit that the plan brings fails on cells that it keeps.
         SliceLeakError: rows outside the plan's slice would change.
     """
     return promote(Operation(project=project, plan=plan, why=why))
@@ -82,7 +90,7 @@ def promote(op: Operation) -> Promoted:
     if status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
         return Promoted(op.plan_id, last.published or 0, removed=op.plan.removed)
     if status not in OPEN:
-        raise PlanEndedError(op.plan_id, status)
+        raise plan_ended(op.plan_id, status)
     refuse_outwaited(op)
     since = op.at_work.seconds()
     appended = CellsByModel()
@@ -101,7 +109,7 @@ def promote(op: Operation) -> Promoted:
             op.tell("appended", cells=_shown(op, appended), number=number)
         op.timed(PROMOTE, since)
         return Promoted(op.plan_id, number, appended, op.plan.removed)
-    raise PlanUnfinishedError(op.plan_id, as_text(op.workspace().graph, lacking(op)))
+    raise plan_unfinished(op.plan_id, as_text(op.workspace().graph, lacking(op)))
 
 
 def _shown(op: Operation, cells: CellsByModel) -> dict[str, str]:
@@ -113,7 +121,7 @@ def _check(op: Operation) -> None:
     refuse_stale(op)
     run = op.workspace()
     if left := left_in(run, op.plan):
-        raise PlanUnfinishedError(op.plan_id, as_text(run.graph, left))
+        raise plan_unfinished(op.plan_id, as_text(run.graph, left))
 
 
 def _intent(op: Operation) -> Intent:

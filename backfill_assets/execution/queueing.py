@@ -31,10 +31,10 @@ def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
         InvalidOffPeakError: the window can't be read.
         UnknownZoneError: nor its time zone.
         PlanHeldError: the plan is stopped.
-        ExpiredPlanError: it is too old.
-        EditedPlanError: it is not the plan that the state keeps under its id.
-        PlanEndedError: it is promoted, abandoned or taken back already.
-        CodeChangedError: a model was edited since.
+        RequestError: it is too old.
+        RequestError: it is not the plan that the state keeps under its id.
+        RequestError: it is promoted, abandoned or taken back already.
+        RequestError: a model was edited since.
         StalePlanError: cells or columns that it reads or rewrites have moved.
         PlanConflictError: another plan is at work on the same cells.
     """

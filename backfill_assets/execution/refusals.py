@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.execution.frozen_code import FrozenCode
 from backfill_assets.execution.plan_age import open_plans, waits_until
 from backfill_assets.execution.workspace import planned_snapshots
@@ -19,7 +19,6 @@ from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from backfill_assets.execution.operation import Operation
     from backfill_assets.execution.run_context import RunContext
@@ -27,50 +26,12 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan import InFlight, Plan
 
 
-class ExpiredPlanError(BackfillAssetsError):
-    """A plan is too old to be applied."""
-
-    def __init__(self, plan_id: str, expired_at: datetime) -> None:
-        self.plan_id, self.expired_at = plan_id, expired_at
-        super().__init__(
-            f"plan {plan_id} expired at {expired_at:%Y-%m-%d %H:%M} UTC, nothing was written; make it "
-            "again, so that it says what there is to do now"
-        )
-
-
-class OutwaitedPlanError(BackfillAssetsError):
-    """A plan was applied, and then waited for too long."""
-
-    def __init__(self, plan_id: str, until: datetime) -> None:
-        self.plan_id, self.until = plan_id, until
-        super().__init__(
-            f"plan {plan_id} was not gone on with until {until:%Y-%m-%d %H:%M} UTC, nothing was "
-            "written: late data goes on without it since then, so what it has built is too old. Run "
-            f"`backfill abandon {plan_id}`, then make the plan again; BACKFILL_PLAN_DAYS says how "
-            "long a plan may wait"
-        )
-
-
-class EditedPlanError(BackfillAssetsError):
-    """A plan is not the one that the state keeps under its id."""
-
-    def __init__(self, plan_id: str) -> None:
-        self.plan_id = plan_id
-        super().__init__(
-            f"plan {plan_id} is not what was saved under this id: its file was edited. Nothing was "
-            "written; a plan is never changed, make a new one"
-        )
-
-
-class PlanEndedError(BackfillAssetsError):
-    """A plan's life is over."""
-
-    def __init__(self, plan_id: str, status: PlanStatus) -> None:
-        self.plan_id, self.status = plan_id, status
-        super().__init__(
-            f"plan {plan_id} is {status.value} already, nothing was written; make a new plan for what "
-            "is still to be done"
-        )
+def plan_ended(plan_id: str, status: PlanStatus) -> RequestError:
+    """Refuse a plan whose life is over."""
+    return RequestError(
+        found=f"plan {plan_id} is {status.value} already, nothing was written",
+        do="make a new plan for what is still to be done",
+    )
 
 
 class StalePlanError(BackfillAssetsError):
@@ -108,23 +69,31 @@ def refuse(op: Operation) -> None:
     """Refuse a plan that is not what was shown, or whose world has moved.
 
     Raises:
-        ExpiredPlanError: it is too old.
-        OutwaitedPlanError: it was applied, and then waited for too long.
-        EditedPlanError: it is not the plan that the state keeps under its id.
-        PlanEndedError: it is promoted, abandoned or taken back already.
-        CodeChangedError: a model was edited since.
+        RequestError: it is too old.
+        RequestError: it was applied, and then waited for too long.
+        RequestError: it is not the plan that the state keeps under its id.
+        RequestError: it is promoted, abandoned or taken back already.
+        RequestError: a model was edited since.
         StalePlanError: cells, columns or snapshots that it reads or rewrites have moved.
         PlanConflictError: another plan is at work on the same cells.
     """
     plan, stored = op.plan, op.store.plans.get(op.plan_id)
     if stored.content_hash != content_hash(plan):
-        raise EditedPlanError(plan.plan_id)
+        raise RequestError(
+            found=f"plan {plan.plan_id} is not what was saved under this id: its file was edited. "
+            "Nothing was written",
+            do="a plan is never changed, make a new one",
+        )
     if stored.status not in (PlanStatus.PROPOSED, *OPEN):
-        raise PlanEndedError(plan.plan_id, stored.status)
+        raise plan_ended(plan.plan_id, stored.status)
     _refuse_other_code(op)
     if stored.status is PlanStatus.PROPOSED:
         if plan.expires_at <= op.clock():
-            raise ExpiredPlanError(plan.plan_id, plan.expires_at)
+            raise RequestError(
+                found=f"plan {plan.plan_id} expired at {plan.expires_at:%Y-%m-%d %H:%M} UTC, "
+                "nothing was written",
+                do="make it again, so that it says what there is to do now",
+            )
         _refuse_conflicts(op)
         refuse_stale(op)
     else:
@@ -135,11 +104,17 @@ def refuse_outwaited(op: Operation) -> None:
     """Refuse a plan that was applied, and then waited for too long.
 
     Raises:
-        OutwaitedPlanError: late data does not wait for it any more.
+        RequestError: late data does not wait for it any more.
     """
     until = waits_until(op.store, op.plan)
     if until <= op.clock():
-        raise OutwaitedPlanError(op.plan_id, until)
+        raise RequestError(
+            found=f"plan {op.plan_id} was not gone on with until {until:%Y-%m-%d %H:%M} UTC, "
+            "nothing was written: late data goes on without it since then, so what it has "
+            "built is too old",
+            do=f"Run `backfill abandon {op.plan_id}`, then make the plan again; BACKFILL_PLAN_DAYS "
+            "says how long a plan may wait",
+        )
 
 
 def refuse_stale(op: Operation) -> None:

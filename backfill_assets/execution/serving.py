@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.frozen_code import FrozenCode
 from backfill_assets.execution.leftover import todo as left_by_rule, work_of
-from backfill_assets.execution.refusals import PlanEndedError
+from backfill_assets.execution.refusals import plan_ended
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan import Build
 from backfill_assets.snapshots.batch import EMPTY, GAP
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from backfill_assets.execution.operation import Operation
     from backfill_assets.execution.run_context import RunContext
     from backfill_assets.planning.plan import ModelPlan
-
-
-class NotInPlanError(BackfillAssetsError):
-    """A run was asked to serve a plan with a model that is not in it."""
-
-    def __init__(self, plan_id: str, model: str) -> None:
-        self.plan_id, self.model = plan_id, model
-        super().__init__(
-            f"plan {plan_id} has no cells of {model} to build, nothing was done; look at "
-            f"`backfill show {plan_id}`, and launch this without the tag 'backfill/plan'"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +48,9 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
         cells: those that this run carries; others than the plan's are left alone.
 
     Raises:
-        PlanEndedError: the plan is not being applied.
-        CodeChangedError: a model of it was edited since it was made.
-        NotInPlanError: it does not build this model.
+        RequestError: the plan is not being applied.
+        RequestError: a model of it was edited since it was made.
+        RequestError: it does not build this model.
     """
     one = _asked(op, name)
     run = _run_for(op, one)
@@ -78,11 +67,15 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
 def _asked(op: Operation, name: str) -> ModelPlan:
     status = op.store.plans.get(op.plan_id).status
     if status is not PlanStatus.APPLYING:
-        raise PlanEndedError(op.plan_id, status)
+        raise plan_ended(op.plan_id, status)
     FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints).check()
     one = op.plan.model(name)
     if one is None or one.build is Build.POINTER or not one.cells:
-        raise NotInPlanError(op.plan_id, name)
+        raise RequestError(
+            found=f"plan {op.plan_id} has no cells of {name} to build, nothing was done",
+            do=f"look at `backfill show {op.plan_id}`, and launch this without the tag "
+            "'backfill/plan'",
+        )
     return one
 
 

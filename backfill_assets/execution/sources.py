@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.execution.run_context import source_path
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
@@ -35,23 +35,16 @@ class EmptySourceError(BackfillAssetsError):
         )
 
 
-class DeclaredOtherwiseError(BackfillAssetsError):
-    """A model relies on another declaration of a source than others of its environment do.
-
-    Attributes:
-        to_plan: the models that rely on another declaration than the one that is loaded.
-    """
-
-    def __init__(
-        self, *, source: str, model: str, environment: str, to_plan: tuple[str, ...]
-    ) -> None:
-        self.source, self.model, self.environment = source, model, environment
-        self.to_plan = to_plan
-        super().__init__(
-            f"'{model}' relies on another declaration of source '{source}' than other models of "
-            f"'{environment}', so it waits; promote a plan that makes all anew which rely on another "
-            f"one than is loaded: backfill plan --env {environment} --select {','.join(to_plan)}"
-        )
+def declared_otherwise(
+    *, source: str, model: str, environment: str, to_plan: tuple[str, ...]
+) -> RequestError:
+    """Name the plan that ends it: of a model that relies on another declaration than others do."""
+    return RequestError(
+        found=f"'{model}' relies on another declaration of source '{source}' than other models of "
+        f"'{environment}', so it waits",
+        do="promote a plan that makes all anew which rely on another one than is loaded: backfill "
+        f"plan --env {environment} --select {','.join(to_plan)}",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +70,7 @@ def cells_held(run: RunContext, model: Model, cells: IntervalSet) -> Iterator[He
             continue
         to_plan = run.misread.get(model.name, {}).get(source.name)
         if to_plan is not None:
-            error = DeclaredOtherwiseError(
+            error = declared_otherwise(
                 source=source.name,
                 model=model.name,
                 environment=_published_in(run),

@@ -72,7 +72,7 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> Rebuilt:
     environment built last.
 
     Raises:
-        StateNotEmptyError: the state holds something.
+        RequestError: the state holds something.
         CorruptTableError: a table's log is damaged.
     """
     tables = {path.name: str(path) for path in sorted(Path(data_root, "tables").glob("*/*"))}

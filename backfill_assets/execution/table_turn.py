@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
 from backfill_assets.state.locks import TableLockedError
@@ -52,18 +52,6 @@ class ForeignTableError(BackfillAssetsError):
             f"there is a table at '{path}' that no batch of ours began; nothing was written. Move it away "
             "and run again: the model's table is made anew. To take its rows over, run "
             "`backfill adopt TABLE MODEL`, with where it lies then"
-        )
-
-
-class LostTableError(BackfillAssetsError):
-    """There is no table where the state knows one."""
-
-    def __init__(self, path: str, delta_version: int) -> None:
-        self.path, self.delta_version = path, delta_version
-        super().__init__(
-            f"there is no table at {path}, though the state knows it up to delta_version "
-            f"{delta_version}. Nothing was written. Let BACKFILL_DATA_DIR name the folder that "
-            "belongs to this state, or put the table back from a copy"
         )
 
 
@@ -118,13 +106,18 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
 
     Raises:
         ForeignTableError: something else lies where the version's table belongs.
-        LostTableError: there is no table, though the state knows its commits.
+        RequestError: there is no table, though the state knows its commits.
         CorruptTableError: the table's log is damaged, or lacks commits that the state knows.
     """
     path = run.store.versions.version_path(lock.version)
     known, newest = run.store.versions.known_head(lock.version), head(path)
     if newest < 0 <= known:
-        raise LostTableError(path, known)
+        raise RequestError(
+            found=f"there is no table at {path}, though the state knows it up to delta_version "
+            f"{known}. Nothing was written",
+            do="Let BACKFILL_DATA_DIR name the folder that belongs to this state, or put the table "
+            "back from a copy",
+        )
     if newest < known:
         found = f"it ends at commit {newest}, though commit {known} is recorded"
         raise CorruptTableError(path=path, found=found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.execution.carrying_over import CarryOverError, what_lacked
+from backfill_assets.execution.carrying_over import not_carried_over, what_lacked
 from backfill_assets.execution.fill import fill_cells
 from backfill_assets.execution.leftover import as_text, work_of
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -48,7 +48,7 @@ def carried_back(op: Operation, moves: list[PointerMove]) -> CellsByModel:
     """Compute with the old logic what was published since.
 
     Raises:
-        CarryOverError: some of it can't be computed, or fails its audits.
+        RequestError: some of it can't be computed, or fails its audits.
     """
     cells = lacking_back(op, moves)
     if not cells:
@@ -56,7 +56,7 @@ def carried_back(op: Operation, moves: list[PointerMove]) -> CellsByModel:
     run = op.run_in(workspace_name(undo_id(op.plan_id)))
     events = fill_cells(run, cells, op.project.listener, batches_at_once=op.project.batches_at_once)
     if left := lacking_back(op, moves):
-        raise CarryOverError(op.plan_id, as_text(run.graph, left), what_lacked(events))
+        raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return cells
 
 

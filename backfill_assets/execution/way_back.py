@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NoReturn
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.publishing import finish_publication
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.request import PlanRequest, Restatement
@@ -25,45 +25,32 @@ PROMISE = timedelta(days=30)
 """How long the way back is kept open, unless the settings say otherwise."""
 
 
-class NothingToTakeBackError(BackfillAssetsError):
-    """A plan is not published, so that there is nothing to take back."""
-
-    def __init__(self, plan_id: str, status: PlanStatus) -> None:
-        self.plan_id, self.status = plan_id, status
-        super().__init__(
-            f"plan {plan_id} is {status.value}; only one that is promoted can be rolled back or undone"
-        )
+def nothing_to_take_back(plan_id: str, status: PlanStatus) -> RequestError:
+    """Refuse to take back a plan that is not published."""
+    return RequestError(
+        found=f"plan {plan_id} is {status.value}",
+        do="only one that is promoted can be rolled back or undone",
+    )
 
 
-class LaterPlanError(BackfillAssetsError):
-    """A later plan has touched what would be taken back."""
-
-    def __init__(self, plan_id: str, later: Mapping[str, Mapping[str, str]]) -> None:
-        self.plan_id, self.later = plan_id, later
-        listed = "; ".join(
-            f"{one}: {', '.join(f'{model} {cells}' for model, cells in touched.items())}"
-            for one, touched in later.items()
-        )
-        super().__init__(
-            f"plan {plan_id} can't be taken back, later plans have changed the same: {listed}. Nothing "
-            "was changed; take those back first"
-        )
+def _later_plans(plan_id: str, later: Mapping[str, Mapping[str, str]]) -> RequestError:
+    listed = "; ".join(
+        f"{one}: {', '.join(f'{model} {cells}' for model, cells in touched.items())}"
+        for one, touched in later.items()
+    )
+    return RequestError(
+        found=f"plan {plan_id} can't be taken back, later plans have changed the same: {listed}. "
+        "Nothing was changed",
+        do="take those back first",
+    )
 
 
-class RollbackExpiredError(BackfillAssetsError):
-    """What was published before a plan is not kept any more.
-
-    Attributes:
-        request: the restating plan that does it instead.
-    """
-
-    def __init__(self, plan_id: str, why: str, request: PlanRequest) -> None:
-        self.plan_id, self.request = plan_id, request
-        asked = " ".join(f"--restate {one.name}:{one.start}..{one.end}" for one in request.restate)
-        super().__init__(
-            f"plan {plan_id} can't be taken back any more: {why}. Nothing was changed; build it anew "
-            f"with `backfill plan {request.environment} {asked}`"
-        )
+def _not_kept(plan_id: str, why: str, request: PlanRequest) -> RequestError:
+    asked = " ".join(f"--restate {one.name}:{one.start}..{one.end}" for one in request.restate)
+    return RequestError(
+        found=f"plan {plan_id} can't be taken back any more: {why}. Nothing was changed",
+        do=f"build it anew with `backfill plan {request.environment} {asked}`",
+    )
 
 
 def moves_to_take_back(op: Operation, promise: timedelta) -> list[PointerMove]:
@@ -74,7 +61,7 @@ def moves_to_take_back(op: Operation, promise: timedelta) -> list[PointerMove]:
         one for one in op.store.history.moves_of(op.plan_id) if one.kind is PublicationKind.PROMOTE
     ]
     if status is not PlanStatus.PROMOTED or not moves:
-        raise NothingToTakeBackError(op.plan_id, status)
+        raise nothing_to_take_back(op.plan_id, status)
     refuse_after_promise(op, moves, promise)
     for one in moves:
         if one.old is not None and not _is_kept(op, one.old):
@@ -86,7 +73,7 @@ def refuse_after_promise(op: Operation, moves: list[PointerMove], promise: timed
     """Refuse once the old cells are promised no more: a collection may be deleting them.
 
     Raises:
-        RollbackExpiredError: the promise has run out.
+        RequestError: the promise has run out.
     """
     if moves[0].at + promise < op.clock():
         refuse_expired(op, moves, f"it was promoted more than {promise.days} days ago")
@@ -103,7 +90,7 @@ def refuse_expired(op: Operation, moves: list[PointerMove], why: str) -> NoRetur
     """Refuse, and say which plan does it instead.
 
     Raises:
-        RollbackExpiredError: in any case.
+        RequestError: in any case.
     """
     hulls = {one.model: one.cells.hull() for one in moves}
     restate = tuple(
@@ -114,7 +101,7 @@ def refuse_expired(op: Operation, moves: list[PointerMove], why: str) -> NoRetur
     request = PlanRequest(
         environment=op.plan.environment, restate=restate, reason=f"in place of undoing {op.plan_id}"
     )
-    raise RollbackExpiredError(op.plan_id, why, request)
+    raise _not_kept(op.plan_id, why, request)
 
 
 def refuse_later(op: Operation, moves: list[PointerMove], *, cells_only: bool) -> None:
@@ -131,7 +118,7 @@ def refuse_later(op: Operation, moves: list[PointerMove], *, cells_only: bool) -
             cells = ranges_text(model.cadence, touched) if model and touched else "its table"
             later.setdefault(one.plan_id, {})[one.model] = cells
     if later:
-        raise LaterPlanError(op.plan_id, later)
+        raise _later_plans(op.plan_id, later)
 
 
 def _is_taken_back(op: Operation, plan_id: str) -> bool:

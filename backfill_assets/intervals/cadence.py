@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.cron import cron_of, unit_of_cron
 from backfill_assets.intervals.grid import Grid, Unit, boundary_from, grid_of, is_on_grid
 from backfill_assets.intervals.instants import When, end_at, start_at
@@ -33,29 +33,6 @@ WHOLE_CELL = Interval(datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzi
 """The one cell of a model that is rebuilt as a whole."""
 
 
-class LifeError(BackfillAssetsError):
-    """A model ends before it starts."""
-
-    def __init__(self, start: datetime, end: datetime) -> None:
-        super().__init__(
-            f"The cadence starts at {start.isoformat()} and ends at {end.isoformat()}, which is "
-            "not after it. Give an end after the start (a date as end is meant with its day)."
-        )
-        self.start = start
-        self.end = end
-
-
-class NotACellError(BackfillAssetsError):
-    """An interval is not exactly one cell of the cadence."""
-
-    def __init__(self, interval: Interval, unit: Unit, zone: str) -> None:
-        super().__init__(
-            f"{interval} is not exactly one cell of one {unit.value} in {zone}. "
-            "Take cells from cadence.cells(...)."
-        )
-        self.interval = interval
-
-
 @dataclass(frozen=True, slots=True)
 class Cadence:
     """The grid that a model lives on.
@@ -74,8 +51,8 @@ class Cadence:
 
     Raises:
         UnknownZoneError: A zone is unknown.
-        CronError: The cron can't be read.
-        LifeError: The end is not after the start.
+        DeclarationError: The cron can't be read.
+        DeclarationError: The end is not after the start.
     """
 
     unit: Unit
@@ -92,7 +69,11 @@ class Cadence:
         start = in_utc(self.start) if self.start else None
         end = in_utc(self.end) if self.end else None
         if start and end and end <= start:
-            raise LifeError(start, end)
+            raise DeclarationError(
+                found=f"The cadence starts at {start.isoformat()} and ends at {end.isoformat()}, "
+                "which is not after it",
+                do="Give an end after the start (a date as end is meant with its day).",
+            )
         object.__setattr__(self, "start", self.floor(start) if start else None)
         object.__setattr__(self, "end", self.ceil(end) if end else None)
 
@@ -109,7 +90,7 @@ class Cadence:
         """A cadence in UTC whose unit, unless given, is the largest that fits the cron.
 
         Raises:
-            CronTooFrequentError: The cron ticks more often than every five minutes.
+            DeclarationError: The cron ticks more often than every five minutes.
         """
         return cls(
             unit or unit_of_cron(cron),
@@ -182,10 +163,13 @@ class Cadence:
         """The partition key of a cell, letter for letter Dagster's.
 
         Raises:
-            NotACellError: The interval is not exactly one cell.
+            RequestError: The interval is not exactly one cell.
         """
         if self.floor(cell.start) != cell.start or self.next(cell.start) != cell.end:
-            raise NotACellError(cell, self.unit, self.tz)
+            raise RequestError(
+                found=f"{cell} is not exactly one cell of one {self.unit.value} in {self.tz}",
+                do="Take cells from cadence.cells(...).",
+            )
         return key_at(epoch_of(cell.start), self.unit, self.tz)
 
     def cell(self, key: str) -> Interval:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from croniter import croniter
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import in_utc
 from backfill_assets.intervals.zones import zone_of
@@ -25,35 +25,12 @@ _FIELDS = 5
 _INFERRED = [unit for unit in Unit if unit not in (Unit.WEEK, Unit.WHOLE)]  # weeks: by Weekly(...)
 
 
-class CronError(BackfillAssetsError):
-    """A cron expression can't be read."""
-
-    def __init__(self, expression: str) -> None:
-        super().__init__(
-            f"Cron {expression!r} can't be read. Give five fields (minute hour day month weekday), "
-            "for example '0 5 * * *', or a word such as '@daily'."
-        )
-        self.expression = expression
-
-
-class CronTooFrequentError(BackfillAssetsError):
-    """A cron ticks more often than the smallest cell."""
-
-    def __init__(self, expression: str, gap: timedelta) -> None:
-        super().__init__(
-            f"Cron {expression!r} ticks every {gap}, but the smallest cell is 5 minutes. "
-            "Give a cron that ticks at most every 5 minutes."
-        )
-        self.expression = expression
-        self.gap = gap
-
-
 @dataclass(frozen=True, slots=True)
 class Cron:
     """A cron expression on the clocks of a zone.
 
     Raises:
-        CronError: The expression can't be read.
+        DeclarationError: The expression can't be read.
         UnknownZoneError: The zone is unknown.
     """
 
@@ -65,7 +42,11 @@ class Cron:
         word = self.expression.startswith("@")
         fields = len(self.expression.split())
         if not croniter.is_valid(self.expression) or not (word or fields == _FIELDS):
-            raise CronError(self.expression)
+            raise DeclarationError(
+                found=f"Cron {self.expression!r} can't be read",
+                do="Give five fields (minute hour day month weekday), for example '0 5 * * *', or "
+                "a word such as '@daily'.",
+            )
 
     def floor(self, instant: datetime) -> datetime:
         """The last tick at or before an instant."""
@@ -96,7 +77,7 @@ def cron_of(expression: str, zone: str) -> Cron:
     """The cron of an expression on the clocks of a zone, checked once.
 
     Raises:
-        CronError: The expression can't be read.
+        DeclarationError: The expression can't be read.
         UnknownZoneError: The zone is unknown.
     """
     return Cron(expression, zone)
@@ -109,13 +90,16 @@ def unit_of_cron(expression: str) -> Unit:
     Never a week: a weekly cron only sets when days become due; weeks as cells are declared by name.
 
     Raises:
-        CronError: The expression can't be read.
-        CronTooFrequentError: The smallest gap is under five minutes.
+        DeclarationError: The expression can't be read.
+        DeclarationError: The smallest gap is under five minutes.
     """
     gap = min(after - before for before, after in pairwise(_ticks(Cron(expression))))
     fitting = [unit for unit in _INFERRED if timedelta(seconds=unit.shortest) <= gap]
     if not fitting:
-        raise CronTooFrequentError(expression, gap)
+        raise DeclarationError(
+            found=f"Cron {expression!r} ticks every {gap}, but the smallest cell is 5 minutes",
+            do="Give a cron that ticks at most every 5 minutes.",
+        )
     return max(fitting, key=lambda unit: unit.shortest)
 
 

@@ -32,7 +32,7 @@ def read(when: When) -> date | datetime:
 
     Raises:
         InstantFormatError: The text is neither, or an instant without an offset.
-        NaiveInstantError: A datetime without a time zone.
+        RequestError: A datetime without a time zone.
     """
     if isinstance(when, datetime):
         return in_utc(when)

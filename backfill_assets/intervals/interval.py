@@ -5,46 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 _ALMOST_A_SECOND = timedelta(microseconds=999_999)
 
 
-class NaiveInstantError(BackfillAssetsError):
-    """An instant has no time zone, so its place in time is unknown."""
-
-    def __init__(self, instant: datetime) -> None:
-        super().__init__(
-            f"{instant.isoformat()} has no time zone; every instant here is aware. "
-            "Give it one, for example `.replace(tzinfo=UTC)`."
-        )
-        self.instant = instant
-
-
-class EmptyIntervalError(BackfillAssetsError):
-    """An interval ends where it starts, or before."""
-
-    def __init__(self, start: datetime, end: datetime) -> None:
-        super().__init__(
-            f"An interval is half open and never empty, but [{start.isoformat()}, "
-            f"{end.isoformat()}) is. Give an end after the start."
-        )
-        self.start = start
-        self.end = end
-
-
 def in_utc(instant: datetime) -> datetime:
     """The same instant in UTC.
 
     Raises:
-        NaiveInstantError: It has no time zone.
+        RequestError: It has no time zone.
     """
     if instant.tzinfo is UTC:
         return instant
     if instant.utcoffset() is None:
-        raise NaiveInstantError(instant)
+        raise RequestError(
+            found=f"{instant.isoformat()} has no time zone; every instant here is aware",
+            do="Give it one, for example `.replace(tzinfo=UTC)`.",
+        )
     return instant.astimezone(UTC)
 
 
@@ -65,8 +45,8 @@ class Interval:
     Ordered by start, then end.
 
     Raises:
-        NaiveInstantError: A boundary has no time zone.
-        EmptyIntervalError: The end is not after the start.
+        RequestError: A boundary has no time zone.
+        RequestError: The end is not after the start.
     """
 
     start: datetime
@@ -76,7 +56,11 @@ class Interval:
         object.__setattr__(self, "start", in_utc(self.start))
         object.__setattr__(self, "end", in_utc(self.end))
         if self.end <= self.start:
-            raise EmptyIntervalError(self.start, self.end)
+            raise RequestError(
+                found=f"An interval is half open and never empty, but [{self.start.isoformat()}, "
+                f"{self.end.isoformat()}) is",
+                do="Give an end after the start.",
+            )
 
     def __str__(self) -> str:
         return f"[{self.start.isoformat()}, {self.end.isoformat()})"

@@ -14,7 +14,7 @@ from itertools import chain, compress
 from operator import gt, lt
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval import EPOCH, Interval, epoch_of, instant_of
 
 if TYPE_CHECKING:
@@ -26,35 +26,14 @@ _SECONDS_OF_A_DAY = 86_400
 _ALMOST_A_SECOND = timedelta(microseconds=999_999)
 
 
-class SubSecondError(BackfillAssetsError):
-    """A boundary is finer than a second, and no cell is."""
-
-    def __init__(self, instant: datetime) -> None:
-        super().__init__(
-            f"{instant.isoformat()} is not a whole second, but interval sets hold whole seconds. "
-            "Round the interval to its model's cells first."
-        )
-        self.instant = instant
-
-
-class BoundariesError(BackfillAssetsError):
-    """Raw boundaries are not sorted, not disjoint or not in pairs."""
-
-    def __init__(self, boundaries: tuple[int, ...]) -> None:
-        dots = ", ..." if len(boundaries) > _GLIMPSE else ""
-        shown = ", ".join(map(str, boundaries[:_GLIMPSE]))
-        super().__init__(
-            "Boundaries must be pairs of strictly increasing epoch seconds, found "
-            f"({shown}{dots}). Build the set with IntervalSet.of(...) instead."
-        )
-        self.boundaries = boundaries
-
-
-class EmptySetError(BackfillAssetsError):
-    """A set without any instant spans no interval."""
-
-    def __init__(self) -> None:
-        super().__init__("an empty set spans no interval; ask for `hull()`, or for some cells")
+def _not_canonical(boundaries: tuple[int, ...]) -> RequestError:
+    dots = ", ..." if len(boundaries) > _GLIMPSE else ""
+    shown = ", ".join(map(str, boundaries[:_GLIMPSE]))
+    return RequestError(
+        found="Boundaries must be pairs of strictly increasing epoch seconds, found "
+        f"({shown}{dots})",
+        do="Build the set with IntervalSet.of(...) instead.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +44,7 @@ class IntervalSet:
         boundaries: Epoch seconds `(start0, end0, start1, end1, ...)`, strictly increasing.
 
     Raises:
-        BoundariesError: `boundaries` is not in that canonical form.
+        RequestError: `boundaries` is not in that canonical form.
     """
 
     boundaries: tuple[int, ...] = ()
@@ -73,7 +52,7 @@ class IntervalSet:
     def __post_init__(self) -> None:
         flat = self.boundaries
         if len(flat) % 2 or not all(map(lt, flat, flat[1:])):
-            raise BoundariesError(flat)
+            raise _not_canonical(flat)
 
     @classmethod
     def empty(cls) -> IntervalSet:
@@ -85,7 +64,7 @@ class IntervalSet:
         """The set of all instants of these intervals, in any order, overlapping or not.
 
         Raises:
-            SubSecondError: A boundary is not a whole second.
+            RequestError: A boundary is not a whole second.
         """
         given = [*intervals]
         return cls.of_bounds(
@@ -145,11 +124,13 @@ class IntervalSet:
         """The smallest interval that holds a set which is not empty.
 
         Raises:
-            EmptySetError: it holds nothing.
+            RequestError: it holds nothing.
         """
         hull = self.hull()
         if hull is None:
-            raise EmptySetError
+            raise RequestError(
+                found="an empty set spans no interval", do="ask for `hull()`, or for some cells"
+            )
         return hull
 
     def between(self) -> IntervalSet:
@@ -213,7 +194,11 @@ def _whole(instant: datetime) -> int:
     """The epoch second of an instant in UTC, as all boundaries of intervals are."""
     since = instant - EPOCH
     if since.microseconds:
-        raise SubSecondError(instant)
+        raise RequestError(
+            found=f"{instant.isoformat()} is not a whole second, but interval sets hold whole "
+            "seconds",
+            do="Round the interval to its model's cells first.",
+        )
     return since.days * _SECONDS_OF_A_DAY + since.seconds
 
 

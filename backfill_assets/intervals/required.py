@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import epoch_of
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.intervals.cadence import Cadence
-
-
-class UnknownStartError(BackfillAssetsError):
-    """A model's history has no declared start; a missing start never means infinite history."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The model has no start, reads nothing that has one, and no start was requested. "
-            "Give its cadence one, for example Daily(start='2024-01-01')."
-        )
 
 
 def required(  # noqa: PLR0913 - the words of one request, each with its default
@@ -60,7 +50,7 @@ def required(  # noqa: PLR0913 - the words of one request, each with its default
         partials: The last cell may be open: what has happened of it by the requested end.
 
     Raises:
-        UnknownStartError: Neither the model nor the request has a start.
+        DeclarationError: Neither the model nor the request has a start.
     """
     if cadence.unit is Unit.WHOLE:
         return IntervalSet.of([WHOLE_CELL])
@@ -108,5 +98,8 @@ def inherited_start(own: datetime | None, upstreams: Iterable[datetime | None]) 
 def _latest(requested: datetime | None, life: datetime | None) -> datetime:
     starts = [start for start in (requested, life) if start is not None]
     if not starts:
-        raise UnknownStartError
+        raise DeclarationError(
+            found="The model has no start, reads nothing that has one, and no start was requested",
+            do="Give its cadence one, for example Daily(start='2024-01-01').",
+        )
     return max(starts)

@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.column import one_of, quoted, sql_literal
 
 
-class EmptyAuditError(BackfillAssetsError):
-    """An audit has no value to compare rows with."""
-
-    def __init__(self, *, audit: str, missing: str) -> None:
-        self.audit = audit
-        super().__init__(
-            f"audit '{audit}' has no {missing}, so it could not fail (or not pass) a single row; "
-            f"give it one, or leave it out"
-        )
+def _empty_audit(*, audit: str, missing: str) -> DeclarationError:
+    return DeclarationError(
+        found=f"audit '{audit}' has no {missing}, so it could not fail (or not pass) a single row",
+        do="give it one, or leave it out",
+    )
 
 
 class Severity(StrEnum):
@@ -119,14 +115,14 @@ def accepted_range(
         if bound is not None
     ]
     if not sides:
-        raise EmptyAuditError(audit=f"accepted_range_{column}", missing="bound")
+        raise _empty_audit(audit=f"accepted_range_{column}", missing="bound")
     return RowRule(f"accepted_range_{column}", " AND ".join(sides), 0.0, _severity(warn=warn))
 
 
 def accepted_values(column: str, values: tuple[object, ...], *, warn: bool = False) -> RowRule:
     """Audit that `column` is one of the values."""
     if not values:
-        raise EmptyAuditError(audit=f"accepted_values_{column}", missing="value")
+        raise _empty_audit(audit=f"accepted_values_{column}", missing="value")
     rule = f"{quoted(column)} IN ({one_of(values)})"
     return RowRule(f"accepted_values_{column}", rule, 0.0, _severity(warn=warn))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.bound_comparisons import (
     Comparison,
     bounded_betweens,
@@ -29,49 +29,12 @@ _STARTS = frozenset({"start_ds", "start_ts"})
 _ENDS = frozenset({"end_ds", "end_ts"})
 
 
-class UnboundedQueryError(BackfillAssetsError):
-    """An incremental query does not bound its rows by the interval."""
-
-    def __init__(self, *, model: str, missing: str, column: str) -> None:
-        self.model = model
-        super().__init__(
-            f"model '{model}' is incremental but its query has no {missing} bound; add "
-            f"`{column} >= :start_ds AND {column} < :end_ds` (or :start_ts / :end_ts) to its WHERE"
-        )
-
-
-class WrongTimeBoundError(BackfillAssetsError):
-    """A query is bounded on another column than the one that history is cut by."""
-
-    def __init__(self, *, model: str, column: str, declared: tuple[str, ...]) -> None:
-        self.model, self.column, self.declared = model, column, declared
-        super().__init__(
-            f"model '{model}' bounds its interval on '{column}', but its upstreams are cut by "
-            f"{', '.join(declared)}; write `{declared[0]} >= :start_ds AND {declared[0]} < "
-            f":end_ds`, or declare Upstream(..., time_column='{column}')"
-        )
-
-
-class InclusiveEndError(BackfillAssetsError):
-    """A query includes the end of its interval, which belongs to the next one."""
-
-    def __init__(self, *, model: str, found: str, fix: str) -> None:
-        self.model = model
-        super().__init__(
-            f"model '{model}' has `{found}`, which includes its end, but an interval's end is the "
-            f"first instant of the next one and never its own; write `{fix}`"
-        )
-
-
-class ExclusiveStartError(BackfillAssetsError):
-    """A query leaves out the start of its interval, which no other one has."""
-
-    def __init__(self, *, model: str, found: str, fix: str) -> None:
-        self.model = model
-        super().__init__(
-            f"model '{model}' has `{found}`, which leaves out the first instant of every interval; "
-            f"write `{fix}`"
-        )
+def _inclusive_end(*, model: str, found: str, fix: str) -> DeclarationError:
+    return DeclarationError(
+        found=f"model '{model}' has `{found}`, which includes its end, but an interval's end is the "
+        "first instant of the next one and never its own",
+        do=f"write `{fix}`",
+    )
 
 
 def check_bounds(model: Model, time_columns: Mapping[str, str | None]) -> None:
@@ -82,7 +45,7 @@ def check_bounds(model: Model, time_columns: Mapping[str, str | None]) -> None:
         time_columns: per upstream, the column that it is cut by.
 
     Raises:
-        UnboundedQueryError, WrongTimeBoundError, InclusiveEndError, ExclusiveStartError: as they
+        DeclarationError: as they
             say.
     """
     if not isinstance(model.logic, SqlQuery) or isinstance(model.kind, Full):
@@ -92,7 +55,11 @@ def check_bounds(model: Model, time_columns: Mapping[str, str | None]) -> None:
     for missing, wanted in (("start", _STARTS), ("end", _ENDS)):
         if not bounding & wanted:
             column = _declared(model, cuts.values())[0]
-            raise UnboundedQueryError(model=model.name, missing=missing, column=column)
+            raise DeclarationError(
+                found=f"model '{model.name}' is incremental but its query has no {missing} bound",
+                do=f"add `{column} >= :start_ds AND {column} < :end_ds` (or :start_ts / :end_ts) to "
+                "its WHERE",
+            )
 
 
 def _bounding(model: Model, query: SqlQuery, cuts: Mapping[str, str | None]) -> frozenset[str]:
@@ -135,7 +102,12 @@ def _check_column(model: Model, comparison: Comparison, cuts: Mapping[str, str |
         if right and not (any(right) if column.derived else all(right)):
             wrong = next(one for one, ok in zip(origins, right, strict=True) if not ok)
             declared = _allowed(model, wrong.table, cuts)
-            raise WrongTimeBoundError(model=model.name, column=wrong.column, declared=declared)
+            raise DeclarationError(
+                found=f"model '{model.name}' bounds its interval on '{wrong.column}', but its "
+                f"upstreams are cut by {', '.join(declared)}",
+                do=f"write `{declared[0]} >= :start_ds AND {declared[0]} < :end_ds`, or declare "
+                f"Upstream(..., time_column='{wrong.column}')",
+            )
         on_a_cut = on_a_cut or bool(right)
     return on_a_cut
 
@@ -149,7 +121,7 @@ def _check_between(model: str, between: exp.Between) -> None:
     column, low, high = (between.args[name] for name in ("this", "low", "high"))
     if _names(high) & _ENDS:
         fix = f"{_spark(column)} >= {_spark(low)} AND {_spark(column)} < {_bare(high)}"
-        raise InclusiveEndError(model=model, found=_spark(between), fix=fix)
+        raise _inclusive_end(model=model, found=_spark(between), fix=fix)
 
 
 def _check_ends(model: str, comparison: Comparison) -> None:
@@ -157,13 +129,17 @@ def _check_ends(model: str, comparison: Comparison) -> None:
     column, bound = _spark(comparison.compared), comparison.bound
     if comparison.sign == "<=" and comparison.bounds & _ENDS:
         fix = f"{column} < {_bare(bound)}"
-        raise InclusiveEndError(model=model, found=_spark(comparison.written), fix=fix)
+        raise _inclusive_end(model=model, found=_spark(comparison.written), fix=fix)
     alone = bound.unnest()
     if isinstance(alone, exp.Cast):
         alone = alone.this.unnest()
     if comparison.sign == ">" and isinstance(alone, exp.Placeholder) and alone.name in _STARTS:
         fix = f"{column} >= {_spark(bound)}"
-        raise ExclusiveStartError(model=model, found=_spark(comparison.written), fix=fix)
+        raise DeclarationError(
+            found=f"model '{model}' has `{_spark(comparison.written)}`, which leaves out the first "
+            "instant of every interval",
+            do=f"write `{fix}`",
+        )
 
 
 def _names(node: exp.Expr) -> frozenset[str]:

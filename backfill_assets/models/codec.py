@@ -15,7 +15,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,17 +24,6 @@ if TYPE_CHECKING:
 ADDED_LATER: Mapping[str, bool] = MappingProxyType({"added later": True})
 """Marks, as metadata of a dataclass field, one that a later release added: it is written only where it
 differs from its default, so that every other value keeps the text, and the hash, that it had before."""
-
-
-class UnknownStoredTypeError(BackfillAssetsError):
-    """Stored text names a type that this release does not know."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"stored value of type '{name}' is not known to this release; it was written by a "
-            "newer one, upgrade backfill_assets"
-        )
 
 
 def dumps(value: object) -> str:
@@ -54,7 +43,7 @@ def loads(text: str, types: Iterable[type]) -> Any:  # noqa: ANN401 - the caller
         types: every dataclass and enum that may occur in it.
 
     Raises:
-        UnknownStoredTypeError: the text names another type.
+        RequestError: the text names another type.
     """
     return _read(text, types, _maker)
 
@@ -69,7 +58,7 @@ def restored(text: str, types: Iterable[type]) -> Any:  # noqa: ANN401 - the cal
         types: every dataclass and enum that may occur in it.
 
     Raises:
-        UnknownStoredTypeError: the text names another type.
+        RequestError: the text names another type.
     """
     return _read(text, types, _restorer)
 
@@ -122,7 +111,10 @@ def _value(plain: Any, makers: Mapping[str, Callable[[Any], Any]]) -> Any:  # no
             return tuple(_value(one, makers) for one in cast("list[Any]", plain))
         case {"@": str(name), "v": inner}:
             if name not in makers:
-                raise UnknownStoredTypeError(name)
+                raise RequestError(
+                    found=f"stored value of type '{name}' is not known to this release",
+                    do="it was written by a newer one, upgrade backfill_assets",
+                )
             return makers[name](_untagged(inner, makers))
         case _:
             return plain

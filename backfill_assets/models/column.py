@@ -8,7 +8,7 @@ from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,23 +21,12 @@ LEAST_TOLERANCE = 1e-300
 """Half of it is still a number without loss."""
 
 
-class UnknownSchemaCheckError(BackfillAssetsError):
-    """A schema declares a check that has no meaning as one predicate over a row."""
-
-    def __init__(self, *, column: str, check: str) -> None:
-        self.column, self.check = column, check
-        super().__init__(
-            f"column '{column}' declares the check '{check}', which can't be compiled into the "
-            f"one-pass audit; use one of {', '.join(sorted(_PREDICATES))}, or a row_rule() audit"
-        )
-
-
-class InvalidToleranceError(BackfillAssetsError):
-    """A column declares a tolerance that it can't have."""
-
-    def __init__(self, *, column: str, found: str, expected: str) -> None:
-        self.column = column
-        super().__init__(f"column '{column}': found {found}; expected {expected}")
+def _unknown_check(*, column: str, check: str) -> DeclarationError:
+    return DeclarationError(
+        found=f"column '{column}' declares the check '{check}', which can't be compiled into the "
+        "one-pass audit",
+        do=f"use one of {', '.join(sorted(_PREDICATES))}, or a row_rule() audit",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +46,7 @@ class Column:
             difference counts.
 
     Raises:
-        InvalidToleranceError: another type has a tolerance, or it is no positive number.
+        DeclarationError: another type has a tolerance, or it is no positive number.
     """
 
     name: str
@@ -77,22 +66,20 @@ def _tolerance(column: Column) -> float:
     """Give a declared tolerance as a float.
 
     Raises:
-        InvalidToleranceError: the column can't have it.
+        DeclarationError: the column can't have it.
     """
     given: object = column.tolerance  # the value may have any type that an author wrote
     if column.dtype.strip().lower() not in FLOATS:
-        raise InvalidToleranceError(
-            column=column.name,
-            found=f"a tolerance on the type {column.dtype}",
+        raise DeclarationError(
+            found=f"column '{column.name}': found a tolerance on the type {column.dtype}",
             expected="it on a double or float: values of other types are exact",
         )
     number = None
     if isinstance(given, (int, float, Decimal)) and not isinstance(given, bool):
         number = float(given)
     if number is None or not LEAST_TOLERANCE <= number < float("inf"):
-        raise InvalidToleranceError(
-            column=column.name,
-            found=f"tolerance={given!r}",
+        raise DeclarationError(
+            found=f"column '{column.name}': found tolerance={given!r}",
             expected=f"a finite number, at least {LEAST_TOLERANCE:g}, in the column's own unit",
         )
     return number
@@ -111,14 +98,14 @@ def columns_of(schema: type[SchemaModel] | Sequence[Column]) -> tuple[Column, ..
     """Read columns from a ``pandera.pyspark`` model, or take them as they are.
 
     Raises:
-        UnknownSchemaCheckError: a check can't be written as a predicate over one row.
+        DeclarationError: a check can't be written as a predicate over one row.
     """
     if not hasattr(schema, "to_schema"):
         return tuple(cast("Sequence[Column]", schema))
     declared: Any = cast("type[SchemaModel]", schema).to_schema()
     whole = ["unique"] if declared.unique else [str(check.name) for check in declared.checks or ()]
     for check in whole:
-        raise UnknownSchemaCheckError(column="(all of them)", check=check)
+        raise _unknown_check(column="(all of them)", check=check)
     columns: Mapping[str, Any] = declared.columns
     return tuple(_column(name, column) for name, column in columns.items())
 
@@ -150,7 +137,7 @@ def _predicate(column: str, check: Any) -> tuple[str, str]:  # noqa: ANN401
     name = str(check.name)
     compile_predicate = _PREDICATES.get(name)
     if compile_predicate is None:
-        raise UnknownSchemaCheckError(column=column, check=name)
+        raise _unknown_check(column=column, check=name)
     return name, compile_predicate(quoted(column), dict(check.statistics or {}))
 
 

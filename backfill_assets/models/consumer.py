@@ -7,30 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.model_rules import OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-
-class InvalidConsumerError(BackfillAssetsError):
-    """A consumer's declaration lacks something, or is out of range."""
-
-    def __init__(self, *, consumer: str, found: str, expected: str) -> None:
-        self.consumer = consumer
-        super().__init__(f"consumer '{consumer}': found {found}; expected {expected}")
-
-
-class UnknownConsumedColumnError(BackfillAssetsError):
-    """A consumer reads a column that the model does not have."""
-
-    def __init__(self, *, consumer: str, model: str, column: str, known: Sequence[str]) -> None:
-        self.consumer, self.model, self.column = consumer, model, column
-        super().__init__(
-            f"consumer '{consumer}' reads '{column}' of '{model}', which has the columns "
-            f"{', '.join(known)}; correct the name, or declare the column there"
-        )
 
 
 class ConsumerKind(StrEnum):
@@ -83,7 +64,9 @@ class Consumer:
     def __post_init__(self) -> None:
         object.__setattr__(self, "reads", tuple(self.reads))
         for found, expected in _wrong(self):
-            raise InvalidConsumerError(consumer=self.name, found=found, expected=expected)
+            raise DeclarationError(
+                found=f"consumer '{self.name}': found {found}", expected=expected
+            )
         object.__setattr__(self, "kind", ConsumerKind(self.kind))
 
 

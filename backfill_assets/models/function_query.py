@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.bundling import compiled, could_be_cut_from
 from backfill_assets.models.isolated import Isolated, isolated, isolated_origin
 from backfill_assets.models.own_modules import StoredModule, own_modules
@@ -29,38 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-class NotAModuleFunctionError(BackfillAssetsError):
-    """A model function is a lambda, a closure or lives where its source can't be read."""
-
-    def __init__(self, function: str) -> None:
-        self.function = function
-        super().__init__(
-            f"model function '{function}' has no source at the top level of a module; define it "
-            "with `def` at the top level of a file, under a name that stays its own"
-        )
-
-
-class ComputedSqlFileError(BackfillAssetsError):
-    """A module beside a model function names a SQL file in a way that can't be read from its text."""
-
-    def __init__(self, module: str) -> None:
-        self.module = module
-        super().__init__(
-            f"module '{module}' is stored with a model function, and calls `sql_file` with something "
-            "else than a text, or under another name, so the file can't be stored with it; write "
-            '`sql_file("NAME.sql")`, or put the function into a module of its own'
-        )
-
-
-class MissingFileError(BackfillAssetsError):
-    """A file that a model function is declared to read can't be stored."""
-
-    def __init__(self, *, function: str, file: str) -> None:
-        self.function, self.file = function, file
-        super().__init__(
-            f"model function '{function}' is declared to read '{file}', but no such file lies below the "
-            "folder of its module; name a file there, as a path from that folder"
-        )
+def _not_of_a_module(function: str) -> DeclarationError:
+    return DeclarationError(
+        found=f"model function '{function}' has no source at the top level of a module",
+        do="define it with `def` at the top level of a file, under a name that stays its own",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,20 +154,20 @@ def function_query(function: Callable[..., Any], *, reads_files: Iterable[str] =
             and a change of one is a change of the model.
 
     Raises:
-        NotAModuleFunctionError: its source isn't the top level of a file.
-        UnreadableModuleError: it imports a module of the project that is no Python source.
-        MissingFileError: a declared file isn't there, or lies elsewhere.
+        DeclarationError: its source isn't the top level of a file.
+        DeclarationError: it imports a module of the project that is no Python source.
+        DeclarationError: a declared file isn't there, or lies elsewhere.
     """
     name = getattr(function, "__name__", repr(function))
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     if module is None or getattr(module, name, None) is not function:
-        raise NotAModuleFunctionError(name)
+        raise _not_of_a_module(name)
     origin = isolated_origin(module.__name__)
     if origin is not None:  # a snapshot's module that declares its models once more
         return ModuleQuery(name, origin.module, origin.snapshot.stored)
     modules = own_modules(module.__name__)
     if not modules:
-        raise NotAModuleFunctionError(name)
+        raise _not_of_a_module(name)
     folder = Path(module.__file__ or "").absolute().parent
     package = next(one.package for one in modules if one.name == module.__name__)
     declared = [
@@ -215,7 +188,11 @@ def _file(place: Path, folder: Path, package: str, *, declared: bool = True) -> 
 
 
 def _refuse(function: str, path: str) -> StoredFile:
-    raise MissingFileError(function=function, file=path)
+    raise DeclarationError(
+        found=f"model function '{function}' is declared to read '{path}', but no such file lies "
+        "below the folder of its module",
+        do="name a file there, as a path from that folder",
+    )
 
 
 def _sql_files(modules: tuple[StoredModule, ...]) -> Iterator[StoredFile]:
@@ -242,7 +219,12 @@ def _sql_files(modules: tuple[StoredModule, ...]) -> Iterator[StoredFile]:
                 case _:
                     continue
         if literal < 0:
-            raise ComputedSqlFileError(one.name)
+            raise DeclarationError(
+                found=f"module '{one.name}' is stored with a model function, and calls `sql_file` "
+                "with something else than a text, or under another name, so the file can't "
+                "be stored with it",
+                do='write `sql_file("NAME.sql")`, or put the function into a module of its own',
+            )
 
 
 @lru_cache(maxsize=256)

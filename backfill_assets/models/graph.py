@@ -8,10 +8,10 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeVar
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.models.audit import ROWS, Reconciles, References
 from backfill_assets.models.bounds import check_bounds
-from backfill_assets.models.consumer import Consumer, UnknownConsumedColumnError
+from backfill_assets.models.consumer import Consumer
 from backfill_assets.models.model import Model
 from backfill_assets.models.python_guard import check_python
 from backfill_assets.models.query import SqlQuery
@@ -24,57 +24,29 @@ if TYPE_CHECKING:
 _Node = TypeVar("_Node", Model, Source, Consumer)
 
 
-class UnknownModelError(BackfillAssetsError):
-    """A name is no model (or source) of the graph."""
-
-    def __init__(self, name: str, known: Iterable[str], *, named_by: str = "") -> None:
-        self.name = name
-        listed = sorted(known)
-        close = get_close_matches(name, listed, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(listed)}"
-        by = f" (named by '{named_by}')" if named_by else ""
-        super().__init__(f"there is no model or source '{name}'{by}; {hint}")
+def unknown_model(name: str, known: Iterable[str]) -> RequestError:
+    """Say that a name is no model (or source), and which one may be meant."""
+    return RequestError(found=f"there is no model or source '{name}'", do=_like(name, known))
 
 
-class DuplicateNameError(BackfillAssetsError):
-    """Two declarations share a name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"'{name}' is declared twice; every declaration has its own name")
+def _unknown_upstream(name: str, known: Iterable[str], *, named_by: str) -> DeclarationError:
+    return DeclarationError(
+        found=f"there is no model or source '{name}' (named by '{named_by}')", do=_like(name, known)
+    )
 
 
-class CycleInGraphError(BackfillAssetsError):
-    """Models read each other in a circle."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
-        super().__init__(
-            f"models read each other in a circle: {' -> '.join(names)}; no cell of them could ever "
-            "be first, take one of the upstreams out"
-        )
+def _like(name: str, known: Iterable[str]) -> str:
+    listed = sorted(known)
+    close = get_close_matches(name, listed, n=1)
+    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(listed)}"
 
 
-class UnknownUpstreamColumnError(BackfillAssetsError):
-    """An audit, or a declared time column, names a column that the upstream does not have."""
-
-    def __init__(self, *, model: str, upstream: str, column: str) -> None:
-        self.model, self.upstream, self.column = model, upstream, column
-        super().__init__(
-            f"'{model}' names column '{column}' of '{upstream}', which has no such column; correct "
-            "the name (in an audit, or as time column), or declare the column there"
-        )
-
-
-class UndeclaredUpstreamError(BackfillAssetsError):
-    """A query reads a table that its model does not declare."""
-
-    def __init__(self, *, model: str, tables: Iterable[str]) -> None:
-        self.model, self.tables = model, tuple(sorted(tables))
-        super().__init__(
-            f"the query of '{model}' reads {', '.join(self.tables)}, which the model does not "
-            "declare as upstream, so a change there would go unseen; add it to `upstreams`"
-        )
+def cycle_in_graph(names: tuple[str, ...]) -> DeclarationError:
+    """Name the circle in which models read each other."""
+    return DeclarationError(
+        found=f"models read each other in a circle: {' -> '.join(names)}",
+        do="no cell of them could ever be first, take one of the upstreams out",
+    )
 
 
 @dataclass(frozen=True)
@@ -97,10 +69,10 @@ class Graph:
         """Find a model.
 
         Raises:
-            UnknownModelError: there is none of that name.
+            RequestError: there is none of that name.
         """
         if name not in self.models:
-            raise UnknownModelError(name, self.models)
+            raise unknown_model(name, self.models)
         return self.models[name]
 
     def node(self, name: str) -> Model | Source:
@@ -129,18 +101,18 @@ def build_graph(
     """Check all declarations together and order them.
 
     Raises:
-        DuplicateNameError: two share a name.
-        UnknownModelError: an upstream, an audit or a consumer names nothing that exists.
-        UnknownConsumedColumnError: a consumer reads a column that the model does not have.
-        UndeclaredUpstreamError: a query reads a table that its model does not declare.
-        UnknownUpstreamColumnError: an audit or a time column names no column of an upstream.
-        CycleInGraphError: models read each other in a circle.
-        WrongTimeBoundError: a query is bounded on another column than the declared one.
-        InclusiveEndError: a query includes the exclusive end of its interval.
-        UnboundedQueryError: an incremental query has no bounds.
-        UnplaceableTokenError: a query has a name that may be an upstream's or another.
-        VolatileQueryError: a query would answer differently tomorrow.
-        OutsideReadError: a Python model reads what its snapshot can't store.
+        DeclarationError: two share a name.
+        DeclarationError: an upstream, an audit or a consumer names nothing that exists.
+        DeclarationError: a consumer reads a column that the model does not have.
+        DeclarationError: a query reads a table that its model does not declare.
+        DeclarationError: an audit or a time column names no column of an upstream.
+        DeclarationError: models read each other in a circle.
+        DeclarationError: a query is bounded on another column than the declared one.
+        DeclarationError: a query includes the exclusive end of its interval.
+        DeclarationError: an incremental query has no bounds.
+        DeclarationError: a query has a name that may be an upstream's or another.
+        DeclarationError: a query would answer differently tomorrow.
+        DeclarationError: a Python model reads what its snapshot can't store.
     """
     graph = stored_graph(models, sources, consumers)
     for model in graph.models.values():
@@ -162,9 +134,9 @@ def stored_graph(
     A release with more checks must still run the snapshots that an environment has stored.
 
     Raises:
-        DuplicateNameError: two nodes have one name.
-        UnknownModelError: an upstream is declared nowhere.
-        CycleInGraphError: models read each other in a circle.
+        DeclarationError: two nodes have one name.
+        DeclarationError: an upstream is declared nowhere.
+        DeclarationError: models read each other in a circle.
     """
     by_name = _unique({}, models)
     source_by_name = _unique(by_name, sources)
@@ -176,7 +148,9 @@ def _unique(taken: Mapping[str, object], nodes: Iterable[_Node]) -> dict[str, _N
     found: dict[str, _Node] = {}
     for node in nodes:
         if node.name in found or node.name in taken:
-            raise DuplicateNameError(node.name)
+            raise DeclarationError(
+                found=f"'{node.name}' is declared twice", do="every declaration has its own name"
+            )
         found[node.name] = node
     return found
 
@@ -187,12 +161,12 @@ def _ordered(models: Mapping[str, Model], sources: Mapping[str, Source]) -> tupl
     for name in sorted(models):
         reads = {up.name for up in models[name].reads}
         for upstream in sorted(reads - known):
-            raise UnknownModelError(upstream, known, named_by=name)
+            raise _unknown_upstream(upstream, known, named_by=name)
         sorter.add(name, *sorted(reads - {name} - {*sources}))
     try:
         return tuple(sorter.static_order())
     except CycleError as error:
-        raise CycleInGraphError(tuple(error.args[1])) from error
+        raise cycle_in_graph(tuple(error.args[1])) from error
 
 
 def _columns_read(graph: Graph, model: Model) -> frozenset[str]:
@@ -205,7 +179,11 @@ def _check_upstreams(graph: Graph, model: Model) -> None:
     if isinstance(model.logic, SqlQuery):
         undeclared = model.logic.tables() - {up.name for up in model.reads}
         if undeclared:
-            raise UndeclaredUpstreamError(model=model.name, tables=undeclared)
+            raise DeclarationError(
+                found=f"the query of '{model.name}' reads {', '.join(sorted(undeclared))}, which the model "
+                "does not declare as upstream, so a change there would go unseen",
+                do="add it to `upstreams`",
+            )
         model.logic.require_placeable(_columns_read(graph, model))
     for upstream in model.reads:
         if upstream.time_column is not None:
@@ -214,7 +192,11 @@ def _check_upstreams(graph: Graph, model: Model) -> None:
 
 def _require_column(graph: Graph, model: Model, upstream: str, column: str) -> None:
     if column not in {known.name for known in graph.node(upstream).schema}:
-        raise UnknownUpstreamColumnError(model=model.name, upstream=upstream, column=column)
+        raise DeclarationError(
+            found=f"'{model.name}' names column '{column}' of '{upstream}', which has no such "
+            "column",
+            do="correct the name (in an audit, or as time column), or declare the column there",
+        )
 
 
 def _check_audits(graph: Graph, model: Model) -> None:
@@ -223,7 +205,7 @@ def _check_audits(graph: Graph, model: Model) -> None:
         if not isinstance(audit, (References, Reconciles)):
             continue
         if audit.upstream not in reads:
-            raise UnknownModelError(audit.upstream, reads, named_by=f"{model.name}.{audit.name}")
+            raise _unknown_upstream(audit.upstream, reads, named_by=f"{model.name}.{audit.name}")
         if not (isinstance(audit, Reconciles) and audit.to_column == ROWS):
             _require_column(graph, model, audit.upstream, audit.to_column)
 
@@ -231,10 +213,12 @@ def _check_audits(graph: Graph, model: Model) -> None:
 def _check_consumer(graph: Graph, consumer: Consumer) -> None:
     for reading in consumer.reads:
         if reading.model not in graph.models:
-            raise UnknownModelError(reading.model, graph.models, named_by=consumer.name)
+            raise _unknown_upstream(reading.model, graph.models, named_by=consumer.name)
         known = [column.name for column in graph.models[reading.model].schema]
         for column in reading.columns:
             if column not in known:
-                raise UnknownConsumedColumnError(
-                    consumer=consumer.name, model=reading.model, column=column, known=known
+                raise DeclarationError(
+                    found=f"consumer '{consumer.name}' reads '{column}' of '{reading.model}', which "
+                    f"has the columns {', '.join(known)}",
+                    do="correct the name, or declare the column there",
                 )

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from backfill_assets.errors import BackfillAssetsError
-
-
-class UnknownDeletesError(BackfillAssetsError):
-    """A model's delete policy is not a known word."""
-
-    def __init__(self, declared: str) -> None:
-        self.declared = declared
-        super().__init__(
-            f"deletes={declared!r} is not known; use 'none', 'absent', SoftDelete(column) "
-            "or Tombstone(column)"
-        )
+from backfill_assets.errors import DeclarationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +73,7 @@ def deletes_of(declared: Deletes | str) -> Deletes:
     """Read the short forms that a model may use: ``"none"`` and ``"absent"``.
 
     Raises:
-        UnknownDeletesError: another word.
+        DeclarationError: another word.
     """
     match declared:
         case "none":
@@ -92,6 +81,9 @@ def deletes_of(declared: Deletes | str) -> Deletes:
         case "absent":
             return AbsentMeansDeleted()
         case str():
-            raise UnknownDeletesError(declared)
+            raise DeclarationError(
+                found=f"deletes={declared!r} is not known",
+                do="use 'none', 'absent', SoftDelete(column) or Tombstone(column)",
+            )
         case _:
             return declared

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.audit import Audit, Unique
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import ADDED_LATER
@@ -22,9 +23,6 @@ from backfill_assets.models.model_rules import (
     AUDIT_COLUMNS,
     CELL_COLUMN,
     GRAIN_AUDIT,
-    IncompleteModelError,
-    InvalidModelError,
-    UnknownColumnError,
     automation_of,
     require_consistency,
     require_declarations,
@@ -43,10 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AUDIT_COLUMNS",
     "CELL_COLUMN",
-    "IncompleteModelError",
-    "InvalidModelError",
     "Model",
-    "UnknownColumnError",
 ]
 
 Query: TypeAlias = SqlQuery | ModuleQuery | FunctionQuery
@@ -192,14 +187,14 @@ def _settle(model: Model) -> None:
     """Bring the short forms that authors may write into the one form that is kept."""
     for what in ("upstreams", "unique_key"):
         if isinstance(getattr(model, what), str):
-            raise InvalidModelError(
-                model=model.name, found=f"a single text as {what}", expected="a list of names"
+            raise DeclarationError(
+                found=f"model '{model.name}': found a single text as {what}",
+                expected="a list of names",
             )
     query = model.query
     if isinstance(query, str):
-        raise InvalidModelError(
-            model=model.name,
-            found="a plain text as query",
+        raise DeclarationError(
+            found=f"model '{model.name}': found a plain text as query",
             expected="SqlQuery(...) or sql_file(...)",
         )
     if not isinstance(query, (SqlQuery, ModuleQuery, FunctionQuery)):

@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.audit import (
     ROWS,
@@ -35,38 +35,11 @@ GRAIN_AUDIT = "unique_grain"
 OWNER = re.compile(r"team:[\w-]+|[^@\s]+@[^@\s]+")
 
 
-class IncompleteModelError(BackfillAssetsError):
-    """A model lacks a declaration that history can't be kept right without."""
-
-    def __init__(self, *, model: str, missing: str, why: str) -> None:
-        self.model, self.missing = model, missing
-        super().__init__(f"model '{model}' declares no {missing}: {why}")
-
-
-class UnknownColumnError(BackfillAssetsError):
-    """A declaration names a column that the model does not have."""
-
-    def __init__(self, *, model: str, role: str, column: str, known: Sequence[str]) -> None:
-        self.model, self.role, self.column = model, role, column
-        super().__init__(
-            f"model '{model}' names '{column}' as its {role}, but has the columns "
-            f"{', '.join(known)}; declare the column or correct the name"
-        )
-
-
-class InvalidModelError(BackfillAssetsError):
-    """Two declarations of a model contradict each other, or one is out of range."""
-
-    def __init__(self, *, model: str, found: str, expected: str) -> None:
-        self.model = model
-        super().__init__(f"model '{model}': found {found}; expected {expected}")
-
-
 def require_declarations(model: Model) -> None:
     """Refuse a model that lacks a required declaration.
 
     Raises:
-        IncompleteModelError: as it says.
+        DeclarationError: as it says.
     """
     reasons = {
         "grain": (model.grain.strip(), "without it nobody can tell a duplicate from a second fact"),
@@ -76,39 +49,43 @@ def require_declarations(model: Model) -> None:
     }
     for missing, (value, why) in reasons.items():
         if not value:
-            raise IncompleteModelError(model=model.name, missing=missing, why=why)
+            raise DeclarationError(found=f"model '{model.name}' declares no {missing}: {why}")
 
 
 def require_consistency(model: Model) -> None:
     """Refuse a model whose (settled) declarations contradict each other.
 
     Raises:
-        UnknownColumnError: one names a column that the model does not have.
-        IncompleteModelError: its cadence has no start.
-        InvalidModelError: two repeat or contradict each other, or one is out of range.
+        DeclarationError: one names a column that the model does not have.
+        DeclarationError: its cadence has no start.
+        DeclarationError: two repeat or contradict each other, or one is out of range.
     """
     _require_distinct(model)
     known = [column.name for column in model.schema]
     for role, column in _named_columns(model):
         if column not in known:
-            raise UnknownColumnError(model=model.name, role=role, column=column, known=known)
+            raise DeclarationError(
+                found=f"model '{model.name}' names '{column}' as its {role}, but has the columns "
+                f"{', '.join(known)}",
+                do="declare the column or correct the name",
+            )
     _require_grid(model)
     for found, expected in _out_of_range(model):
-        raise InvalidModelError(model=model.name, found=found, expected=expected)
+        raise DeclarationError(found=f"model '{model.name}': found {found}", expected=expected)
 
 
 def automation_of(model: str, written: Automation | str) -> Automation:
     """Read a model's automation as its author wrote it.
 
     Raises:
-        InvalidModelError: it is none of the words.
+        DeclarationError: it is none of the words.
     """
     try:
         return Automation(written)
     except ValueError as error:
         expected = ", ".join(repr(one.value) for one in Automation)
-        raise InvalidModelError(
-            model=model, found=f"automation={written!r}", expected=f"one of {expected}"
+        raise DeclarationError(
+            found=f"model '{model}': found automation={written!r}", expected=f"one of {expected}"
         ) from error
 
 
@@ -122,32 +99,31 @@ def _require_distinct(model: Model) -> None:
     ):
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise InvalidModelError(
-                model=model.name,
-                found=f"{what} named {', '.join(twice)} more than once",
+            raise DeclarationError(
+                found=f"model '{model.name}': found {what} named {', '.join(twice)} more than once",
                 expected="each name once (the key's own audit is named unique_grain)",
             )
     ours = sorted({CELL_COLUMN, *AUDIT_COLUMNS} & {*columns})
     if ours:
-        raise InvalidModelError(
-            model=model.name,
-            found=f"a column named {', '.join(ours)}, which every table has of its own",
+        raise DeclarationError(
+            found=f"model '{model.name}': found a column named {', '.join(ours)}, which every table "
+            "has of its own",
             expected="another name",
         )
 
 
 def _require_grid(model: Model) -> None:
     if isinstance(model.kind, Full) != (model.cadence.unit is Unit.WHOLE):
-        raise InvalidModelError(
-            model=model.name,
-            found=f"{type(model.kind).__name__} on the cadence {model.cadence.unit.name}",
+        raise DeclarationError(
+            found=f"model '{model.name}': found {type(model.kind).__name__} on the cadence "
+            f"{model.cadence.unit.name}",
             expected="Full models on Whole(), and only those",
         )
     if model.cadence.unit is not Unit.WHOLE and model.cadence.start is None:
-        raise IncompleteModelError(
-            model=model.name,
-            missing="start",
-            why="without one its history has no first cell; give its cadence a start",
+        raise DeclarationError(
+            found=f"model '{model.name}' declares no start: without one its history has no first "
+            "cell",
+            do="give its cadence a start",
         )
 
 
@@ -232,9 +208,9 @@ def _columns_of_predicate(model: Model, rule: RowRule) -> Sequence[str]:
     return [ours.get(name.lower(), name) for name in names]
 
 
-def _not_a_predicate(model: Model, rule: RowRule) -> InvalidModelError:
-    return InvalidModelError(
-        model=model.name,
-        found=f"audit '{rule.name}' with the predicate `{rule.predicate}`",
+def _not_a_predicate(model: Model, rule: RowRule) -> DeclarationError:
+    return DeclarationError(
+        found=f"model '{model.name}': found audit '{rule.name}' with the predicate "
+        f"`{rule.predicate}`",
         expected="one condition of Spark SQL over a row, without comments",
     )

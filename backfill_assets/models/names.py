@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import re
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
-
-
-class InvalidNameError(BackfillAssetsError):
-    """A name can't be a key, a table and a folder at once."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"'{name}' is not a usable name; expected two lower-case parts such as "
-            "'marketing.campaign_performance'"
-        )
 
 
 def check_name(name: str) -> None:
     """Refuse a name that is not ``subject.table``.
 
     Raises:
-        InvalidNameError: it has other characters, or not two parts.
+        DeclarationError: it has other characters, or not two parts.
     """
     if not _NAME.fullmatch(name):
-        raise InvalidNameError(name)
+        raise DeclarationError(
+            found=f"'{name}' is not a usable name",
+            expected="two lower-case parts such as 'marketing.campaign_performance'",
+        )

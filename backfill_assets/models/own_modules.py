@@ -18,7 +18,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,17 +29,6 @@ MODELS = f"{PRODUCT}.pipelines"
 _ENGINE = frozenset({"pyspark", "py4j", "delta"})  # may lie on the search path uninstalled
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 _STANDARD = tuple(Path(sysconfig.get_paths()[one]) for one in ("stdlib", "platstdlib"))
-
-
-class UnreadableModuleError(BackfillAssetsError):
-    """A module of the project has no Python source that a snapshot could store."""
-
-    def __init__(self, *, module: str, importer: str, file: str) -> None:
-        self.module, self.importer, self.file = module, importer, file
-        super().__init__(
-            f"'{importer}' imports '{module}' of the project, whose file {file} is no Python source, "
-            "so that a snapshot can't store it; install it as a package, or write it in Python"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +61,7 @@ def own_modules(module: str) -> tuple[StoredModule, ...]:
         The modules by name; empty where the source of `module` can't be read.
 
     Raises:
-        UnreadableModuleError: one of them is an extension, or compiled code alone.
+        DeclarationError: one of them is an extension, or compiled code alone.
     """
     found: dict[str, StoredModule] = {}
     waiting = [(name, module) for name in _with_packages(module)]
@@ -226,7 +215,11 @@ def _read(name: str, importer: str) -> StoredModule | None:
         return None
     if not spec.origin.endswith(tuple(SOURCE_SUFFIXES)):
         if spec.origin.endswith((*EXTENSION_SUFFIXES, ".pyc")):
-            raise UnreadableModuleError(module=name, importer=importer, file=spec.origin)
+            raise DeclarationError(
+                found=f"'{importer}' imports '{name}' of the project, whose file {spec.origin} is "
+                "no Python source, so that a snapshot can't store it",
+                do="install it as a package, or write it in Python",
+            )
         return None
     loader: Any = spec.loader
     try:

@@ -17,7 +17,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.function_query import ModuleQuery
 from backfill_assets.models.own_modules import imported_base
 from backfill_assets.models.python_names import Names
@@ -25,7 +25,7 @@ from backfill_assets.models.python_texts import PERCENT, PUT_IN, Texts
 from backfill_assets.models.spark_tokens import UnreadableSqlError, tokens_of
 from backfill_assets.models.sql_volatility import VOLATILE, volatile_in
 from backfill_assets.models.syntax import words
-from backfill_assets.models.volatile import VolatileQueryError
+from backfill_assets.models.volatile import volatile_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Set
@@ -49,15 +49,12 @@ class Outside(Enum):
     WORKER = "import it at the top of its module"
 
 
-class OutsideReadError(BackfillAssetsError):
-    """A Python model reads something that its snapshot can't store."""
-
-    def __init__(self, *, model: str, use: Use) -> None:
-        self.model, self.use = model, use
-        super().__init__(
-            f"model '{model}' uses {use.name} in line {use.line} of {use.module}: "
-            f"{_WHY[use.outside]}; {use.outside.value}"
-        )
+def _outside_read(*, model: str, use: Use) -> DeclarationError:
+    return DeclarationError(
+        found=f"model '{model}' uses {use.name} in line {use.line} of {use.module}: "
+        f"{_WHY[use.outside]}",
+        do=use.outside.value,
+    )
 
 
 _WHY = {
@@ -95,23 +92,23 @@ def check_python(model: Model) -> None:
     A model that is declared volatile may use such reads; declared files may be read.
 
     Raises:
-        VolatileQueryError: it uses a clock, random numbers, or a volatile function of SQL.
-        OutsideReadError: it reads files, the environment, other tables or other systems.
+        DeclarationError: it uses a clock, random numbers, or a volatile function of SQL.
+        DeclarationError: it reads files, the environment, other tables or other systems.
     """
     query = model.logic
     if not isinstance(query, ModuleQuery):
         return  # SQL; or a bundle, which an earlier release has checked when it was declared
     stored = frozenset(one.name for one in query.modules)
     for use in _imports_on_workers(query.kept(), stored):
-        raise OutsideReadError(model=model.name, use=use)
+        raise _outside_read(model=model.name, use=use)
     if model.volatile:
         return
     declares_files = any(one.declared for one in query.files)
     for use in uses(query.kept(), (query.module, query.name)):
         if use.outside is Outside.CLOCK:
-            raise VolatileQueryError(model=model.name, function=use.name)
+            raise volatile_query(model=model.name, function=use.name)
         if not (use.outside is Outside.FILE and declares_files):
-            raise OutsideReadError(model=model.name, use=use)
+            raise _outside_read(model=model.name, use=use)
 
 
 def uses(kept: Iterable[Kept], entry: tuple[str, str]) -> Iterator[Use]:

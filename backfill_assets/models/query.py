@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.spark_tokens import tokens_of
 from backfill_assets.models.sql_analysis import lossless_tree
 from backfill_assets.models.sql_binding import (
@@ -28,26 +28,12 @@ if TYPE_CHECKING:
 PARAMETERS = ("start_ds", "end_ds", "start_ts", "end_ts")
 
 
-class UnparsableSqlError(BackfillAssetsError):
-    """The text is not one Spark SELECT."""
-
-    def __init__(self, *, found: str, sql: str) -> None:
-        self.found = found
-        head = sql.strip().splitlines()[0][:80] if sql.strip() else "(empty)"
-        super().__init__(
-            f"the query starting '{head}' is not one Spark SQL SELECT: {found}; correct the SQL"
-        )
-
-
-class UnknownParameterError(BackfillAssetsError):
-    """A named parameter is not one that we bind."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"the query has the parameter :{name}; known are "
-            f"{', '.join(':' + known for known in PARAMETERS)}"
-        )
+def _unparsable_sql(*, found: str, sql: str) -> DeclarationError:
+    head = sql.strip().splitlines()[0][:80] if sql.strip() else "(empty)"
+    return DeclarationError(
+        found=f"the query starting '{head}' is not one Spark SQL SELECT: {found}",
+        do="correct the SQL",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +54,10 @@ class SqlQuery:
         require_one_query(self.sql, tokens)
         unknown = {tokens[at + 1].name for at in self._colons()} - {*PARAMETERS}
         if unknown:
-            raise UnknownParameterError(min(unknown))
+            raise DeclarationError(
+                found=f"the query has the parameter :{min(unknown)}",
+                do=f"known are {', '.join(':' + known for known in PARAMETERS)}",
+            )
 
     def tokens(self) -> tuple[Token, ...]:
         """Cut the text into tokens; white space and comments are left out, hints are not.
@@ -104,7 +93,7 @@ class SqlQuery:
             views: per upstream name, the name of the view to read instead.
 
         Raises:
-            UnplaceableTokenError: a name may be an upstream's or a field's.
+            DeclarationError: a name may be an upstream's or a field's.
         """
         tokens = self.tokens()
         edits: list[Edit] = []
@@ -123,7 +112,7 @@ class SqlQuery:
             columns: of all that it reads, in small letters.
 
         Raises:
-            UnplaceableTokenError: a name may be an upstream's or a field's.
+            DeclarationError: a name may be an upstream's or a field's.
         """
         self.bind({}, {name: name for name in self.tables()})
         require_in_scope(self.sql, self.tokens(), columns)
@@ -136,11 +125,11 @@ def require_one_query(sql: str, tokens: Sequence[Token]) -> None:
     """Refuse a text that is not one query, by its tokens.
 
     Raises:
-        UnparsableSqlError: it is empty, two statements, or a statement of another kind.
+        DeclarationError: it is empty, two statements, or a statement of another kind.
     """
     found = not_one_query(tokens)
     if found:
-        raise UnparsableSqlError(found=found, sql=sql)
+        raise _unparsable_sql(found=found, sql=sql)
 
 
 def parameters_of(

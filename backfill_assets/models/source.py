@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.column import (
     Column,
-    InvalidToleranceError,
     SchemaModel,
     columns_of,
 )
@@ -19,17 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backfill_assets.intervals.cadence import Cadence
-
-
-class UnknownTimeColumnError(BackfillAssetsError):
-    """A source is cut by a column that it does not declare."""
-
-    def __init__(self, source: str, column: str, known: Sequence[str]) -> None:
-        self.source, self.column = source, column
-        super().__init__(
-            f"source '{source}' names '{column}' as its event time, but declares the columns "
-            f"{', '.join(known)}; declare the column or correct the name"
-        )
 
 
 class WhenEmpty(StrEnum):
@@ -83,12 +71,16 @@ class Source:
         object.__setattr__(self, "columns", columns_of(self.columns))
         known = [column.name for column in self.schema]
         if self.time_column is not None and self.time_column not in known:
-            raise UnknownTimeColumnError(self.name, self.time_column, known)
+            raise DeclarationError(
+                found=f"source '{self.name}' names '{self.time_column}' as its event time, but "
+                f"declares the columns {', '.join(known)}",
+                do="declare the column or correct the name",
+            )
         for column in self.schema:
             if column.tolerance is not None:
-                raise InvalidToleranceError(
-                    column=f"{self.name}.{column.name}",
-                    found="a tolerance on a column of a source",
+                raise DeclarationError(
+                    found=f"column '{self.name}.{column.name}': found a tolerance on a column of a "
+                    "source",
                     expected="it on a column of a model: every change of a source counts",
                 )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,17 +52,13 @@ TUNABLE = (
 _KNOWN_BEST = ("spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold")
 
 
-class SparkSettingError(BackfillAssetsError):
-    """A Spark setting is none that a batch may have of its own."""
-
-    def __init__(self, of: str, key: str, value: object, why: str) -> None:
-        self.of, self.key = of, key
-        like = get_close_matches(key, TUNABLE, cutoff=0.7) or _KNOWN_BEST
-        super().__init__(
-            f"{of} sets Spark's '{key}' to {value!r}, which a batch can't have of its own: {why}. "
-            f"Expected a setting of pace, such as {', '.join(like)}; "
-            "`backfill_assets.models.spark_tuning.TUNABLE` has all of them"
-        )
+def _spark_setting(of: str, key: str, value: object, why: str) -> DeclarationError:
+    like = get_close_matches(key, TUNABLE, cutoff=0.7) or _KNOWN_BEST
+    return DeclarationError(
+        found=f"{of} sets Spark's '{key}' to {value!r}, which a batch can't have of its own: {why}. "
+        f"Expected a setting of pace, such as {', '.join(like)}",
+        do="`backfill_assets.models.spark_tuning.TUNABLE` has all of them",
+    )
 
 
 def spark_tuning(of: str, written: Mapping[str, object]) -> dict[str, str]:
@@ -73,7 +69,7 @@ def spark_tuning(of: str, written: Mapping[str, object]) -> dict[str, str]:
         written: by name; texts, numbers or booleans.
 
     Raises:
-        SparkSettingError: one of them is not for a batch, or has no value.
+        DeclarationError: one of them is not for a batch, or has no value.
     """
     return {key: _value(of, key, written[key]) for key in sorted(written)}
 
@@ -85,10 +81,10 @@ def tuned(model: Model, plan: Mapping[str, str], *, off_peak: bool) -> dict[str,
 
 def _value(of: str, key: str, value: object) -> str:
     if key not in TUNABLE:
-        raise SparkSettingError(of, key, value, _why_not(key))
+        raise _spark_setting(of, key, value, _why_not(key))
     text = str(value).lower() if isinstance(value, bool) else str(value).strip()
     if not isinstance(value, str | int | float) or not text:
-        raise SparkSettingError(of, key, value, "that is no text, number or boolean")
+        raise _spark_setting(of, key, value, "that is no text, number or boolean")
     return text
 
 

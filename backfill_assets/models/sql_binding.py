@@ -5,7 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from backfill_assets.models.sql_names import UnplaceableTokenError, names_of, read_with
+from backfill_assets.models.sql_names import (
+    names_of,
+    read_with,
+    unplaceable_token,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +41,7 @@ def edits_of_names(sql: str, tokens: Sequence[Token], views: Mapping[str, str]) 
     pivot may follow, and columns may still be qualified by the table's own name.
 
     Raises:
-        UnplaceableTokenError: a column may belong to an upstream, or be a field of something that
+        DeclarationError: a column may belong to an upstream, or be a field of something that
             is called as the upstream's first part.
     """
     names = names_of(tokens)
@@ -96,7 +100,7 @@ def _require_unambiguous(
         if (token.name == subject.name and not is_table) or (
             token.name == table.name and not is_qualifier
         ):
-            raise UnplaceableTokenError(
+            raise unplaceable_token(
                 token=sql[subject.start : name.parts[-1].end], text=sql, at=subject.start,
                 why=f"may be the upstream's, or that of another '{token.text}'; give the table an "
                 "alias, and write its columns with that",
@@ -114,7 +118,7 @@ def require_in_scope(sql: str, tokens: Sequence[Token], columns: frozenset[str])
         columns: of all that the query reads, in small letters.
 
     Raises:
-        UnplaceableTokenError: it may be either.
+        DeclarationError: it may be either.
     """
     names = names_of(tokens)
     tables = {(one.text, one.scope) for one in names if one.role in ("table", "argument")}
@@ -126,7 +130,7 @@ def require_in_scope(sql: str, tokens: Sequence[Token], columns: frozenset[str])
             continue
         is_outer = (_upstream(name), name.scope) not in tables
         if is_outer and name.parts[1].name.lower() in columns:
-            raise UnplaceableTokenError(
+            raise unplaceable_token(
                 token=sql[name.parts[0].start : name.parts[-1].end], text=sql,
                 at=name.parts[0].start,
                 why="means a table of the query around this one, and may be the column "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.spark_tokens import place
 
 if TYPE_CHECKING:
@@ -42,13 +42,10 @@ _PREFIXES = frozenset({"NOT", "CASE", "INTERVAL", "VALUES"})
 _MAY_PRECEDE = frozenset({"ROWS", "RANGE", "EXTEND", "AGGREGATE", "SET", "IF", "USING", "AS"})
 
 
-class UnplaceableTokenError(BackfillAssetsError):
-    """A token of a query can be read in two ways, and only one of them is ours to replace."""
-
-    def __init__(self, *, token: str, text: str, at: int, why: str) -> None:
-        self.token, self.at = token, at
-        line, column = place(text, at)
-        super().__init__(f"line {line}, column {column}: '{token}' {why}")
+def unplaceable_token(*, token: str, text: str, at: int, why: str) -> DeclarationError:
+    """Say where a token stands that can be read in two ways, and why."""
+    line, column = place(text, at)
+    return DeclarationError(found=f"line {line}, column {column}: '{token}' {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +268,7 @@ def parameters_in(text: str, tokens: Sequence[Token], known: Sequence[str]) -> l
     """Find the colons of named parameters; `column:field` is a path, and left alone.
 
     Raises:
-        UnplaceableTokenError: a colon may be either.
+        DeclarationError: a colon may be either.
     """
     return [at for at in range(len(tokens) - 1) if _is_parameter(text, tokens, at, known)]
 
@@ -285,7 +282,7 @@ def _is_parameter(text: str, tokens: Sequence[Token], at: int, known: Sequence[s
     if before.kind == "operator":
         return before.text not in (")", "]")
     if before.keyword in _MAY_PRECEDE and named.name in known:
-        raise UnplaceableTokenError(
+        raise unplaceable_token(
             token=f"{before.text}:{named.text}", text=text, at=before.start,
             why="may be a column with a path, or a keyword with a parameter; put the column into "
             "backquotes, or the parameter into brackets",

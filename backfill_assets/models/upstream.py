@@ -5,18 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from backfill_assets.errors import BackfillAssetsError
-
-
-class NegativeLookbackError(BackfillAssetsError):
-    """A lookback reaches forwards."""
-
-    def __init__(self, upstream: str, lookback: int) -> None:
-        self.upstream, self.lookback = upstream, lookback
-        super().__init__(
-            f"upstream '{upstream}' declares lookback={lookback}; a lookback counts earlier cells "
-            "and is zero or more"
-        )
+from backfill_assets.errors import DeclarationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +48,7 @@ class Upstream:
     def __post_init__(self) -> None:
         count = self.lookback if isinstance(self.lookback, int) else self.lookback.count
         if count < 0:
-            raise NegativeLookbackError(self.name, count)
+            raise DeclarationError(
+                found=f"upstream '{self.name}' declares lookback={count}",
+                do="a lookback counts earlier cells and is zero or more",
+            )

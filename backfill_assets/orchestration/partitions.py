@@ -4,7 +4,7 @@ from datetime import datetime
 
 import dagster as dg
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.cadence import WHOLE_CELL, Cadence
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
@@ -12,22 +12,11 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.zones import zone_of
 
 
-class UnschedulableCadenceError(BackfillAssetsError):
-    """A cadence has no counterpart among Dagster's partitions."""
-
-    def __init__(self, unit: Unit) -> None:
-        self.unit = unit
-        super().__init__(
-            f"cells of one {unit.value} can't be partitions of an asset; use Hourly, Daily, "
-            "Weekly, Monthly or Whole"
-        )
-
-
 def partitions_of(cadence: Cadence) -> dg.TimeWindowPartitionsDefinition | None:
     """Give the partitions whose keys are the cadence's keys; None for a table that is one cell.
 
     Raises:
-        UnschedulableCadenceError: Dagster has no such grid.
+        DeclarationError: Dagster has no such grid.
     """
     if cadence.unit is Unit.WHOLE or cadence.start is None:
         return None
@@ -45,7 +34,10 @@ def partitions_of(cadence: Cadence) -> dg.TimeWindowPartitionsDefinition | None:
         case Unit.MONTH:
             return dg.MonthlyPartitionsDefinition(start, end_date=end, timezone=cadence.tz)
         case _:
-            raise UnschedulableCadenceError(cadence.unit)
+            raise DeclarationError(
+                found=f"cells of one {cadence.unit.value} can't be partitions of an asset",
+                do="use Hourly, Daily, Weekly, Monthly or Whole",
+            )
 
 
 def cells_of(cadence: Cadence, keys: list[str]) -> IntervalSet:

@@ -76,7 +76,7 @@ class PlanWork(InProject):
         """Refuse those who may not change a protected environment.
 
         Raises:
-            NotAnOperatorError: the settings name others.
+            RequestError: the settings name others.
         """
         refuse_strangers(self.store, environment, self.who, read_settings().operators)
 

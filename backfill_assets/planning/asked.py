@@ -8,10 +8,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import start_at
 from backfill_assets.planning.request import Category
-from backfill_assets.planning.requested import FutureDateError
+from backfill_assets.planning.requested import in_the_future
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -19,29 +19,23 @@ if TYPE_CHECKING:
     from backfill_assets.planning.request import PlanRequest
 
 
-class RequestError(BackfillAssetsError):
-    """A request asks for things that don't go together."""
-
-    def __init__(self, found: str, expected: str) -> None:
-        self.found, self.expected = found, expected
-        super().__init__(f"{found}; {expected}")
-
-
 def check_request(request: PlanRequest, now: datetime) -> None:
     """Refuse a request that contradicts itself.
 
     Raises:
         RequestError: two wishes exclude each other, or one needs another.
-        FutureDateError: a cutoff or an effective date lies in the future.
+        RequestError: a cutoff or an effective date lies in the future.
     """
-    for found, expected in _impossible(request):
-        raise RequestError(found, expected)
+    for found, do in _impossible(request):
+        raise RequestError(found=found, do=do)
     if request.where is not None and not is_condition(request.where):
         found = f"--where {request.where!r} is not one SQL condition"
-        raise RequestError(found, "write one, such as \"country = 'DE'\", without comments")
+        raise RequestError(
+            found=found, do="write one, such as \"country = 'DE'\", without comments"
+        )
     for what, when in (("cutoff", request.cutoff), ("effective date", request.effective_from)):
         if when is not None and start_at(when, "UTC") > now:
-            raise FutureDateError(what, when, now)
+            raise in_the_future(what, when, now)
 
 
 def is_condition(text: str) -> bool:

@@ -6,7 +6,7 @@ from itertools import chain
 from operator import sub
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.grid import FixedGrid
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
 
 
-class BatchLimitError(BackfillAssetsError):
-    """A batch size or a batch concurrency is below one."""
-
-    def __init__(self, name: str, found: int) -> None:
-        super().__init__(f"{name} is {found}, but must be at least 1. Leave it out for no limit.")
-        self.name = name
-        self.found = found
+def below_one(name: str, found: int) -> DeclarationError:
+    """Refuse a batch size, or a batch concurrency, below one."""
+    return DeclarationError(
+        found=f"{name} is {found}, but must be at least 1", do="Leave it out for no limit."
+    )
 
 
 def batches(
@@ -34,7 +32,7 @@ def batches(
     An open last cell stays open.
 
     Raises:
-        BatchLimitError: `batch_size` is below 1.
+        DeclarationError: `batch_size` is below 1.
     """
     starts, ends = cut(cadence, missing, batch_size)
     pairs = zip(starts, ends, strict=True)
@@ -47,10 +45,10 @@ def cut(
     """The same as two rows of epoch seconds: where each batch starts, and where it ends.
 
     Raises:
-        BatchLimitError: `batch_size` is below 1.
+        DeclarationError: `batch_size` is below 1.
     """
     if batch_size is not None and batch_size < 1:
-        raise BatchLimitError("batch_size", batch_size)
+        raise below_one("batch_size", batch_size)
     cells = cadence.snap_out(missing)
     flat = cells.boundaries
     if batch_size is None:
@@ -113,7 +111,7 @@ def joined(
         apart: cells whose stretches are batches of their own.
 
     Raises:
-        BatchLimitError: `size` is below 1.
+        DeclarationError: `size` is below 1.
     """
     found: list[list[Interval]] = []
     alone = True
@@ -150,10 +148,10 @@ def waits_for(
         in_order: One after the other, as a model that reads its own earlier cells needs.
 
     Raises:
-        BatchLimitError: `batch_concurrency` is below 1.
+        DeclarationError: `batch_concurrency` is below 1.
     """
     if batch_concurrency is not None and batch_concurrency < 1:
-        raise BatchLimitError("batch_concurrency", batch_concurrency)
+        raise below_one("batch_concurrency", batch_concurrency)
     limit = 1 if in_order else batch_concurrency
     if limit is None:
         return ((),) * len(batches)

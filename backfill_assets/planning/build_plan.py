@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read
-from backfill_assets.planning.asked import RequestError, check_request
+from backfill_assets.planning.asked import check_request
 from backfill_assets.planning.batch_size import batch_size
 from backfill_assets.planning.cell_work import cell_work
 from backfill_assets.planning.changes import changes_of
@@ -59,8 +60,8 @@ def build_plan(
         loaded: values of the loaded models that were computed before.
 
     Raises:
-        UnknownModelError: a category or strategy is given for no model.
-        BlankHistoryError: published cells would be recorded as empty.
+        RequestError: a category or strategy is given for no model.
+        RequestError: published cells would be recorded as empty.
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     check_request(request, now)
@@ -303,7 +304,7 @@ def _refuse_unset(request: PlanRequest, state: PlanState) -> None:
         if name not in state.view.cutoffs:
             there = ", ".join(sorted(state.view.cutoffs)) or "none"
             found = f"--lift-cutoff {name}: no cutoff of it is in force in {request.environment}"
-            raise RequestError(found, f"models with one: {there}")
+            raise RequestError(found=found, do=f"models with one: {there}")
 
 
 def _gates(request: PlanRequest, environment: Environment, *, publishes: bool) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -36,24 +36,12 @@ _DECLARED_OTHERWISE = Difference(
 """How a source differs for a model, once a declaration that it relies on has changed."""
 
 
-class DestructiveInPlaceError(BackfillAssetsError):
-    """A column goes or changes its type in a table that keeps its history."""
-
-    def __init__(self, model: str, columns: tuple[str, ...], asked: str) -> None:
-        self.model, self.columns = model, columns
-        super().__init__(
-            f"{asked} keeps the table of '{model}', but {', '.join(columns)} "
-            f"{'is' if len(columns) == 1 else 'are'} removed or of another type, which its "
-            "published history can't follow; plan it as a breaking change instead"
-        )
-
-
 def changes_of(request: PlanRequest, intended: Intended, state: PlanState) -> Changes:
     """Decide for every model of the planned graph, upstream first.
 
     Raises:
-        CategoryContradictsError: a person's category contradicts the difference.
-        DestructiveInPlaceError: forward-only, or with a cutoff, a column goes or is retyped.
+        RequestError: a person's category contradicts the difference.
+        RequestError: forward-only, or with a cutoff, a column goes or is retyped.
     """
     found = Changes()
     for name in intended.graph.order:
@@ -291,7 +279,12 @@ class _Deciding:
         lost = tuple(column for column, dtype in old.items() if now.get(column) != dtype)
         if lost:
             asked = "a cutoff" if self._has_cutoff(name) else "forward-only"
-            raise DestructiveInPlaceError(name, lost, asked)
+            raise RequestError(
+                found=f"{asked} keeps the table of '{name}', but {', '.join(lost)} "
+                f"{'is' if len(lost) == 1 else 'are'} removed or of another type, which its "
+                "published history can't follow",
+                do="plan it as a breaking change instead",
+            )
 
 
 def _versions_of(state: ModelState) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.planning.request import Category
 
 if TYPE_CHECKING:
@@ -20,15 +20,11 @@ DECLARATION = "the model's declaration"
 _STALE = "what it reads changes, so that published cells may become stale at the promotion"
 
 
-class CategoryContradictsError(BackfillAssetsError):
-    """A decided category can't be true of the change."""
-
-    def __init__(self, model: str, asked: Category, found: str, instead: str = "") -> None:
-        self.model, self.asked = model, asked
-        instead = instead or (
-            "leave the category to the planner, or choose one that the change allows"
-        )
-        super().__init__(f"'{model}' was declared {asked.value}, but {found}; {instead}")
+def _category_contradicts(
+    model: str, asked: Category, found: str, instead: str = ""
+) -> RequestError:
+    instead = instead or ("leave the category to the planner, or choose one that the change allows")
+    return RequestError(found=f"'{model}' was declared {asked.value}, but {found}", do=instead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ def decided(
         reads_changed: whether it reads something that the plan changes.
 
     Raises:
-        CategoryContradictsError: it can't be true.
+        RequestError: it can't be true.
     """
     computes = direct is not None and direct.category is not Category.METADATA
     found = _choice(request, new, direct, computes=computes, reads_changed=reads_changed)
@@ -70,7 +66,7 @@ def decided(
     contradiction = _contradiction(found.category, old, new, direct, reads_changed=reads_changed)
     if contradiction is not None:
         instead = f"plan it with --category {new.name}=breaking" if found.by == DECLARATION else ""
-        raise CategoryContradictsError(new.name, found.category, contradiction, instead)
+        raise _category_contradicts(new.name, found.category, contradiction, instead)
     if found.category is Category.METADATA and not computes:
         return None
     return found

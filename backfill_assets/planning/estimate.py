@@ -11,7 +11,7 @@ from bisect import bisect_right, insort
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.planning.batching import BYTES_PER_SECOND
 from backfill_assets.planning.overhead import (
     DOUBT,
@@ -37,14 +37,6 @@ _BATCH_SECONDS = 4.0  # the cost of a batch before its first row, on one idle ma
 _COMMIT_SECONDS = 1.0  # the cost of a batch without rows
 _GB = 1e9
 _HOUR = 3600
-
-
-class NoBatchAtOnceError(BackfillAssetsError):
-    """No batch may run at all."""
-
-    def __init__(self, found: int) -> None:
-        self.found = found
-        super().__init__(f"{found} batches may run at once, but a plan needs at least 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +109,12 @@ def estimate(plan: Plan, known: Known) -> Plan:
     """Fill in the estimates of a plan: per model, and overall.
 
     Raises:
-        NoBatchAtOnceError: no batch may run at all.
+        RequestError: no batch may run at all.
     """
     if known.batches_at_once < 1:
-        raise NoBatchAtOnceError(known.batches_at_once)
+        raise RequestError(
+            found=f"{known.batches_at_once} batches may run at once, but a plan needs at least 1"
+        )
     commit = _commit(known)
     guesses = {
         one.model: commit if plan.request.empty and one.certain else _guess(one, known)

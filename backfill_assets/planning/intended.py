@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.models.fingerprint import changed_models
-from backfill_assets.models.graph import CycleInGraphError, Graph
+from backfill_assets.models.graph import Graph, cycle_in_graph
 from backfill_assets.models.lineage import lineage_of
 from backfill_assets.models.source_reading import changed_sources
 from backfill_assets.planning.selecting import following, selected, upstream_of
@@ -24,27 +24,12 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.loaded import Loaded
 
 
-class RemovedButReadError(BackfillAssetsError):
-    """A model (or source) is not declared any more, and others still read it."""
-
-    def __init__(self, removed: str, readers: tuple[str, ...]) -> None:
-        self.removed, self.readers = removed, readers
-        super().__init__(
-            f"'{removed}' is not declared any more, but {', '.join(readers)} still "
-            f"read{'s' if len(readers) == 1 else ''} it; change the readers in the same plan "
-            "(select them too), or declare it again"
-        )
-
-
-class UpstreamNotRunError(BackfillAssetsError):
-    """A selected model reads a new one that the request leaves out."""
-
-    def __init__(self, model: str, upstream: str, environment: str) -> None:
-        self.model, self.upstream = model, upstream
-        super().__init__(
-            f"'{model}' reads '{upstream}', which '{environment}' does not run yet and which is "
-            "not selected; select it too, or leave out --skip-upstream"
-        )
+def _removed_but_read(removed: str, readers: tuple[str, ...]) -> DeclarationError:
+    return DeclarationError(
+        found=f"'{removed}' is not declared any more, but {', '.join(readers)} still "
+        f"read{'s' if len(readers) == 1 else ''} it",
+        do="change the readers in the same plan (select them too), or declare it again",
+    )
 
 
 @dataclass(frozen=True)
@@ -94,10 +79,10 @@ def intended(
     """Put the chosen models, as loaded, in the place of those that the environment runs.
 
     Raises:
-        UnknownModelError: a selector names no model.
-        NothingSelectedError: a selector matches no model.
-        RemovedButReadError: a model that others read is not declared any more.
-        UpstreamNotRunError: a chosen model reads a new one that is to be left out.
+        RequestError: a selector names no model.
+        RequestError: a selector matches no model.
+        DeclarationError: a model that others read is not declared any more.
+        RequestError: a chosen model reads a new one that is to be left out.
     """
     snapshots = loaded.snapshots if loaded is not None else snapshots_of(graph)
     gone = tuple(name for name in sorted(state.running) if name not in graph.models)
@@ -158,7 +143,11 @@ def _with_new_upstreams(
     """Choose the new models among the upstreams too: without them the chosen ones can't run."""
     new = helpers - {*state.running}
     if new and request.skip_upstream:
-        raise UpstreamNotRunError(min(chosen), min(new), request.environment)
+        raise RequestError(
+            found=f"'{min(chosen)}' reads '{min(new)}', which '{request.environment}' does not run "
+            "yet and which is not selected",
+            do="select it too, or leave out --skip-upstream",
+        )
     return chosen | new, helpers - new
 
 
@@ -172,11 +161,11 @@ def _graph(models: Mapping[str, Model], loaded: Graph) -> Graph:
             readers.setdefault(missing, []).append(name)
         sorter.add(name, *sorted(upstreams))
     for missing in sorted(readers):
-        raise RemovedButReadError(missing, tuple(sorted(readers[missing])))
+        raise _removed_but_read(missing, tuple(sorted(readers[missing])))
     try:
         order = tuple(sorter.static_order())
     except CycleError as error:
-        raise CycleInGraphError(tuple(error.args[1])) from error
+        raise cycle_in_graph(tuple(error.args[1])) from error
     return Graph(models, loaded.sources, order)
 
 

@@ -9,36 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.planning.request import Category, KeptRows
 
 if TYPE_CHECKING:
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
     from backfill_assets.planning.model_change import ModelChange
-
-
-class KeptRowsUndecidedError(BackfillAssetsError):
-    """A model that keeps rows has a breaking change, and the request does not say what they become."""
-
-    def __init__(self, model: str, cells: int) -> None:
-        self.model, self.cells = model, cells
-        super().__init__(
-            f"'{model}' keeps rows whose source is gone, and its {cells:,} published cells may hold some; "
-            "what the new logic would have made of them can't be known. Say what becomes of them: "
-            "--kept-rows carry (as they are published, NULL in new columns) or --kept-rows drop"
-        )
-
-
-class KeptRowsUnfitError(BackfillAssetsError):
-    """Kept rows can't be taken over into a table of another shape."""
-
-    def __init__(self, model: str, because: str) -> None:
-        self.model, self.because = model, because
-        super().__init__(
-            f"rows that '{model}' keeps can't be carried over: {because}. Use --kept-rows drop, or keep "
-            "the old definition of older cells with --cutoff DATE --reason TEXT"
-        )
 
 
 def kept_rows(
@@ -56,8 +33,8 @@ def kept_rows(
         published: the cells that the environment publishes.
 
     Raises:
-        KeptRowsUndecidedError: the change is breaking, and the request has no choice.
-        KeptRowsUnfitError: they are to be carried, and the new table identifies rows differently.
+        RequestError: the change is breaking, and the request has no choice.
+        RequestError: they are to be carried, and the new table identifies rows differently.
     """
     old, new = models
     if not change.new_version or old is None or not new.keeps_rows or not published:
@@ -66,9 +43,19 @@ def kept_rows(
     if change.category is Category.NON_BREAKING and unfit is None:
         return KeptRows.CARRY
     if asked is None:
-        raise KeptRowsUndecidedError(new.name, new.cadence.count(published))
+        raise RequestError(
+            found=f"'{new.name}' keeps rows whose source is gone, and its "
+            f"{new.cadence.count(published):,} published cells may hold some; what the new "
+            "logic would have made of them can't be known",
+            do="Say what becomes of them: --kept-rows carry (as they are published, NULL in new "
+            "columns) or --kept-rows drop",
+        )
     if asked is KeptRows.CARRY and unfit is not None:
-        raise KeptRowsUnfitError(new.name, unfit)
+        raise RequestError(
+            found=f"rows that '{new.name}' keeps can't be carried over: {unfit}",
+            do="Use --kept-rows drop, or keep the old definition of older cells with --cutoff DATE "
+            "--reason TEXT",
+        )
     return asked
 
 

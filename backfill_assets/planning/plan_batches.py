@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast, overload
 from backfill_assets.intervals.grid import FixedGrid, Unit
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
 from backfill_assets.models.cells import reach_back
-from backfill_assets.planning.batching import BatchLimitError, cut
+from backfill_assets.planning.batching import below_one, cut
 from backfill_assets.planning.plan import PlannedBatch
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def planned_batches(
         sizes: per model, how many cells a batch may have; None for any number.
 
     Raises:
-        BatchLimitError: a model's batch size or concurrency is below 1.
+        DeclarationError: a model's batch size or concurrency is below 1.
     """
     same: dict[object, Rows] = {}  # models with the same gaps have the same rows, and waits
     rows: dict[str, Rows] = {}
@@ -156,7 +156,7 @@ def _of_model(
     graph: Graph, model: Model, rows: Mapping[str, Rows], found: dict[object, Waits]
 ) -> PlannedBatches:
     if model.batch_concurrency < 1:
-        raise BatchLimitError("batch_concurrency", model.batch_concurrency)
+        raise below_one("batch_concurrency", model.batch_concurrency)
     mine = rows[model.name]
     waits: list[Waits] = []
     for up in model.reads:

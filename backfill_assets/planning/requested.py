@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.instants import end_at, start_at
@@ -25,15 +25,12 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.state_view import StateView
 
 
-class FutureDateError(BackfillAssetsError):
-    """A date that must have come lies in the future."""
-
-    def __init__(self, what: str, when: str, now: datetime) -> None:
-        self.what, self.when = what, when
-        super().__init__(
-            f"the {what} {when} lies in the future (now is {now:%Y-%m-%dT%H:%MZ}); "
-            "give a date that has come"
-        )
+def in_the_future(what: str, when: str, now: datetime) -> RequestError:
+    """Refuse a date that must have come and lies in the future."""
+    return RequestError(
+        found=f"the {what} {when} lies in the future (now is {now:%Y-%m-%dT%H:%MZ})",
+        do="give a date that has come",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
         OutsideLifeError: the range lies outside of the model's life.
         ReversedRangeError: the range ends where it starts, or before.
         InstantFormatError: a bound is neither a date nor an instant.
-        FutureDateError: the range starts in the future.
+        RequestError: the range starts in the future.
     """
     cadence = model.cadence
     life = required(cadence, start=None, end=None, now=now, ignore_cron=request.ignore_cron)
@@ -132,10 +129,10 @@ def check_start(start: str | None, cadence: Cadence, now: datetime) -> None:
     """Refuse a start that has not come.
 
     Raises:
-        FutureDateError: it lies after now.
+        RequestError: it lies after now.
     """
     if start is not None and start_at(start, cadence.tz) > now:
-        raise FutureDateError("start", start, now)
+        raise in_the_future("start", start, now)
 
 
 def _left_out(

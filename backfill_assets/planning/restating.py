@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -13,10 +14,9 @@ from backfill_assets.intervals.required import required
 from backfill_assets.intervals.restated import Reach, restated
 from backfill_assets.models.cells import cells_reading
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.models.graph import UnknownModelError
+from backfill_assets.models.graph import unknown_model
 from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import Reopens
-from backfill_assets.planning.asked import RequestError
 from backfill_assets.planning.reopening import reads_whole, reopened
 from backfill_assets.planning.requested import check_start
 
@@ -72,10 +72,10 @@ def wrong_cells(
         now: the instant that history ends at.
 
     Raises:
-        UnknownModelError: there is no such model or source.
+        RequestError: there is no such model or source.
         OutsideLifeError: a named range lies outside the life of what it names.
         RequestError: a source is restated, and only some rows of a model may differ.
-        FutureDateError: a named range starts in the future.
+        RequestError: a named range starts in the future.
     """
     wrong = Wrong()
     sources = CellsByModel()
@@ -137,14 +137,14 @@ def restated_cells(plan: Plan, graph: Graph, view: StateView) -> CellsByModel:
 def _node(graph: Graph, name: str) -> Model | Source:
     if name in graph.models or name in graph.sources:
         return graph.node(name)
-    raise UnknownModelError(name, {*graph.models, *graph.sources})
+    raise unknown_model(name, {*graph.models, *graph.sources})
 
 
 def _refuse_slice(request: PlanRequest, source: str) -> None:
     """Refuse a condition on a model's columns where no model is named that it could be about."""
     if request.where is not None:
         found = f"--where is about a model's own columns, and '{source}' is a source"
-        raise RequestError(found, "restate the models that read it")
+        raise RequestError(found=found, do="restate the models that read it")
 
 
 def _asked(request: PlanRequest, one: Restatement, cadence: Cadence, now: datetime) -> Interval:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.models.graph import UnknownModelError
+from backfill_assets.errors import RequestError
+from backfill_assets.models.graph import unknown_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,16 +17,12 @@ if TYPE_CHECKING:
 _WILD = "*?["
 
 
-class NothingSelectedError(BackfillAssetsError):
-    """A selector matches no model."""
-
-    def __init__(self, selector: str) -> None:
-        self.selector = selector
-        super().__init__(
-            f"'{selector}' selects no model; use a name, a glob such as 'marketing.*', "
-            "'+name' (with its upstreams), 'name+' (with its readers), 'tag:key=value' "
-            "or 'owner:name'"
-        )
+def _nothing_selected(selector: str) -> RequestError:
+    return RequestError(
+        found=f"'{selector}' selects no model",
+        do="use a name, a glob such as 'marketing.*', '+name' (with its upstreams), 'name+' (with "
+        "its readers), 'tag:key=value' or 'owner:name'",
+    )
 
 
 def selected(graph: Graph, select: Iterable[str], *, gone: Iterable[str] = ()) -> frozenset[str]:
@@ -39,8 +35,8 @@ def selected(graph: Graph, select: Iterable[str], *, gone: Iterable[str] = ()) -
             matched by name and glob.
 
     Raises:
-        UnknownModelError: a name is no model; it says which one may be meant.
-        NothingSelectedError: a glob, a tag or an owner matches none.
+        RequestError: a name is no model; it says which one may be meant.
+        RequestError: a glob, a tag or an owner matches none.
     """
     names = (*graph.order, *sorted(gone))
     chosen = [one.strip() for one in select if one.strip()]
@@ -53,7 +49,7 @@ def selected(graph: Graph, select: Iterable[str], *, gone: Iterable[str] = ()) -
 def _matched(graph: Graph, names: tuple[str, ...], selector: str) -> frozenset[str]:
     core = selector.removeprefix("+").removesuffix("+")
     if not core:
-        raise NothingSelectedError(selector)
+        raise _nothing_selected(selector)
     found = _core(graph, names, core)
     if selector.startswith("+"):
         found |= upstream_of(graph, found)
@@ -61,7 +57,7 @@ def _matched(graph: Graph, names: tuple[str, ...], selector: str) -> frozenset[s
         found |= downstream_of(graph, found)
     models = frozenset(found) & frozenset(names)
     if not models:
-        raise NothingSelectedError(selector)
+        raise _nothing_selected(selector)
     return models
 
 
@@ -73,7 +69,7 @@ def _core(graph: Graph, names: tuple[str, ...], core: str) -> set[str]:
     if any(sign in core for sign in _WILD):
         return {name for name in names if fnmatchcase(name, core)}
     if core not in names and core not in graph.sources:
-        raise UnknownModelError(core, names)
+        raise unknown_model(core, names)
     return {core}
 
 

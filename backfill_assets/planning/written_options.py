@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import InstantFormatError, read
 from backfill_assets.models.spark_tuning import spark_tuning
 from backfill_assets.planning.request import Category, KeptRows, Restatement, Strategy
@@ -18,19 +18,11 @@ _RESTATED = "MODEL, MODEL:DATE or MODEL:FIRST..LAST"
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
-class PlanOptionError(BackfillAssetsError):
-    """The value of an option can't be read."""
-
-    def __init__(self, option: str, found: str, expected: str) -> None:
-        self.option, self.found = option, found
-        super().__init__(f"{option} {found!r} can't be read: expected {expected}")
-
-
 def restatements(asked: Iterable[str] | None) -> tuple[Restatement, ...]:
     """Read ``MODEL``, ``MODEL:A..B`` or ``MODEL:A`` as restatements.
 
     Raises:
-        PlanOptionError: one of them is none of these.
+        RequestError: one of them is none of these.
     """
     return tuple(map(_restatement, asked or ()))
 
@@ -39,7 +31,7 @@ def _restatement(asked: str) -> Restatement:
     name, colon, span = asked.partition(":")
     start, dots, end = (part.strip() for part in span.partition(".."))
     if not name.strip() or (colon and not start and not end):
-        raise PlanOptionError("--restate", asked, _RESTATED)
+        raise RequestError(found=f"--restate {asked!r} can't be read: expected {_RESTATED}")
     return restatement(name, start, end if dots else start)
 
 
@@ -47,10 +39,11 @@ def restatement(name: str, first: str = "", last: str = "") -> Restatement:
     """Read a restatement field by field; an empty field means everything before, or after.
 
     Raises:
-        PlanOptionError: nothing is named.
+        RequestError: nothing is named.
     """
     if not name.strip():
-        raise PlanOptionError("--restate", f"{name}:{first}..{last}", _RESTATED)
+        asked = f"{name}:{first}..{last}"
+        raise RequestError(found=f"--restate {asked!r} can't be read: expected {_RESTATED}")
     return Restatement(name.strip(), first.strip() or None, last.strip() or None)
 
 
@@ -64,7 +57,7 @@ def categories(asked: Iterable[str] | None) -> tuple[tuple[str, Category], ...]:
     """Read ``MODEL=CATEGORY``.
 
     Raises:
-        PlanOptionError: it has no ``=``, or there is no such category.
+        RequestError: it has no ``=``, or there is no such category.
     """
     return tuple(_decided("--category", one, Category) for one in asked or ())
 
@@ -73,7 +66,7 @@ def strategies(asked: Iterable[str] | None) -> tuple[tuple[str, Strategy], ...]:
     """Read ``MODEL=STRATEGY``.
 
     Raises:
-        PlanOptionError: it has no ``=``, or there is no such strategy.
+        RequestError: it has no ``=``, or there is no such strategy.
     """
     return tuple(_decided("--strategy", one, Strategy) for one in asked or ())
 
@@ -82,7 +75,7 @@ def instant(asked: str | None) -> datetime | None:
     """Read the instant that a plan is to be made as of.
 
     Raises:
-        PlanOptionError: it is no instant with its offset.
+        RequestError: it is no instant with its offset.
     """
     if not asked:
         return None
@@ -92,7 +85,7 @@ def instant(asked: str | None) -> datetime | None:
         found = None
     if not isinstance(found, datetime):
         expected = "an instant with its offset, such as 2024-01-31T06:00:00Z"
-        raise PlanOptionError("--now", asked, expected)
+        raise RequestError(found=f"--now {asked!r} can't be read: expected {expected}")
     return found
 
 
@@ -100,13 +93,13 @@ def kept_rows(asked: str | None) -> KeptRows | None:
     """Read ``carry`` or ``drop``.
 
     Raises:
-        PlanOptionError: it is neither.
+        RequestError: it is neither.
     """
     for choice in KeptRows:
         if asked is not None and _plain(asked) == choice.value:
             return choice
     if asked:
-        raise PlanOptionError("--kept-rows", asked, "carry or drop")
+        raise RequestError(found=f"--kept-rows {asked!r} can't be read: expected carry or drop")
     return None
 
 
@@ -114,15 +107,16 @@ def spark(asked: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
     """Read ``KEY=VALUE``.
 
     Raises:
-        PlanOptionError: there is no value.
-        SparkSettingError: it is no setting that a batch can have of its own.
+        RequestError: there is no value.
+        DeclarationError: it is no setting that a batch can have of its own.
     """
     written: dict[str, object] = {}
     for one in asked or ():
         key, equals, value = (part.strip() for part in one.partition("="))
         if not equals:
-            raise PlanOptionError(
-                "--spark", one, "KEY=VALUE, such as spark.sql.shuffle.partitions=64"
+            raise RequestError(
+                found=f"--spark {one!r} can't be read: expected KEY=VALUE, such as "
+                "spark.sql.shuffle.partitions=64"
             )
         written[key] = value
     return tuple(spark_tuning("the plan", written).items())
@@ -134,7 +128,7 @@ def _decided(option: str, asked: str, choices: type[_Choice]) -> tuple[str, _Cho
         if model and _plain(word) == _plain(choice.value):
             return model, choice
     known = ", ".join(choice.value.replace(" ", "-") for choice in choices)
-    raise PlanOptionError(option, asked, f"MODEL=ONE of {known}")
+    raise RequestError(found=f"{option} {asked!r} can't be read: expected MODEL=ONE of {known}")
 
 
 def _plain(word: str) -> str:

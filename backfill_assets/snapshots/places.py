@@ -6,18 +6,7 @@ else an absolute path or a URI. Only the store converts between places and paths
 
 from __future__ import annotations
 
-from backfill_assets.errors import BackfillAssetsError
-
-
-class NoDataRootError(BackfillAssetsError):
-    """A place is relative to a data root, but the state was opened without one."""
-
-    def __init__(self, place: str) -> None:
-        self.place = place
-        super().__init__(
-            f"the state keeps a table at '{place}' below the data root, and was opened without one; "
-            "give `data_root` to `Store.open`"
-        )
+from backfill_assets.errors import RequestError
 
 
 def place_of(path: str, data_root: str | None) -> str:
@@ -32,12 +21,16 @@ def located(place: str, data_root: str | None) -> str:
     """Give the path, or the URI, of a place.
 
     Raises:
-        NoDataRootError: it is relative, and there is no data root.
+        RequestError: it is relative, and there is no data root.
     """
     if _is_absolute(place):
         return place
     if data_root is None:
-        raise NoDataRootError(place)
+        raise RequestError(
+            found=f"the state keeps a table at '{place}' below the data root, and was opened "
+            "without one",
+            do="give `data_root` to `Store.open`",
+        )
     return f"{data_root}/{place}"
 
 

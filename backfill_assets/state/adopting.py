@@ -38,7 +38,7 @@ def adopt(connection: sa.Connection, commit: BatchCommit, lock: CommitLock, endi
 
     Raises:
         LostLeaseError: the lock was taken over.
-        HeadOrderError: a later commit of the table is recorded already.
+        RequestError: a later commit of the table is recorded already.
     """
     if _is_known(connection, commit):
         recording.record(connection, commit, lock, ending)

@@ -57,6 +57,6 @@ class Aggregate(Generic[D]):
         """Give the path, or the URI, of a place that the state keeps.
 
         Raises:
-            NoDataRootError: the state was opened without a data root.
+            RequestError: the state was opened without a data root.
         """
         return located(place, self._data_root)

@@ -107,7 +107,7 @@ class Batches(Aggregate[D]):
         Raises:
             VersionMovedError: its environment points at another version.
             UpstreamNotReadyError: it reads cells that are not ready at the pin.
-            VersionOwnedElsewhereError: another environment alone writes the version.
+            RequestError: another environment alone writes the version.
             CellsClaimedError: a live batch holds some of its cells.
             CellsReadyError: it fills a gap, and some of its cells are ready by now.
             PlanHeldError: its plan is paused or stopped.
@@ -162,7 +162,7 @@ class Batches(Aggregate[D]):
 
         Raises:
             LostLeaseError: the lock was taken over.
-            HeadOrderError: a later commit of the table is recorded already.
+            RequestError: a later commit of the table is recorded already.
         """
         ending = Ending(delta_version, bytes_written, finished_at)
         self._database.write(lambda found: recording.record(found, commit, lock, ending))
@@ -183,7 +183,7 @@ class Batches(Aggregate[D]):
 
         Raises:
             LostLeaseError: the lock was taken over.
-            HeadOrderError: a later commit of the table is recorded already.
+            RequestError: a later commit of the table is recorded already.
         """
         ending = Ending(delta_version, bytes_written, finished_at)
         return self._database.write(lambda found: adopting.adopt(found, commit, lock, ending))

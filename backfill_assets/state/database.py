@@ -15,7 +15,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError as PoolTimeoutError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, DeclarationError
 from backfill_assets.state.database_failures import (
     StateBusyError,
     StateCommitUnknownError,
@@ -33,14 +33,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class StateUrlError(BackfillAssetsError):
-    """The URL names no database that can hold the state."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(
-            f"state URL '{url}' is neither an SQLite file nor PostgreSQL; expected "
-            "'sqlite:////absolute/path/state.db' or 'postgresql://user@host/name'"
-        )
+def _state_url(url: str) -> DeclarationError:
+    return DeclarationError(
+        found=f"state URL '{url}' is neither an SQLite file nor PostgreSQL",
+        expected="'sqlite:////absolute/path/state.db' or 'postgresql://user@host/name'",
+    )
 
 
 class _LostInCommitError(Exception):
@@ -62,7 +59,7 @@ class Database:
         """Open the database, and create an SQLite file (mode 600) that is not there yet.
 
         Raises:
-            StateUrlError: neither an SQLite file nor PostgreSQL.
+            DeclarationError: neither an SQLite file nor PostgreSQL.
             StateUnavailableError: it can't be opened, or is no database.
         """
         parsed = _parsed(url)
@@ -180,13 +177,13 @@ def _parsed(url: str) -> sa.URL:
     try:
         parsed = sa.make_url(url)
     except ArgumentError:
-        raise StateUrlError(url) from None
+        raise _state_url(url) from None
     backend = parsed.get_backend_name()
     if backend in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
     in_memory = parsed.database in (None, "", ":memory:")
     if backend != "sqlite" or in_memory:
-        raise StateUrlError(_shown(parsed))
+        raise _state_url(_shown(parsed))
     return parsed
 
 

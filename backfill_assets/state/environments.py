@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.environment import Environment, Pointer, workspace_name
 from backfill_assets.snapshots.publication import IntentStatus
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
@@ -16,10 +16,10 @@ from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.cutoffs import save_cutoffs
-from backfill_assets.state.plans import PlanStatusError, find_plan
+from backfill_assets.state.plans import find_plan, wrong_status
 from backfill_assets.state.promotions import PromotionPendingError, open_intents
 from backfill_assets.state.tables import BATCHES, CLAIMS, CUTOFFS, ENVIRONMENTS, OWED, PROMOTIONS
-from backfill_assets.state.versions import NewVersion, VersionOwnedElsewhereError
+from backfill_assets.state.versions import NewVersion, owned_elsewhere
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -39,15 +39,12 @@ class UnknownEnvironmentError(BackfillAssetsError):
         )
 
 
-class EnvironmentNeededError(BackfillAssetsError):
-    """An environment can't be forgotten."""
-
-    def __init__(self, name: str, why: str) -> None:
-        self.name = name
-        super().__init__(
-            f"environment '{name}' can't be dropped: {why}. Only an unprotected environment that no "
-            "other one follows can be; abandon or promote its open plans first"
-        )
+def _environment_needed(name: str, why: str) -> RequestError:
+    return RequestError(
+        found=f"environment '{name}' can't be dropped: {why}. Only an unprotected environment that "
+        "no other one follows can be",
+        do="abandon or promote its open plans first",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,7 @@ class Environments(Aggregate[D]):
 
         Raises:
             UnknownEnvironmentError: there is none of this name.
-            EnvironmentNeededError: it is protected, another one follows it, or it is being
+            RequestError: it is protected, another one follows it, or it is being
                 published to.
         """
         now = self._clock()
@@ -132,9 +129,9 @@ class Environments(Aggregate[D]):
 
         Raises:
             UnknownEnvironmentError: the environment to follow is not there.
-            VersionOwnedElsewhereError: a table that it would write belongs to somebody else.
+            RequestError: a table that it would write belongs to somebody else.
             VersionCollectingError: one is being deleted.
-            PlanStatusError: the plan's life is over.
+            RequestError: the plan's life is over.
         """
         now = self._clock()
         models = tuple(replace(one, path=self.place(one.path)) for one in request.models)
@@ -288,18 +285,18 @@ def drop_environment(connection: sa.Connection, name: str, now: datetime) -> Non
 
     Raises:
         UnknownEnvironmentError: there is none of this name.
-        EnvironmentNeededError: it is protected, another one follows it, or it is being published to.
+        RequestError: it is protected, another one follows it, or it is being published to.
     """
     if environment(connection, name).protected:
-        raise EnvironmentNeededError(name, "it is protected")
+        raise _environment_needed(name, "it is protected")
     followers = [each.name for each in environments(connection) if each.follows == name]
     if followers:
-        raise EnvironmentNeededError(name, f"{', '.join(followers)} follow it")
+        raise _environment_needed(name, f"{', '.join(followers)} follow it")
     busy = sa.select(PROMOTIONS.c.plan_id).where(
         PROMOTIONS.c.environment == name, PROMOTIONS.c.status == IntentStatus.OPEN.value
     )
     for plan_id in connection.execute(busy.limit(1)).scalars():
-        raise EnvironmentNeededError(name, f"what was begun with plan {plan_id} is not finished")
+        raise _environment_needed(name, f"what was begun with plan {plan_id} is not finished")
     forget_environment(connection, name, now)
 
 
@@ -322,9 +319,9 @@ def open_workspace(
 
     Raises:
         UnknownEnvironmentError: the environment to follow is not there.
-        VersionOwnedElsewhereError: a table that it would write belongs to somebody else.
+        RequestError: a table that it would write belongs to somebody else.
         VersionCollectingError: one is being deleted.
-        PlanStatusError: the plan's life is over.
+        RequestError: the plan's life is over.
     """
     _check_alive(connection, request.plan_id)
     followed = environment(connection, request.environment)
@@ -365,7 +362,7 @@ def drop_workspace(
 def _check_alive(connection: sa.Connection, plan_id: str) -> None:
     found, alive = find_plan(connection, plan_id), (PlanStatus.PROPOSED, *OPEN)
     if found is not None and found.status not in alive:
-        raise PlanStatusError(plan_id, found.status, alive)
+        raise wrong_status(plan_id, found.status, alive)
 
 
 def _give_back(connection: sa.Connection, name: str, own: list[str]) -> None:
@@ -411,4 +408,4 @@ def _check_owner(connection: sa.Connection, version: str, name: str, followed: E
     found = find_environment(connection, owner)
     if found is None or (followed.protected and not found.protected and not found.is_workspace):
         return
-    raise VersionOwnedElsewhereError(version, owner, name)
+    raise owned_elsewhere(version, owner, name)

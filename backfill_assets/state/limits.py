@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.slots import (
     ALL,
@@ -59,27 +59,6 @@ class NoSlotError(BackfillAssetsError):
         )
 
 
-class InvalidLimitError(BackfillAssetsError):
-    """A limit would let no batch run."""
-
-    def __init__(self, scope: str, slots: int) -> None:
-        self.scope, self.slots = scope, slots
-        super().__init__(
-            f"the limit of {scope_words(scope)} can't be {slots}; expected 1 or more. To let nothing "
-            "of a plan run, pause it with `backfill pause`"
-        )
-
-
-class UnknownScopeError(BackfillAssetsError):
-    """Nothing that can be limited has this name."""
-
-    def __init__(self, scope: str) -> None:
-        self.scope = scope
-        super().__init__(
-            f"'{scope}' is nothing that has a limit; expected 'all', 'model:<name>' or 'plan:<id>'"
-        )
-
-
 class Limits(Aggregate[D]):
     """How many batches may be in flight at once, and which are.
 
@@ -106,8 +85,8 @@ class Limits(Aggregate[D]):
             who: the person who asks.
 
         Raises:
-            InvalidLimitError: it is less than one.
-            UnknownScopeError: the scope is none of the three.
+            RequestError: it is less than one.
+            RequestError: the scope is none of the three.
             UnknownPlanError: there is no such plan.
         """
         now = self._clock()
@@ -120,15 +99,22 @@ def set_limit(
     """Set how many batches may be in flight at once; None takes the limit away.
 
     Raises:
-        InvalidLimitError: it is less than one.
-        UnknownScopeError: the scope names neither everything, nor a model, nor a plan.
+        RequestError: it is less than one.
+        RequestError: the scope names neither everything, nor a model, nor a plan.
         UnknownPlanError: there is no such plan.
     """
     if slots is not None and slots < 1:
-        raise InvalidLimitError(scope, slots)
+        raise RequestError(
+            found=f"the limit of {scope_words(scope)} can't be {slots}",
+            expected="1 or more",
+            do="To let nothing of a plan run, pause it with `backfill pause`",
+        )
     kind, _, name = scope.partition(":")
     if scope != ALL and not (kind in ("model", "plan") and name):
-        raise UnknownScopeError(scope)
+        raise RequestError(
+            found=f"'{scope}' is nothing that has a limit",
+            expected="'all', 'model:<name>' or 'plan:<id>'",
+        )
     if kind == "plan":
         scope = plan_scope(plan(connection, name).plan_id)
     connection.execute(sa.delete(LIMITS).where(LIMITS.c.scope == scope))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -18,28 +18,6 @@ HEAD = "0015"
 """The newest migration: known here so that an up-to-date database opens without Alembic."""
 
 
-class StateTooNewError(BackfillAssetsError):
-    """The database was migrated by a newer release."""
-
-    def __init__(self, where: str, revision: str) -> None:
-        super().__init__(
-            f"the state database {where} is at schema '{revision}', this release knows up to "
-            f"'{HEAD}': it was opened by a newer release. Upgrade backfill_assets"
-        )
-
-
-class UnknownDataRootError(BackfillAssetsError):
-    """The state of an older release names tables below another data root than that of today."""
-
-    def __init__(self, where: str, roots: str, data_root: str) -> None:
-        self.roots, self.data_root = roots, data_root
-        super().__init__(
-            f"the state database {where} names tables below {roots}, the data folder is "
-            f"{data_root}: whether they were copied there can't be seen. Run `backfill status` once "
-            "with BACKFILL_DATA_DIR naming the former; then use either"
-        )
-
-
 def migrate(database: Database, data_root: str | None = None) -> None:
     """Apply every migration that the database lacks; safe when several processes open it at once.
 
@@ -48,8 +26,8 @@ def migrate(database: Database, data_root: str | None = None) -> None:
         data_root: folder or URI under which tables lie; None leaves their paths as they are.
 
     Raises:
-        StateTooNewError: a newer release has migrated it.
-        UnknownDataRootError: it names tables by absolute URIs that may be those of a copy.
+        RequestError: a newer release has migrated it.
+        RequestError: it names tables by absolute URIs that may be those of a copy.
     """
     if database.read(_revision) != HEAD:
         database.change_schema(lambda connection: _upgrade(connection, database.where, data_root))
@@ -81,10 +59,19 @@ def _upgrade(connection: sa.Connection, where: str, data_root: str | None) -> No
     known = {each.revision for each in ScriptDirectory.from_config(alembic).walk_revisions()}
     found = _revision(connection)
     if found is not None and found not in known:
-        raise StateTooNewError(where, found)
+        raise RequestError(
+            found=f"the state database {where} is at schema '{found}', this release knows up to "
+            f"'{HEAD}': it was opened by a newer release",
+            do="Upgrade backfill_assets",
+        )
     try:
         command.upgrade(alembic, "head")
     except LookupError as error:
         if type(error) is not LookupError:  # a key or an index: no word of a migration
             raise
-        raise UnknownDataRootError(where, str(error), data_root or "") from error
+        raise RequestError(
+            found=f"the state database {where} names tables below {error}, the data folder is "
+            f"{data_root or ''}: whether they were copied there can't be seen",
+            do="Run `backfill status` once with BACKFILL_DATA_DIR naming the former; then use "
+            "either",
+        ) from error

@@ -21,7 +21,7 @@ from backfill_assets.state.claims import Claimant
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.environments import find_environment
 from backfill_assets.state.sources import at_observed_heads
-from backfill_assets.state.versions import VersionOwnedElsewhereError
+from backfill_assets.state.versions import owned_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,7 +77,7 @@ def open_batch(
 
     Raises:
         VersionMovedError: its environment points at another version.
-        VersionOwnedElsewhereError: another environment alone writes the version.
+        RequestError: another environment alone writes the version.
         UpstreamNotReadyError: it reads cells that are not ready at the pin.
         CellsClaimedError: a live batch holds some of its cells.
         CellsReadyError: it fills a gap, and some of its cells are ready by now.
@@ -111,9 +111,9 @@ def _own(connection: sa.Connection, own: Pointer, environment: str) -> None:
     if owner == environment:
         return
     if own.environment != environment:
-        raise VersionOwnedElsewhereError(own.version, owner or own.environment, environment)
+        raise owned_elsewhere(own.version, owner or own.environment, environment)
     if owner is not None and find_environment(connection, owner) is not None:
-        raise VersionOwnedElsewhereError(own.version, owner, environment)
+        raise owned_elsewhere(own.version, owner, environment)
     versions.set_owner(connection, own.version, environment)
 
 

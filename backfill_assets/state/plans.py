@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.stored_plan import PlanEvent, PlanStatus, StoredPlan
 from backfill_assets.snapshots.timing import Timing
@@ -36,37 +36,21 @@ class UnknownPlanError(BackfillAssetsError):
         )
 
 
-class AmbiguousPlanError(BackfillAssetsError):
-    """Several plans' ids begin so."""
-
-    def __init__(self, plan_id: str, found: tuple[str, ...]) -> None:
-        self.plan_id, self.found = plan_id, found
-        super().__init__(
-            f"'{plan_id}' is the beginning of {', '.join(found)}; expected that of one plan only. "
-            "Write more of it"
-        )
+def _ambiguous_plan(plan_id: str, found: tuple[str, ...]) -> RequestError:
+    return RequestError(
+        found=f"'{plan_id}' is the beginning of {', '.join(found)}",
+        expected="that of one plan only",
+        do="Write more of it",
+    )
 
 
-class PlanExistsError(BackfillAssetsError):
-    """Another plan is kept under the id."""
-
-    def __init__(self, plan_id: str) -> None:
-        self.plan_id = plan_id
-        super().__init__(
-            f"another plan is kept as '{plan_id}' already, with other content; an id is derived "
-            "from the content, so one of the two was edited. Make the plan again"
-        )
-
-
-class PlanStatusError(BackfillAssetsError):
-    """A plan stands elsewhere than the caller believes."""
-
-    def __init__(self, plan_id: str, found: PlanStatus, expected: tuple[PlanStatus, ...]) -> None:
-        self.plan_id, self.found, self.expected = plan_id, found, expected
-        super().__init__(
-            f"plan {plan_id} is {found.value}; expected {' or '.join(one.value for one in expected)}. "
-            f"Look at it with `backfill show {plan_id}`"
-        )
+def wrong_status(plan_id: str, found: PlanStatus, expected: tuple[PlanStatus, ...]) -> RequestError:
+    """Say where a plan stands, and where the caller expected it."""
+    return RequestError(
+        found=f"plan {plan_id} is {found.value}",
+        expected=" or ".join(one.value for one in expected),
+        do=f"Look at it with `backfill show {plan_id}`",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +75,7 @@ class Plans(Aggregate[D]):
 
         Raises:
             UnknownPlanError: none begins so; the latest are named.
-            AmbiguousPlanError: several do.
+            RequestError: several do.
         """
         return self._database.read(lambda found: plan(found, plan_id))
 
@@ -136,7 +120,7 @@ class Plans(Aggregate[D]):
         """Keep a plan; the same one saved again stays as it is, its status too.
 
         Raises:
-            PlanExistsError: another content is kept under its id.
+            RequestError: another content is kept under its id.
         """
         self._database.write(lambda found: save_plan(found, plan))
 
@@ -150,7 +134,7 @@ class Plans(Aggregate[D]):
 
         Raises:
             UnknownPlanError: there is no such plan.
-            PlanStatusError: it stands elsewhere.
+            RequestError: it stands elsewhere.
         """
         allowed = (expected,) if isinstance(expected, str) else tuple(expected)
         self._database.write(lambda found: set_status(found, plan_id, allowed, new))
@@ -198,7 +182,7 @@ def plan(connection: sa.Connection, plan_id: str) -> StoredPlan:
 
     Raises:
         UnknownPlanError: none begins so.
-        AmbiguousPlanError: several do.
+        RequestError: several do.
     """
     exact = find_plan(connection, plan_id)
     if exact is not None:
@@ -206,7 +190,7 @@ def plan(connection: sa.Connection, plan_id: str) -> StoredPlan:
     begins = PLANS.c.plan_id.startswith(plan_id, autoescape=True) if plan_id else sa.false()
     rows = connection.execute(_latest().where(begins)).all()
     if len(rows) > 1:
-        raise AmbiguousPlanError(plan_id, tuple(row.plan_id for row in rows[:_LISTED]))
+        raise _ambiguous_plan(plan_id, tuple(row.plan_id for row in rows[:_LISTED]))
     if not rows:
         latest = connection.execute(_latest().limit(_LISTED))
         raise UnknownPlanError(plan_id, tuple(row.plan_id for row in latest))
@@ -235,14 +219,18 @@ def save_plan(connection: sa.Connection, saved: StoredPlan) -> None:
     """Keep a plan; the same one saved again stays as it is.
 
     Raises:
-        PlanExistsError: another content is kept under its id.
+        RequestError: another content is kept under its id.
     """
     found = find_plan(connection, saved.plan_id)
     if found is None:
         values = {name: getattr(saved, name) for name in StoredPlan.__dataclass_fields__}
         connection.execute(sa.insert(PLANS).values({**values, "status": saved.status.value}))
     elif found.content_hash != saved.content_hash:
-        raise PlanExistsError(saved.plan_id)
+        raise RequestError(
+            found=f"another plan is kept as '{saved.plan_id}' already, with other content; an id is "
+            "derived from the content, so one of the two was edited",
+            do="Make the plan again",
+        )
 
 
 def set_status(
@@ -252,11 +240,11 @@ def set_status(
 
     Raises:
         UnknownPlanError: there is no such plan.
-        PlanStatusError: it stands elsewhere.
+        RequestError: it stands elsewhere.
     """
     found = plan(connection, plan_id)
     if found.status not in expected:
-        raise PlanStatusError(plan_id, found.status, expected)
+        raise wrong_status(plan_id, found.status, expected)
     put_status(connection, plan_id, new)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.publication import Intent, IntentStatus, PublicationKind
 from backfill_assets.state.counter import next_number
 from backfill_assets.state.tables import PROMOTIONS
@@ -30,17 +30,6 @@ class PromotionPendingError(BackfillAssetsError):
             f"the {intent.kind.value} of plan {intent.plan_id} was begun by {intent.holder} and never "
             f"finished; table {version} is closed until it is. Readers see nothing of it. Finish it "
             f"with `backfill promote {intent.plan_id}`"
-        )
-
-
-class UnknownIntentError(BackfillAssetsError):
-    """Something is to be published that nobody said they would."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        super().__init__(
-            f"no intent to publish has number {number}; expected one that `begin_promotion` "
-            "returned. Nothing was published"
         )
 
 
@@ -76,11 +65,15 @@ def intent(connection: sa.Connection, number: int) -> Intent:
     """Read one intent.
 
     Raises:
-        UnknownIntentError: none has this number.
+        RequestError: none has this number.
     """
     found = find_intent(connection, number)
     if found is None:
-        raise UnknownIntentError(number)
+        raise RequestError(
+            found=f"no intent to publish has number {number}",
+            expected="one that `begin_promotion` returned",
+            do="Nothing was published",
+        )
     return found
 
 

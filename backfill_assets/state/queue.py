@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.queued_plan import Control, QueuedPlan
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.aggregate import Aggregate, D
-from backfill_assets.state.plans import PlanStatusError, plan
+from backfill_assets.state.plans import plan, wrong_status
 from backfill_assets.state.tables import PLANS, QUEUED_PLANS
 
 if TYPE_CHECKING:
@@ -33,29 +33,15 @@ class PlanHeldError(BackfillAssetsError):
         )
 
 
-class PlanHeldAlreadyError(BackfillAssetsError):
-    """A plan that is paused or stopped already shall be so once more."""
-
-    def __init__(self, plan_id: str, found: Control, asked: Control) -> None:
-        self.plan_id, self.found, self.asked = plan_id, found, asked
-        stands = f"{found.words} already"
-        if found.words != asked.words:
-            stands = f"{stands}, so it can't be {asked.words}"
-        super().__init__(
-            f"plan {plan_id} is {stands}; expected one that goes on. Nothing was changed; "
-            f"`backfill resume {plan_id}` lets it go on"
-        )
-
-
-class PlanNotHeldError(BackfillAssetsError):
-    """A plan that is neither paused nor stopped shall go on."""
-
-    def __init__(self, plan_id: str) -> None:
-        self.plan_id = plan_id
-        super().__init__(
-            f"plan {plan_id} is neither paused nor stopped; expected one of them. Nothing was "
-            f"changed; look at it with `backfill show {plan_id}`"
-        )
+def _plan_held_already(plan_id: str, found: Control, asked: Control) -> RequestError:
+    stands = f"{found.words} already"
+    if found.words != asked.words:
+        stands = f"{stands}, so it can't be {asked.words}"
+    return RequestError(
+        found=f"plan {plan_id} is {stands}",
+        expected="one that goes on",
+        do=f"Nothing was changed; `backfill resume {plan_id}` lets it go on",
+    )
 
 
 class Queue(Aggregate[D]):
@@ -82,7 +68,7 @@ class Queue(Aggregate[D]):
 
         Raises:
             UnknownPlanError: there is no such plan.
-            PlanStatusError: it has not begun, or its life is over.
+            RequestError: it has not begun, or its life is over.
             PlanHeldError: it is stopped.
         """
         now = self._clock()
@@ -93,9 +79,9 @@ class Queue(Aggregate[D]):
 
         Raises:
             UnknownPlanError: there is no such plan.
-            PlanStatusError: its life is over.
-            PlanHeldAlreadyError: it is paused or stopped already.
-            PlanNotHeldError: it is neither, and shall go on.
+            RequestError: its life is over.
+            RequestError: it is paused or stopped already.
+            RequestError: it is neither, and shall go on.
         """
         now = self._clock()
         return self._database.write(lambda found: control_plan(found, plan_id, control, who, now))
@@ -108,7 +94,7 @@ def queue_plan(
 
     Raises:
         UnknownPlanError: there is no such plan.
-        PlanStatusError: it has not begun, or its life is over.
+        RequestError: it has not begun, or its life is over.
         PlanHeldError: it is stopped.
     """
     found = _found(connection, plan_id, OPEN)
@@ -125,15 +111,19 @@ def control_plan(
 
     Raises:
         UnknownPlanError: there is no such plan.
-        PlanStatusError: its life is over.
-        PlanHeldAlreadyError: it is paused or stopped already.
-        PlanNotHeldError: it is neither, and shall go on.
+        RequestError: its life is over.
+        RequestError: it is paused or stopped already.
+        RequestError: it is neither, and shall go on.
     """
     found = _found(connection, plan_id, _GOES_ON)
     if control is Control.RUNNING and not found.control.holds:
-        raise PlanNotHeldError(found.plan_id)
+        raise RequestError(
+            found=f"plan {found.plan_id} is neither paused nor stopped",
+            expected="one of them",
+            do=f"Nothing was changed; look at it with `backfill show {found.plan_id}`",
+        )
     if control in _REFUSED.get(found.control, ()):
-        raise PlanHeldAlreadyError(found.plan_id, found.control, control)
+        raise _plan_held_already(found.plan_id, found.control, control)
     leaves = control in (Control.STOPPED, Control.CANCELLED)
     queued_at = None if leaves else found.queued_at
     return _put(connection, QueuedPlan(found.plan_id, control, found.off_peak, who, now, queued_at))
@@ -192,7 +182,7 @@ def _found(connection: sa.Connection, plan_id: str, expected: tuple[PlanStatus, 
     """Read what is known of a plan; one that nobody spoke of goes on."""
     kept = plan(connection, plan_id)
     if kept.status not in expected:
-        raise PlanStatusError(kept.plan_id, kept.status, expected)
+        raise wrong_status(kept.plan_id, kept.status, expected)
     wanted = sa.select(QUEUED_PLANS).where(QUEUED_PLANS.c.plan_id == kept.plan_id)
     row = connection.execute(wanted).first()
     if row is not None:

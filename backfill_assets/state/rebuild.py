@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.environment import Pointer, plan_of
 from backfill_assets.state import counter, locks, pointers, versions
 from backfill_assets.state.batch_rows import Ending
@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.snapshots.batch import BatchCommit
-
-
-class StateNotEmptyError(BackfillAssetsError):
-    """A rebuild was asked for in a state that holds something."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "a state is rebuilt into an empty database only, but this one holds versions, batches "
-            "or ready records. Move the file aside (keep it), then rebuild"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +85,7 @@ def rebuild(
         now: when this happens.
 
     Raises:
-        StateNotEmptyError: the state holds something.
+        RequestError: the state holds something.
     """
     _check_empty(connection)
     logged = sorted(commits, key=lambda each: (each.version, each.delta_version))
@@ -205,4 +195,8 @@ def _go_on(
 def _check_empty(connection: sa.Connection) -> None:
     for table in (VERSIONS, BATCHES, READY_RECORDS):
         if connection.execute(sa.select(table).limit(1)).first() is not None:
-            raise StateNotEmptyError
+            raise RequestError(
+                found="a state is rebuilt into an empty database only, but this one holds "
+                "versions, batches or ready records",
+                do="Move the file aside (keep it), then rebuild",
+            )

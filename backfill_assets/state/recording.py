@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state import (
@@ -35,18 +35,6 @@ if TYPE_CHECKING:
     from backfill_assets.state.batch_rows import Ending
 
 
-class HeadOrderError(BackfillAssetsError):
-    """A commit is recorded after a later one of the same table."""
-
-    def __init__(self, version: str, delta_version: int, head: int) -> None:
-        self.version, self.delta_version, self.head = version, delta_version, head
-        super().__init__(
-            f"commit {delta_version} of table {version} is recorded although the state has "
-            f"accounted for {head} already; expected a later one. Commits of a table are recorded "
-            "in the order of its log; run `backfill state rebuild` into an empty state"
-        )
-
-
 def record(
     connection: sa.Connection, commit: BatchCommit, lock: CommitLock, ending: Ending
 ) -> None:
@@ -54,14 +42,20 @@ def record(
 
     Raises:
         LostLeaseError: the lock was taken over.
-        HeadOrderError: a later commit of the table is recorded already.
+        RequestError: a later commit of the table is recorded already.
     """
     if ready.is_recorded(connection, commit, ending.delta_version):
         return
     check_lock(connection, lock)
     head = versions.known_head(connection, commit.version)
     if ending.delta_version <= head:
-        raise HeadOrderError(commit.version, ending.delta_version, head)
+        raise RequestError(
+            found=f"commit {ending.delta_version} of table {commit.version} is recorded although "
+            f"the state has accounted for {head} already",
+            expected="a later one",
+            do="Commits of a table are recorded in the order of its log; run `backfill state "
+            "rebuild` into an empty state",
+        )
     apply_commit(connection, commit, ending, next_number(connection))
 
 

@@ -103,7 +103,7 @@ def snapshot(connection: sa.Connection, fingerprint: str) -> StoredSnapshot:
 
     Raises:
         UnknownSnapshotError: none was saved under this fingerprint.
-        MissingTextError: the state lacks the text of one of its modules or files.
+        RequestError: the state lacks the text of one of its modules or files.
     """
     names = StoredSnapshot.__dataclass_fields__
     columns = [SNAPSHOTS.c[name] for name in names]

@@ -97,11 +97,11 @@ class Store(Aggregates[Database]):
                 to it. None: every path is kept as it is given.
 
         Raises:
-            StateUrlError: the URL names neither.
-            StateTooNewError: a newer release has opened it.
+            DeclarationError: the URL names neither.
+            RequestError: a newer release has opened it.
             StateUnavailableError: it can't be opened.
             StateBusyError: others kept it locked.
-            UnknownDataRootError: it names tables by absolute URIs that may be those of a copy.
+            RequestError: it names tables by absolute URIs that may be those of a copy.
         """
         database = Database.open(url, busy_seconds=busy_seconds)
         try:
@@ -147,7 +147,7 @@ class Store(Aggregates[Database]):
             seen: the largest number that any log names, also of commits that do not count.
 
         Raises:
-            StateNotEmptyError: the state holds something.
+            RequestError: the state holds something.
         """
         now, wanted = self._clock(), list(pointers)
         listed = [replace(one, path=self.place(one.path)) for one in commits]

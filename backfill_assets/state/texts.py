@@ -12,24 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import sqlalchemy as sa
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.state.tables import SNAPSHOTS, TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 _HELD_IN = {"StoredModule": "source", "StoredFile": "content"}
-
-
-class MissingTextError(BackfillAssetsError):
-    """A snapshot names a text that the state does not hold."""
-
-    def __init__(self, sha256: str) -> None:
-        self.sha256 = sha256
-        super().__init__(
-            f"the state holds no text with the SHA-256 {sha256}, which a snapshot's module or file "
-            "has: the database was changed by hand. Bring the table `texts` back from a backup"
-        )
 
 
 def taken_apart(definition: str) -> tuple[str, dict[str, str]]:
@@ -61,7 +50,7 @@ def put_together(connection: sa.Connection, definition: str) -> str:
     """Give a definition with its texts, as it was saved.
 
     Raises:
-        MissingTextError: one that it names is not there.
+        RequestError: one that it names is not there.
     """
     names = _names_in(definition)
     return _put_together(definition, _held(connection, names)) if names else definition
@@ -86,7 +75,11 @@ def _put_together(definition: str, texts: Mapping[str, str]) -> str:
         match value:
             case {"@": "text", "v": str(sha256)}:
                 if sha256 not in texts:
-                    raise MissingTextError(sha256)
+                    raise RequestError(
+                        found=f"the state holds no text with the SHA-256 {sha256}, which a "
+                        "snapshot's module or file has: the database was changed by hand",
+                        do="Bring the table `texts` back from a backup",
+                    )
                 return texts[sha256]
             case _:
                 return value

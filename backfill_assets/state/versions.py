@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.state import ready
 from backfill_assets.state.aggregate import Aggregate, D
 from backfill_assets.state.tables import VERSIONS
@@ -59,15 +59,13 @@ class VersionCollectingError(BackfillAssetsError):
         )
 
 
-class VersionOwnedElsewhereError(BackfillAssetsError):
-    """Another environment alone writes the version."""
-
-    def __init__(self, version: str, owner: str, environment: str) -> None:
-        self.version, self.owner, self.environment = version, owner, environment
-        super().__init__(
-            f"version '{version}' belongs to '{owner}', which alone writes it; '{environment}' may "
-            f"only read it. Wait for '{owner}', or promote or abandon what holds it"
-        )
+def owned_elsewhere(version: str, owner: str, environment: str) -> RequestError:
+    """Name the environment that alone writes the version."""
+    return RequestError(
+        found=f"version '{version}' belongs to '{owner}', which alone writes it; '{environment}' "
+        "may only read it",
+        do=f"Wait for '{owner}', or promote or abandon what holds it",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Reconciles, References
 from backfill_assets.models.column import quoted
@@ -41,21 +41,16 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.inputs import Input, RowsFrom
 
 
-class UnfitTableError(BackfillAssetsError):
-    """A table can't become a model's history: its columns are not the declared ones."""
-
-    def __init__(self, *, model: str, path: str, missing: list[str], retyped: list[str]) -> None:
-        self.model, self.path = model, path
-        self.missing, self.retyped = missing, retyped
-        found = "; ".join(
-            f"{word} {', '.join(names)}"
-            for word, names in (("it lacks", missing), ("of another type are", retyped))
-            if names
-        )
-        super().__init__(
-            f"the table at {path} can't be adopted as '{model}': {found}. Nothing was written; "
-            "correct the declaration, or write a table that fits"
-        )
+def _unfit_table(*, model: str, path: str, missing: list[str], retyped: list[str]) -> RequestError:
+    found = "; ".join(
+        f"{word} {', '.join(names)}"
+        for word, names in (("it lacks", missing), ("of another type are", retyped))
+        if names
+    )
+    return RequestError(
+        found=f"the table at {path} can't be adopted as '{model}': {found}. Nothing was written",
+        do="correct the declaration, or write a table that fits",
+    )
 
 
 @dataclass(frozen=True)
@@ -90,8 +85,8 @@ def profile_table(
 
     Raises:
         MissingTableError: there is no table.
-        UnfitTableError: declared columns are missing or of another type.
-        NoTimeError: rows have no time, and so no cell.
+        RequestError: declared columns are missing or of another type.
+        DeclarationError: rows have no time, and so no cell.
     """
     rows = contract(foreign_rows(spark, model, table), model)
     number = number_expression(model.cadence)
@@ -132,7 +127,7 @@ def foreign_rows(spark: SparkSession, model: Model, table: Table) -> DataFrame:
 
     Raises:
         MissingTableError: there is no table.
-        UnfitTableError: declared columns are missing or of another type.
+        RequestError: declared columns are missing or of another type.
     """
     if not table.exists:
         raise MissingTableError(name=model.name, path=table.path)
@@ -145,7 +140,7 @@ def foreign_rows(spark: SparkSession, model: Model, table: Table) -> DataFrame:
         if column.name in found and not same_type(found[column.name], column.dtype)
     ]
     if missing or retyped:
-        raise UnfitTableError(model=model.name, path=table.path, missing=missing, retyped=retyped)
+        raise _unfit_table(model=model.name, path=table.path, missing=missing, retyped=retyped)
     return rows.select(*(quoted(column.name) for column in model.schema))
 
 

@@ -55,18 +55,6 @@ FOLDERS = {"timeZone": "UTC"}
 """How Spark writes and reads the cells of hours in names of folders, whatever its session's zone."""
 
 
-class MislaidRowsError(BackfillAssetsError):
-    """The files of a cell do not hold the rows that were audited of it."""
-
-    def __init__(self, *, path: str, cell: str, audited: int, found: int) -> None:
-        self.path, self.cell, self.audited, self.found = path, cell, audited, found
-        super().__init__(
-            f"{audited} rows of the cell {cell} of {path} were audited, and the files that were written "
-            f"for it hold {found}. Nothing was committed. This is a defect: report it with the model's "
-            "cadence and the settings of Spark"
-        )
-
-
 class UnseenFilesError(BackfillAssetsError):
     """Files that Spark has written are not where this process looks for them."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import FixedGrid, Unit
 from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
@@ -28,15 +28,14 @@ _EPOCH_DAY = date(1970, 1, 1)
 _TRUNCATED = {Unit.WEEK: "week", Unit.MONTH: "month", Unit.YEAR: "year"}
 
 
-class UnusableTimeColumnError(BackfillAssetsError):
-    """A time column can't give the cell of a row."""
-
-    def __init__(self, *, column: str, dtype: str, cadence: Cadence, expected: str) -> None:
-        self.column, self.dtype = column, dtype
-        super().__init__(
-            f"time column '{column}' is {dtype}, on cells of one {cadence.unit.value} in "
-            f"{cadence.tz}; expected {expected}"
-        )
+def _unusable_time_column(
+    *, column: str, dtype: str, cadence: Cadence, expected: str
+) -> DeclarationError:
+    return DeclarationError(
+        found=f"time column '{column}' is {dtype}, on cells of one {cadence.unit.value} in "
+        f"{cadence.tz}",
+        expected=expected,
+    )
 
 
 def cell_type(cadence: Cadence) -> str:
@@ -48,7 +47,7 @@ def cell_expression(column: str, dtype: str, cadence: Cadence) -> str:
     """Write Spark SQL that gives the `_cell` of a row from its time column.
 
     Raises:
-        UnusableTimeColumnError: the column is too coarse for the grid, or no time at all.
+        DeclarationError: the column is too coarse for the grid, or no time at all.
     """
     if cadence.unit is Unit.WHOLE:
         return f"DATE'{_EPOCH_DAY}'"
@@ -60,7 +59,7 @@ def cell_expression(column: str, dtype: str, cadence: Cadence) -> str:
     elif dtype == "timestamp_ntz":
         time = f"to_date({time})"
     elif dtype != "date":
-        raise UnusableTimeColumnError(
+        raise _unusable_time_column(
             column=column, dtype=dtype, cadence=cadence, expected="a DATE or TIMESTAMP column"
         )
     part = _TRUNCATED.get(cadence.unit)
@@ -70,11 +69,11 @@ def cell_expression(column: str, dtype: str, cadence: Cadence) -> str:
 def _subday_cell(column: str, dtype: str, cadence: Cadence) -> str:
     grid = cadence.grid
     if dtype != "timestamp":
-        raise UnusableTimeColumnError(
+        raise _unusable_time_column(
             column=column, dtype=dtype, cadence=cadence, expected="a TIMESTAMP column"
         )
     if not isinstance(grid, FixedGrid):
-        raise UnusableTimeColumnError(
+        raise _unusable_time_column(
             column=column,
             dtype=dtype,
             cadence=cadence,
@@ -115,13 +114,13 @@ def time_predicate(column: str, dtype: str, cadence: Cadence, cells: Iterable[In
     """Write Spark SQL that keeps the rows of these cells by a source's own time column.
 
     Raises:
-        UnusableTimeColumnError: the column is neither a DATE nor a TIMESTAMP.
+        DeclarationError: the column is neither a DATE nor a TIMESTAMP.
     """
     if cadence.unit is Unit.WHOLE:
         return "TRUE"
     literal = {"date": _date, "timestamp": _timestamp, "timestamp_ntz": _wall_clock}.get(dtype)
     if literal is None:
-        raise UnusableTimeColumnError(
+        raise _unusable_time_column(
             column=column, dtype=dtype, cadence=cadence, expected="a DATE or TIMESTAMP column"
         )
     name = quoted(column)

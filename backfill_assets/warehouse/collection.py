@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.warehouse.cell_files import ANY_FOLDER, is_written
 from backfill_assets.warehouse.delta_log import ABSENT, head, is_table, local_folder, logged_commit
 from backfill_assets.warehouse.housekeeping import created_by
@@ -32,28 +32,6 @@ if TYPE_CHECKING:
 
 GRACE = timedelta(days=1)
 """How long a file that nobody needs stays anyway: readers may be at it, or a batch may name it yet."""
-
-
-class PromisedVersionError(BackfillAssetsError):
-    """A delta_version that must stay readable is none of the table's."""
-
-    def __init__(self, *, path: str, asked: int, found: int) -> None:
-        self.path, self.asked, self.found = path, asked, found
-        super().__init__(
-            f"{path} must stay readable from delta_version {asked} on, but its log ends at "
-            f"{found}. Nothing was deleted; the state and the table don't belong together"
-        )
-
-
-class NotOurTableError(BackfillAssetsError):
-    """A folder is not a table that this project made."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        super().__init__(
-            f"{path} was not made by this project: its log does not begin with our mark. Nothing "
-            "was deleted; remove it by hand if it is to go"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +65,17 @@ def vacuum(
         dry_run: only say what would go.
 
     Raises:
-        PromisedVersionError: the table has no such version.
-        NotOurTableError: another system made the table.
+        RequestError: the table has no such version.
+        RequestError: another system made the table.
         CorruptTableError: the log is damaged.
     """
     found = head(path)
     if not 0 <= keep_from <= found:
-        raise PromisedVersionError(path=path, asked=keep_from, found=found)
+        raise RequestError(
+            found=f"{path} must stay readable from delta_version {keep_from} on, but its log ends "
+            f"at {found}",
+            do="Nothing was deleted; the state and the table don't belong together",
+        )
     _refuse_foreign(path)
     needed = _needed(path, keep_from, now - grace)
     old = _old(stored_files(path), now - grace)
@@ -151,7 +133,7 @@ def delete_table(path: str) -> None:
     The first commit, which carries our mark, goes last: a deletion that was cut off can be finished.
 
     Raises:
-        NotOurTableError: its log does not begin with our mark.
+        RequestError: its log does not begin with our mark.
     """
     if not is_table(path):
         left = (one.name for one in stored_files(path) if is_written(one.name))
@@ -167,7 +149,11 @@ def delete_table(path: str) -> None:
 
 def _refuse_foreign(path: str) -> None:
     if created_by(logged_commit(path, 0).metadata) is None:
-        raise NotOurTableError(path)
+        raise RequestError(
+            found=f"{path} was not made by this project: its log does not begin with our mark. "
+            "Nothing was deleted",
+            do="remove it by hand if it is to go",
+        )
 
 
 def _delete_local(folder: Path) -> None:

@@ -237,7 +237,7 @@ def prepare_table(spark: Callable[[], SparkSession], model: Model, ticket: Ticke
 
     Raises:
         CommitConflictError: the table was made by another writer since.
-        DestructiveChangeError: a column has another type.
+        RequestError: a column has another type.
         CommitLostError: another writer has taken the table over.
     """
     made = create_table(spark, model, ticket.path, app_id=ticket.app_id, token=ticket.token)

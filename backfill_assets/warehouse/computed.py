@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.warehouse.cell_files import (
     FOLDERS,
-    MislaidRowsError,
     files_at,
     missing,
     rows_by_cell,
@@ -98,9 +97,9 @@ class ComputedBatch:
         """Measure rows, checksums and audits per cell, in one action.
 
         Raises:
-            RowsOutsideBatchError: rows belong to other cells, or (`NoTimeError`) to none.
+            DeclarationError: rows belong to other cells, or to none.
             FilesGoneError: a file is gone, or not whole.
-            MislaidRowsError: a cell's files do not hold the rows that were measured of it.
+            RequestError: a cell's files do not hold the rows that were measured of it.
         """
         try:
             found = profile(self.rows, self._subject)
@@ -115,8 +114,12 @@ class ComputedBatch:
         for one in profiles:
             text = cell_text(self.model.cadence, one.cell)
             if rows[text] != one.content.rows:
-                raise MislaidRowsError(
-                    path=self.target.path, cell=text, audited=one.content.rows, found=rows[text]
+                raise RequestError(
+                    found=f"{one.content.rows} rows of the cell {text} of {self.target.path} were "
+                    f"audited, and the files that were written for it hold {rows[text]}. "
+                    "Nothing was committed",
+                    do="This is a defect: report it with the model's cadence and the settings of "
+                    "Spark",
                 )
 
     def failing_rows(self, audit: Audit) -> tuple[str, ...]:
@@ -136,7 +139,7 @@ class ComputedBatch:
 
         Raises:
             DoubleMeanwhileError: another commit has put a unique value into another cell.
-            KeyInAnotherCellError: a batch that committed meanwhile has put a key elsewhere.
+            DeclarationError: a batch that committed meanwhile has put a key elsewhere.
             MovedMeanwhileError: the same, of a model whose rows may move; or one has written a cell
                 that they move out of.
             CommitLostError: another writer has taken the table over.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Window, functions as F
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
 from backfill_assets.models.kind import (
@@ -30,27 +30,23 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.interval import Interval
 
 
-class OutputSchemaError(BackfillAssetsError):
-    """A query's columns are not the ones that its model declares."""
-
-    def __init__(
-        self, *, model: str, missing: list[str], extra: list[str], retyped: list[str]
-    ) -> None:
-        self.model = model
-        self.missing, self.extra, self.retyped = missing, extra, retyped
-        found = "; ".join(
-            f"{word} {', '.join(names)}"
-            for word, names in (
-                ("without", missing),
-                ("with undeclared", extra),
-                ("with other types:", retyped),
-            )
-            if names
+def _unlike_declared(
+    *, model: str, missing: list[str], extra: list[str], retyped: list[str]
+) -> DeclarationError:
+    found = "; ".join(
+        f"{word} {', '.join(names)}"
+        for word, names in (
+            ("without", missing),
+            ("with undeclared", extra),
+            ("with other types:", retyped),
         )
-        super().__init__(
-            f"the query of '{model}' gave rows {found}; expected exactly the declared columns. "
-            "Cast or rename in the query, or change the declaration"
-        )
+        if names
+    )
+    return DeclarationError(
+        found=f"the query of '{model}' gave rows {found}",
+        expected="exactly the declared columns",
+        do="Cast or rename in the query, or change the declaration",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +72,8 @@ def contract(computed: DataFrame, model: Model) -> DataFrame:
     Tombstones are still among the rows.
 
     Raises:
-        OutputSchemaError: columns are missing, extra or of another type.
-        UnusableTimeColumnError: the time column can't name a cell on the model's grid.
+        DeclarationError: columns are missing, extra or of another type.
+        DeclarationError: the time column can't name a cell on the model's grid.
     """
     found = {field.name: field.dataType.simpleString() for field in computed.schema.fields}
     declared = {column.name: column.dtype for column in model.schema}
@@ -89,7 +85,7 @@ def contract(computed: DataFrame, model: Model) -> DataFrame:
         if name in found and not same_type(found[name], dtype)
     ]
     if missing or extra or retyped:
-        raise OutputSchemaError(model=model.name, missing=missing, extra=extra, retyped=retyped)
+        raise _unlike_declared(model=model.name, missing=missing, extra=extra, retyped=retyped)
     time = model.time_column or ""
     cell = F.expr(cell_expression(time, found.get(time, ""), model.cadence))
     return _latest(computed.select(*map(quoted, declared), cell.alias(CELL_COLUMN)), model)

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.warehouse.connect import DEFAULT_PORT
 from backfill_assets.warehouse.session import spark_config
 
@@ -25,27 +25,6 @@ if TYPE_CHECKING:
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _HERE = "127.0.0.1"
 _SUBMIT_OPTIONS = {"spark.driver.memory": "--driver-memory", "spark.master": "--master"}
-
-
-class ServerDiedError(BackfillAssetsError):
-    """The server ended before it answered."""
-
-    def __init__(self, log: Path, said: str) -> None:
-        self.log = log
-        super().__init__(
-            f"the Spark Connect server ended before it answered; the end of {log}:\n{said}"
-        )
-
-
-class PortTakenError(BackfillAssetsError):
-    """Another program listens on the server's port."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        super().__init__(
-            f"something answers on port {port} already; stop it (`make spark-server-stop` stops one "
-            "of ours), or name another port"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +68,18 @@ class ConnectServer:
             The id of its process; that of the one that runs already, if one does.
 
         Raises:
-            PortTakenError: another program answers there.
-            ServerDiedError: it ended instead.
+            RequestError: another program answers there.
+            RequestError: it ended instead.
             MissingJarsError: the jars have not been fetched.
         """
         running = self.process()
         if running is not None:
             return running
         if _answers(self.port):
-            raise PortTakenError(self.port)
+            raise RequestError(
+                found=f"something answers on port {self.port} already",
+                do="stop it (`make spark-server-stop` stops one of ours), or name another port",
+            )
         self.folder.mkdir(parents=True, exist_ok=True)
         with _private(self.log) as log:
             started = subprocess.Popen(  # noqa: S603 - our own arguments
@@ -114,7 +96,10 @@ class ConnectServer:
         while not _answers(self.port):
             if started.poll() is not None:
                 self._pid_file.unlink()
-                raise ServerDiedError(self.log, _end_of(self.log))
+                raise RequestError(
+                    found="the Spark Connect server ended before it answered; the end of "
+                    f"{self.log}:\n{_end_of(self.log)}"
+                )
             time.sleep(0.2)
         return started.pid
 

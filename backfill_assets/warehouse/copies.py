@@ -17,7 +17,7 @@ from backfill_assets.warehouse.delta_log import ABSENT, head, logged_commits
 from backfill_assets.warehouse.doubles import may_be_twice, refuse_doubles
 from backfill_assets.warehouse.housekeeping import cells_touched
 from backfill_assets.warehouse.layers import files_read, rows_of
-from backfill_assets.warehouse.moves import KeyInAnotherCellError, keys_in_other_cells
+from backfill_assets.warehouse.moves import key_in_another_cell, keys_in_other_cells
 from backfill_assets.warehouse.tables import Table, delta_schema, table_now
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied from where to where
 
     Raises:
         DoubleMeanwhileError: a copied unique value came into another cell since.
-        KeyInAnotherCellError: a copied key is also in a published cell that is not copied.
+        DeclarationError: a copied key is also in a published cell that is not copied.
         CommitLostError: another writer has taken the table over.
-        DestructiveChangeError: a column of the published table has another type.
+        RequestError: a column of the published table has another type.
         PinGoneError: a file of the workspace is not there any more.
     """
     prepare_table(spark, model, ticket)
@@ -97,7 +97,7 @@ def restore_cells(
 
     Raises:
         DoubleMeanwhileError: a unique value that comes back is in another cell by now.
-        KeyInAnotherCellError: the same of a key.
+        DeclarationError: the same of a key.
         CommitLostError: another writer has taken the table over.
         PinGoneError: a file of that version is not there any more.
     """
@@ -157,4 +157,4 @@ def _refuse_twice(
     refuse_doubles(rows, model, cells_, now, since)
     clashes = keys_in_other_cells(rows, model, cells_, now)
     if clashes:
-        raise KeyInAnotherCellError.of(model, clashes)
+        raise key_in_another_cell(model, clashes)

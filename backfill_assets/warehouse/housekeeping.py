@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -51,18 +51,6 @@ if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.cell_files import NamedFile
-
-
-class UnstorableNameError(BackfillAssetsError):
-    """A column, or a field within one, has a name that Delta can't hold."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"the column or field {name!r} has a name that a Delta table can't hold: none of a blank, a "
-            "tab, a line's end or one of ,;{}()= may be in it. Nothing was written; rename it in the query "
-            "and in the declaration"
-        )
 
 
 def is_ours(metadata: str | None) -> bool:
@@ -163,12 +151,17 @@ def _fields(spark: Callable[[], SparkSession], columns: Mapping[str, str]) -> li
     """Give columns in Delta's own words; all of them may be NULL.
 
     Raises:
-        UnstorableNameError: Delta can't hold one of their names.
+        DeclarationError: Delta can't hold one of their names.
     """
     fields = _described(spark, columns)
     for name in _names(fields):
         if not _NOT_IN_NAMES.isdisjoint(name):
-            raise UnstorableNameError(name)
+            raise DeclarationError(
+                found=f"the column or field {name!r} has a name that a Delta table can't hold: none "
+                "of a blank, a tab, a line's end or one of ,;{}()= may be in it. Nothing was "
+                "written",
+                do="rename it in the query and in the declaration",
+            )
     return fields
 
 
@@ -239,7 +232,7 @@ def evolve_table(
     snapshot that knew it can still be rolled back to.
 
     Raises:
-        DestructiveChangeError: a column has another type.
+        RequestError: a column has another type.
         CommitLostError: another writer has taken the table over.
     """
     from deltalake import Field  # noqa: PLC0415 - only where a column is added

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.column import quoted
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.warehouse.cells import (
@@ -26,29 +26,19 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.warehouse.tables import Table
 
-_SAMPLE = 10
+_NAMED, _SAMPLE = 5, 3
 
 
-class KeyInAnotherCellError(BackfillAssetsError):
-    """A merge would give its table a key twice, once in a cell outside the batch."""
-
-    def __init__(self, *, model: str, cells: tuple[str, ...], sample: tuple[str, ...]) -> None:
-        self.model, self.cells, self.sample = model, cells, sample
-        super().__init__(
-            f"'{model}' already holds keys of this batch in the cells {', '.join(cells[:5])}"
-            f"{'...' if len(cells) > 5 else ''}, "  # noqa: PLR2004 - a glimpse
-            f"for example {', '.join(sample[:3])}; expected each key in one cell. Correct the "
-            "source, or declare rows_move=True if a key may change its cell"
-        )
-
-    @classmethod
-    def of(cls, model: Model, clashes: Sequence[Clash]) -> KeyInAnotherCellError:
-        """Name the cells, and a few of the keys."""
-        return cls(
-            model=model.name,
-            cells=tuple(number_text(model.cadence, one.cell) for one in clashes),
-            sample=tuple(one.key for one in clashes[:_SAMPLE]),
-        )
+def key_in_another_cell(model: Model, clashes: Sequence[Clash]) -> DeclarationError:
+    """Name the cells outside the batch that hold keys of it, and a few of the keys."""
+    cells = ", ".join(number_text(model.cadence, one.cell) for one in clashes[:_NAMED])
+    keys = ", ".join(one.key for one in clashes[:_SAMPLE])
+    return DeclarationError(
+        found=f"'{model.name}' already holds keys of this batch in the cells {cells}"
+        f"{'...' if len(clashes) > _NAMED else ''}, for example {keys}",
+        expected="each key in one cell",
+        do="Correct the source, or declare rows_move=True if a key may change its cell",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +61,11 @@ def cells_moved_from(
         target: the table as it is now.
 
     Raises:
-        KeyInAnotherCellError: there are some, and the model's rows don't move.
+        DeclarationError: there are some, and the model's rows don't move.
     """
     clashes = keys_in_other_cells(computed, model, cells, target)
     if clashes and not (isinstance(model.kind, IncrementalByUniqueKey) and model.kind.rows_move):
-        raise KeyInAnotherCellError.of(model, clashes)
+        raise key_in_another_cell(model, clashes)
     return tuple(cell_of_number(model.cadence, one.cell) for one in clashes)
 
 

@@ -98,7 +98,7 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
         One profile per cell of the batch, in order, cells without rows included.
 
     Raises:
-        RowsOutsideBatchError: rows belong to other cells, or (`NoTimeError`) to none.
+        DeclarationError: rows belong to other cells, or to none.
     """
     wanted = _main_wanted(rows, subject.model)
     parts = [_main(rows, subject, wanted)]

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
@@ -38,17 +37,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.source import Source
-
-
-class RecreatedSourceError(BackfillAssetsError):
-    """A source's table is another one than was looked at last."""
-
-    def __init__(self, source: str, path: str, found: str) -> None:
-        self.source, self.path = source, path
-        super().__init__(
-            f"the table of source '{source}' at {path} was made anew: {found}. Every cell whose rows "
-            "can't be shown to be the same counts as changed"
-        )
 
 
 @dataclass(frozen=True, slots=True)

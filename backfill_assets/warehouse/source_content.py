@@ -42,7 +42,7 @@ def rows_by_cell(
     Raises:
         PinGoneError: that delta_version can't be read any more.
         CorruptTableError: its files, or the log, are damaged or gone.
-        UnusableTimeColumnError: the event time can't say which cell a row belongs to.
+        DeclarationError: the event time can't say which cell a row belongs to.
     """
     rows = _rows(spark, path, source, delta_version, cells)
     with explaining(path):
@@ -64,7 +64,7 @@ def content_by_cell(
     Raises:
         PinGoneError: one of them can't be read any more.
         CorruptTableError: files, or the log, are damaged or gone.
-        UnusableTimeColumnError: the event time can't say which cell a row belongs to.
+        DeclarationError: the event time can't say which cell a row belongs to.
     """
     parts = [
         _contents(_rows(spark, path, source, at, cells), source, number)

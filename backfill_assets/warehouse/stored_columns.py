@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 from backfill_assets.models.model import AUDIT_COLUMNS, CELL_COLUMN
 from backfill_assets.warehouse.tables import same_type
 
@@ -19,22 +19,17 @@ AUDIT_TYPES = dict(
 )
 
 
-class DestructiveChangeError(BackfillAssetsError):
-    """A model can't keep its table, because data in it would be lost."""
-
-    def __init__(self, *, model: str, path: str, removed: list[str], retyped: list[str]) -> None:
-        self.model, self.path = model, path
-        self.removed, self.retyped = removed, retyped
-        found = "; ".join(
-            f"{word} {', '.join(names)}"
-            for word, names in (("it removes", removed), ("it changes the type of", retyped))
-            if names
-        )
-        super().__init__(
-            f"'{model}' can't go on in its table at {path}: {found}. A table that history was "
-            "written to only gains columns. Keep the column, or plan the change as breaking, "
-            "which gives it a table of its own"
-        )
+def _lossy(*, model: str, path: str, removed: list[str], retyped: list[str]) -> RequestError:
+    found = "; ".join(
+        f"{word} {', '.join(names)}"
+        for word, names in (("it removes", removed), ("it changes the type of", retyped))
+        if names
+    )
+    return RequestError(
+        found=f"'{model}' can't go on in its table at {path}: {found}. A table that history was "
+        "written to only gains columns",
+        do="Keep the column, or plan the change as breaking, which gives it a table of its own",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +47,14 @@ class ColumnChanges:
     retyped: tuple[str, ...]
 
     def refuse_retyped(self, model: str, path: str) -> None:
-        """Raise `DestructiveChangeError` where a column has another type."""
+        """Raise `RequestError` where a column has another type."""
         if self.retyped:
-            raise DestructiveChangeError(
-                model=model, path=path, removed=[], retyped=list(self.retyped)
-            )
+            raise _lossy(model=model, path=path, removed=[], retyped=list(self.retyped))
 
     def refuse_destructive(self, model: str, path: str) -> None:
-        """Raise `DestructiveChangeError` where a column is gone or has another type."""
+        """Raise `RequestError` where a column is gone or has another type."""
         if self.removed or self.retyped:
-            raise DestructiveChangeError(
+            raise _lossy(
                 model=model, path=path, removed=list(self.removed), retyped=list(self.retyped)
             )
 

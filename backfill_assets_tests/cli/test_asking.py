@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from backfill_assets.cli.asking import DeclinedError, NobodyToAskError, confirm
+from backfill_assets.cli.asking import confirm
+from backfill_assets.errors import RequestError
 
 
 class Terminal(io.StringIO):
@@ -18,7 +19,7 @@ def test_where_nobody_can_be_asked_the_effect_and_the_way_out_are_named(
 ):
     monkeypatch.setattr(sys, "stdin", io.StringIO())
 
-    with pytest.raises(NobodyToAskError, match=r"promote plan p1, and there is no terminal.*--yes"):
+    with pytest.raises(RequestError, match=r"promote plan p1, and there is no terminal.*--yes"):
         confirm("promote plan p1", yes=False)
 
 
@@ -26,7 +27,7 @@ def test_where_nobody_can_be_asked_the_effect_and_the_way_out_are_named(
 def test_only_a_yes_goes_on(monkeypatch: pytest.MonkeyPatch, answer: str):
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
 
-    with pytest.raises(DeclinedError, match="nothing was written"):
+    with pytest.raises(RequestError, match="not confirmed: nothing was written"):
         confirm("promote plan p1", yes=False)
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.cli.importing import import_catalog
-from backfill_assets.cli.manifest import CatalogError, DeclarationError, load
+from backfill_assets.cli.manifest import CatalogError, load
 from backfill_assets.cli.origin import Origin
 from backfill_assets.cli.project import loaded_fingerprints
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.graph import build_graph
 from backfill_assets.settings import Settings
 from backfill_assets.snapshots.loaded import Loaded, loaded

@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.models.spark_tuning import SparkSettingError
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.planning.request import Category, Restatement, Strategy
 from backfill_assets.planning.written_options import (
-    PlanOptionError,
     categories,
     chosen,
     restatements,
@@ -62,7 +61,7 @@ def test_spark_settings_of_a_plan_are_read_and_the_last_of_one_name_counts():
 
 
 def test_a_spark_setting_that_a_batch_cannot_have_is_refused_in_a_plan_too():
-    with pytest.raises(SparkSettingError, match=r"the plan sets Spark's 'spark.executor.memory'"):
+    with pytest.raises(DeclarationError, match=r"the plan sets Spark's 'spark.executor.memory'"):
         spark(["spark.executor.memory=8g"])
 
 
@@ -80,7 +79,7 @@ WRONG = [
 def test_what_cannot_be_read_names_the_option_and_what_it_takes(
     read: Callable[[list[str]], object], asked: str, said: str
 ):
-    with pytest.raises(PlanOptionError) as found:
+    with pytest.raises(RequestError, match="can't be read: expected") as found:
         read([asked])
 
     assert said in str(found.value)

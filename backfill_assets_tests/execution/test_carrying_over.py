@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from backfill_assets.execution.carrying_over import CarryOverError, what_lacked
+from backfill_assets.execution.carrying_over import not_carried_over, what_lacked
 from backfill_assets.execution.events import Failed, Waiting
 from backfill_assets_tests.builders import days
 
@@ -14,7 +14,7 @@ def test_what_failed_is_said_before_what_waits_and_each_once():
     }
 
     assert what_lacked(events) == ("boom", f"web.a waits for {PAUSED}")
-    error = CarryOverError("p1", {"web.a": "2024-01-01"}, what_lacked({"web.a": events["web.a"]}))
+    error = not_carried_over("p1", {"web.a": "2024-01-01"}, what_lacked({"web.a": events["web.a"]}))
     assert f"web.a: 2024-01-01 (web.a waits for {PAUSED})" in str(error)
 
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from backfill_assets.execution.judge import UnmeasuredAuditError, judge
+from backfill_assets.errors import RequestError
+from backfill_assets.execution.judge import judge
 from backfill_assets.intervals import Daily, Interval
 from backfill_assets.models.audit import (
     Audit,
@@ -174,7 +175,7 @@ def test_a_sum_over_values_that_have_none_does_not_reconcile_and_its_cell_is_nam
 
 @pytest.mark.parametrize("audit", [RULE, SUM, unique("id")])
 def test_what_was_not_measured_can_not_pass(audit: Audit):
-    with pytest.raises(UnmeasuredAuditError, match="no measurement for cell 2024-01-01"):
+    with pytest.raises(RequestError, match="no measurement for cell 2024-01-01"):
         judged(audit, a_profile(1, other=0))
 
 

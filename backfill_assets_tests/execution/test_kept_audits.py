@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.execution.kept_audits import PublishedAuditsError
+from backfill_assets.errors import RequestError
 from backfill_assets.models.audit import accepted_range
 from backfill_assets.planning.plan import Build
 from backfill_assets.planning.request import Restatement
@@ -71,7 +71,7 @@ def test_published_cells_that_fail_a_changed_audit_keep_it_from_being_promoted(
     applied = plans.apply(graph, plan)
     assert [one.blocks for one in applied.audited[COSTS]] == [True]
     words = "accepted_range_total.*web.costs.*2024-01-09, 2024-01-10: found 2 .*allowed"
-    with pytest.raises(PublishedAuditsError, match=words):
+    with pytest.raises(RequestError, match=words):
         plans.promote(graph, plan)
     assert world.store.environments.pointers(PROD) == before
     assert world.store.publications.open_promotions() == []
@@ -99,7 +99,7 @@ def test_cells_that_are_published_between_apply_and_promote_are_audited_too(
     world.clock.now = world.clock.now.replace(day=12)
     world.land(a_source(), *ROWS, row(11, 1, 11.0))
     world.fill(OLD)
-    with pytest.raises(PublishedAuditsError, match="2024-01-11"):
+    with pytest.raises(RequestError, match=r"fail its new audits.*2024-01-11"):
         plans.promote(graph, plan)
     assert audited(world, plan) == [("2024-01-07..2024-01-10 (4)", True), ("2024-01-11", False)]
 
@@ -110,6 +110,6 @@ def test_where_nothing_is_protected_a_failing_audit_ends_the_apply(world: World,
     )
     graph, before = at_most(8), world.store.environments.pointers("dev_costs")
     plan = plans.make(graph, "dev_costs")
-    with pytest.raises(PublishedAuditsError, match="accepted_range_total"):
+    with pytest.raises(RequestError, match=r"fail its new audits.*accepted_range_total"):
         plans.apply(graph, plan)
     assert world.store.environments.pointers("dev_costs") == before

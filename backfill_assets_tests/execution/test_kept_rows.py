@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.kept_rows import kept_rows_in
 from backfill_assets.execution.strategy_checks import StrategyCheckError
 from backfill_assets.intervals import Daily
@@ -15,7 +16,6 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
 from backfill_assets.planning import explained
 from backfill_assets.planning.categorize import Difference
-from backfill_assets.planning.kept_rows import KeptRowsUndecidedError
 from backfill_assets.planning.request import Category, KeptRows, Restatement
 from backfill_assets_tests.builders import a_graph, a_model, a_source
 from backfill_assets_tests.execution.plans import Plans
@@ -108,7 +108,7 @@ def test_a_breaking_change_does_with_kept_rows_what_a_person_says(
     world: World, plans: Plans, asked: KeptRows
 ):
     only_history_has_order_1(world, plans, orders())
-    with pytest.raises(KeptRowsUndecidedError, match="--kept-rows carry"):
+    with pytest.raises(RequestError, match="--kept-rows carry"):
         plans.make(BREAKING)
     plan = plans.published(BREAKING, kept_rows=asked)
     rows = [(2, 12), (3, 13)]

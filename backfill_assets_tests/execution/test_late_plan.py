@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import write_deltalake
 
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.late_cells import lease_name
 from backfill_assets.execution.late_plan import refresh_late
 from backfill_assets.execution.outstanding import outstanding
-from backfill_assets.execution.refusals import OutwaitedPlanError
 from backfill_assets.intervals import Monthly
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audit import accepted_range
@@ -268,7 +268,7 @@ def test_a_plan_that_waits_for_too_long_holds_no_late_data_and_is_not_promoted(w
     assert (said(graph, done.cells), done.held) == ({A: "2024-01-08"}, {}), done.notes
     assert world.rows(C) == kept(*ROWS, row(8, 2))
     for refused in (plans.promote, plans.apply):
-        with pytest.raises(OutwaitedPlanError, match=f"backfill abandon {plan.plan_id}"):
+        with pytest.raises(RequestError, match=f"backfill abandon {plan.plan_id}"):
             refused(graph, plan)
     assert world.rows(C) == kept(*ROWS, row(8, 2))
 

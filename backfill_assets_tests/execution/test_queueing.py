@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.events import Committed, Waiting
 from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.execution.opening import open_run
 from backfill_assets.execution.operation import Operation
 from backfill_assets.execution.patience import Patience
 from backfill_assets.execution.queueing import queue_plan
-from backfill_assets.execution.refusals import EditedPlanError, PlanEndedError
 from backfill_assets.intervals import Daily
 from backfill_assets.intervals.zones import UnknownZoneError
 from backfill_assets.planning.off_peak import InvalidOffPeakError, read_off_peak
@@ -120,14 +120,14 @@ def test_a_plan_that_is_over_is_not_queued(world: World, plans: Plans):
 
     for plan in (promoted, abandoned):
         before = everything(world, plan)
-        with pytest.raises(PlanEndedError):
+        with pytest.raises(RequestError, match="already, nothing was written; make a new"):
             queued(plans, plan)
         assert everything(world, plan) == before
 
 
 def test_a_plan_that_was_edited_or_stopped_is_not_queued(world: World, plans: Plans):
     plan = made(plans)
-    with pytest.raises(EditedPlanError):
+    with pytest.raises(RequestError, match="Nothing was written; a plan is never"):
         queued(plans, replace(plan, notes=("edited",)))
     world.store.queue.control_plan(plan.plan_id, Control.STOPPED, "ana")
     before = everything(world, plan)

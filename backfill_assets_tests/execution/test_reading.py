@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.execution.going_back import abandon_plan
 from backfill_assets.planning.request import Restatement
 from backfill_assets.reading import (
     NotPublishedError,
-    NoWorkspaceError,
     Resolved,
     ResolvedLayers,
     read,
@@ -112,12 +112,12 @@ def test_a_plan_has_nothing_to_read_before_it_begins_and_after_it_ends(
     here: dict[str, Any],
 ):
     plan = restated(world, applied=False)
-    with pytest.raises(NoWorkspaceError, match="is proposed"):
+    with pytest.raises(RequestError, match="is proposed, so there is nothing of its own"):
         resolve(VISITS, plan=plan.plan_id, **here)
     Plans(world).apply(GRAPH, plan)
     assert resolve(VISITS, plan=plan.plan_id[:5], **here)
     abandon_plan(Plans(world).project(GRAPH), plan)
-    with pytest.raises(NoWorkspaceError, match="is abandoned"):
+    with pytest.raises(RequestError, match="is abandoned, so there is nothing of its own"):
         resolve(VISITS, plan=plan.plan_id, **here)
 
 

@@ -15,7 +15,7 @@ from backfill_assets.execution.going_back import rollback_plan
 from backfill_assets.execution.late_plan import refresh_late
 from backfill_assets.execution.observing import observe_sources
 from backfill_assets.execution.relied_sources import as_relied_on
-from backfill_assets.execution.sources import DeclaredOtherwiseError
+from backfill_assets.execution.sources import declared_otherwise
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import TimeColumns
@@ -159,11 +159,11 @@ def test_the_models_to_plan_are_those_that_rely_on_what_is_not_loaded_and_lead_o
     assert found.sources[EVENTS] == BY_DS
     assert misread == {"web.p": {EVENTS: ("web.q", "web.r")}}
 
-    error = DeclaredOtherwiseError(
+    error = declared_otherwise(
         source=EVENTS, model="web.p", environment="prod", to_plan=misread["web.p"][EVENTS]
     )
     assert str(error).endswith("backfill plan --env prod --select web.q,web.r")
-    planned = {name: relied(BY_SEEN, name) for name in error.to_plan}
+    planned = {name: relied(BY_SEEN, name) for name in misread["web.p"][EVENTS]}
     assert as_relied_on(loaded, {**known, **planned}, {*names}) == (loaded, {})
 
 

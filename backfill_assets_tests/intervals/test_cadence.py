@@ -7,6 +7,7 @@ from itertools import islice, pairwise
 import pytest
 from hypothesis import given, strategies as st
 
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals import (
     WHOLE_CELL,
     Cadence,
@@ -20,8 +21,6 @@ from backfill_assets.intervals import (
     Whole,
     Yearly,
 )
-from backfill_assets.intervals.cadence import LifeError, NotACellError
-from backfill_assets.intervals.cron import CronError
 from backfill_assets.intervals.instants import InstantFormatError
 from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.intervals.zones import UnknownZoneError
@@ -160,7 +159,7 @@ def test_a_bad_key_is_refused_with_a_right_one(cadence: Cadence, key: str):
 
 
 def test_only_a_cell_has_a_key():
-    with pytest.raises(NotACellError, match="not exactly one cell of one day"):
+    with pytest.raises(RequestError, match="not exactly one cell of one day"):
         Daily().key(Interval(utc(2024, 1, 1), utc(2024, 1, 3)))
 
 
@@ -197,9 +196,9 @@ def test_a_model_rebuilt_as_a_whole_has_one_cell():
     ("make", "error", "words"),
     [
         (lambda: Daily(tz="Europe/Berln"), UnknownZoneError, "tz database"),
-        (lambda: Daily(cron="every day"), CronError, "five fields"),
-        (lambda: Daily(cron="0 0 * * * *"), CronError, "five fields"),
-        (lambda: Daily(start="2024-02-01", end="2024-01-01"), LifeError, "not after it"),
+        (lambda: Daily(cron="every day"), DeclarationError, "five fields"),
+        (lambda: Daily(cron="0 0 * * * *"), DeclarationError, "five fields"),
+        (lambda: Daily(start="2024-02-01", end="2024-01-01"), DeclarationError, "not after it"),
         (lambda: Daily(start="01.02.2024"), InstantFormatError, "neither a date nor an instant"),
         (lambda: Daily(start="2024-02-01T10:00"), InstantFormatError, "with its offset"),
         (lambda: Daily(start="2024-02-30"), InstantFormatError, "neither a date nor an instant"),

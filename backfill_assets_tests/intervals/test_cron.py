@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals import Cadence, Unit
-from backfill_assets.intervals.cron import Cron, CronTooFrequentError, unit_of_cron
+from backfill_assets.intervals.cron import Cron, unit_of_cron
 from backfill_assets_tests.intervals.strategies import instants
 
 EXPRESSIONS = [
@@ -65,7 +66,7 @@ def test_the_unit_is_the_largest_that_fits_between_ticks(expression: str, unit: 
 
 
 def test_a_cron_below_five_minutes_is_refused():
-    with pytest.raises(CronTooFrequentError, match="smallest cell is 5 minutes"):
+    with pytest.raises(DeclarationError, match="smallest cell is 5 minutes"):
         unit_of_cron("* * * * *")
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, strategies as st
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals import (
     WHOLE_CELL,
     Cadence,
@@ -16,7 +17,6 @@ from backfill_assets.intervals import (
     Whole,
 )
 from backfill_assets.intervals.required import (
-    UnknownStartError,
     inherited,
     inherited_start,
     missing,
@@ -129,7 +129,7 @@ def test_a_half_ready_open_cell_is_missing_as_far_as_it_is_required():
 
 
 def test_an_unknown_start_never_means_infinite_history():
-    with pytest.raises(UnknownStartError, match="no start"):
+    with pytest.raises(DeclarationError, match="The model has no start"):
         required(Daily(), start=None, end=None, now=NOW)
 
 

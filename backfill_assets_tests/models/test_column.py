@@ -8,8 +8,8 @@ import pandera.pyspark as pa
 import pyspark.sql.types as T
 import pytest
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.audit import (
-    EmptyAuditError,
     Severity,
     accepted_range,
     accepted_values,
@@ -17,12 +17,9 @@ from backfill_assets.models.audit import (
 )
 from backfill_assets.models.column import (
     Column,
-    InvalidToleranceError,
-    UnknownSchemaCheckError,
     columns_of,
     sql_literal,
 )
-from backfill_assets.models.model_rules import InvalidModelError
 from backfill_assets_tests.builders import a_model, a_source
 
 CHECKS = [
@@ -88,7 +85,7 @@ def test_a_check_that_is_no_predicate_over_a_row_is_refused_with_the_known_ones(
         def sums_up(cls, data: object) -> bool:  # noqa: ARG002, N805
             return True
 
-    with pytest.raises(UnknownSchemaCheckError, match=r"'sums_up'.*greater_than.*row_rule"):
+    with pytest.raises(DeclarationError, match=r"'sums_up'.*greater_than.*row_rule"):
         columns_of(Odd)
 
 
@@ -100,7 +97,7 @@ def test_a_rule_over_the_whole_schema_is_refused_not_forgotten():
         class Config:  # type: ignore[override]
             unique = ["a", "b"]  # noqa: RUF012
 
-    with pytest.raises(UnknownSchemaCheckError, match="'unique'"):
+    with pytest.raises(DeclarationError, match="declares the check 'unique'"):
         columns_of(Pairs)
 
 
@@ -139,9 +136,9 @@ def test_short_forms_of_audits_say_what_they_mean():
 
 
 def test_an_audit_without_anything_to_hold_rows_against_is_refused():
-    with pytest.raises(EmptyAuditError, match="no bound"):
+    with pytest.raises(DeclarationError, match="has no bound, so it could not fail"):
         accepted_range("c", None, None)
-    with pytest.raises(EmptyAuditError, match="no value"):
+    with pytest.raises(DeclarationError, match="has no value, so it could not fail"):
         accepted_values("c", ())
 
 
@@ -153,13 +150,13 @@ def test_a_tolerance_is_a_positive_number_of_a_float():
 
 @pytest.mark.parametrize("tolerance", [0, -1e-9, 1e-301, float("nan"), float("inf"), "1", True])
 def test_a_tolerance_that_is_no_positive_number_is_refused(tolerance: object):
-    with pytest.raises(InvalidToleranceError, match=r"column 'c'.*at least 1e-300"):
+    with pytest.raises(DeclarationError, match=r"column 'c'.*at least 1e-300"):
         Column("c", "double", tolerance=tolerance)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dtype", ["decimal(18,2)", "bigint", "array<double>", "string"])
 def test_a_tolerance_on_another_type_than_a_float_is_refused(dtype: str):
-    with pytest.raises(InvalidToleranceError, match="found a tolerance on the type"):
+    with pytest.raises(DeclarationError, match="found a tolerance on the type"):
         Column("c", dtype, tolerance=1e-9)
 
 
@@ -172,7 +169,7 @@ def test_a_schema_declares_a_tolerance_as_metadata_of_a_field():
 
 def test_a_tolerance_on_a_column_of_a_source_or_of_a_key_is_refused():
     columns = (Column("ds", "date"), Column("v", "double", tolerance=0.1))
-    with pytest.raises(InvalidToleranceError, match="every change of a source counts"):
+    with pytest.raises(DeclarationError, match="every change of a source counts"):
         a_source(columns=columns)
-    with pytest.raises(InvalidModelError, match="none on a column that identifies rows"):
+    with pytest.raises(DeclarationError, match="none on a column that identifies rows"):
         a_model(columns=columns, unique_key=["ds", "v"])

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark import cloudpickle
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.function_query import (
-    ComputedSqlFileError,
     FunctionQuery,
-    MissingFileError,
     ModuleQuery,
-    NotAModuleFunctionError,
     StoredFile,
     function_query,
 )
-from backfill_assets.models.own_modules import StoredModule, UnreadableModuleError
+from backfill_assets.models.own_modules import StoredModule
 from backfill_assets_tests.models.authoring import query_of, ran
 
 if TYPE_CHECKING:
@@ -230,7 +228,7 @@ def test_declared_files_are_stored_and_read_where_the_module_seems_to_lie(tmp_pa
 def test_a_declared_file_that_is_not_below_the_module_is_refused(tmp_path: Path, path: str):
     files = one_module("", "1") | {"elsewhere.csv": ""}
 
-    with pytest.raises(MissingFileError, match="name a file there"):
+    with pytest.raises(DeclarationError, match="name a file there"):
         query_of(tmp_path / "code", files, reads_files=[path])
 
 
@@ -274,7 +272,7 @@ def test_a_sql_file_whose_name_the_text_does_not_say_is_refused(
     text = CATALOG.replace(written, instead, 1)
     files = {"shop/__init__.py": "", "shop/visits.py": text, "shop/b.sql": sql}
 
-    with pytest.raises(ComputedSqlFileError, match=r"shop\.visits"):
+    with pytest.raises(DeclarationError, match=r"module 'shop\.visits.* calls `sql_file` with"):
         query_of(tmp_path / "code", files)
 
 
@@ -284,7 +282,7 @@ def test_an_own_module_without_source_is_refused(tmp_path: Path):
     }
     suffix = __import__("importlib.machinery").machinery.EXTENSION_SUFFIXES[0]
 
-    with pytest.raises(UnreadableModuleError, match=r"'shop\.visits' imports 'shop\.fast'"):
+    with pytest.raises(DeclarationError, match=r"'shop\.visits' imports 'shop\.fast'"):
         query_of(tmp_path / "code", files | {f"shop/fast{suffix}": ""})
 
 
@@ -298,7 +296,7 @@ class _Holder:
     ids=["lambda", "method", "built-in", "number"],
 )
 def test_only_a_function_at_the_top_level_of_a_file_can_be_stored(function: Any):  # noqa: ANN401
-    with pytest.raises(NotAModuleFunctionError, match="top level of a file"):
+    with pytest.raises(DeclarationError, match="top level of a file"):
         function_query(function)
 
 

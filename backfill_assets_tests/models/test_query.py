@@ -8,14 +8,12 @@ import sqlglot
 from hypothesis import given, strategies as st
 from sqlglot import exp
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.query import (
     SqlQuery,
-    UnknownParameterError,
-    UnparsableSqlError,
     parameters_of,
 )
 from backfill_assets.models.spark_tokens import UnreadableSqlError, tokens_of
-from backfill_assets.models.sql_names import UnplaceableTokenError
 
 VIEWS = {"web.events": "web__events", "web.orders": "web__orders"}
 START = datetime(2024, 3, 30, 23, tzinfo=UTC)
@@ -119,11 +117,11 @@ def test_what_only_looks_like_a_parameter_or_an_upstream_stays_as_written(sql: s
     ],
 )
 def test_a_name_that_may_be_two_things_is_refused_with_its_token(sql: str, token: str):
-    with pytest.raises(UnplaceableTokenError) as caught:
+    with pytest.raises(DeclarationError, match=r"line \d+, column \d+: '") as caught:
         bound(sql)
 
-    assert caught.value.token == token
-    assert "line 1, column " in str(caught.value)
+    assert str(caught.value).startswith("line 1, column ")
+    assert f": '{token}' " in str(caught.value)
 
 
 def test_a_parameter_does_not_grow_together_with_the_word_before_it():
@@ -227,10 +225,10 @@ def test_a_word_begins_a_clause_or_is_an_alias_as_what_follows_says(sql: str):
     ],
 )
 def test_a_column_of_an_outer_querys_table_is_refused_where_an_inner_column_has_its_name(sql: str):
-    with pytest.raises(UnplaceableTokenError, match="give that table an alias") as caught:
+    with pytest.raises(DeclarationError, match="give that table an alias") as caught:
         SqlQuery(sql).require_placeable(frozenset({"id", "events"}))
 
-    assert caught.value.token == "web.events.id"  # noqa: S105
+    assert ": 'web.events.id' " in str(caught.value)
     SqlQuery(sql).require_placeable(frozenset({"id"}))
     assert "web.events.id" not in SqlQuery(sql).bind(
         {}, VIEWS
@@ -292,7 +290,7 @@ def test_hostile_comments_stay_comments(text: str):
     ],
 )
 def test_anything_but_one_select_is_refused_with_its_first_line(sql: str, found: str):
-    with pytest.raises(UnparsableSqlError) as caught:
+    with pytest.raises(DeclarationError, match="is not one Spark SQL SELECT") as caught:
         SqlQuery(sql)
 
     assert found in str(caught.value)
@@ -313,7 +311,7 @@ def test_a_last_semicolon_or_comment_is_no_second_statement(sql: str):
 
 
 def test_an_unknown_parameter_is_named_with_the_known_ones():
-    with pytest.raises(UnknownParameterError, match=r":until; known are :start_ds, :end_ds"):
+    with pytest.raises(DeclarationError, match=r":until; known are :start_ds, :end_ds"):
         SqlQuery("SELECT id FROM web.events WHERE ds < :until")
 
 
@@ -334,5 +332,5 @@ def test_columns_of_two_upstreams_of_one_subject_may_be_qualified_in_full():
 def test_tables_of_one_name_in_two_subjects_are_refused_where_a_column_names_one_in_full():
     query = SqlQuery("select a.orders.id from a.orders join b.orders using (id)")
 
-    with pytest.raises(UnplaceableTokenError, match=r"a\.orders\.id"):
+    with pytest.raises(DeclarationError, match=r"line \d+, column \d+: 'a\.orders\.id'"):
         query.bind({}, {"a.orders": "o", "b.orders": "p"})

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.models.fingerprint import fingerprints
-from backfill_assets.models.spark_tuning import TUNABLE, SparkSettingError, spark_tuning, tuned
+from backfill_assets.models.spark_tuning import TUNABLE, spark_tuning, tuned
 from backfill_assets.snapshots.snapshot import Snapshot, stored_model
 from backfill_assets_tests.builders import a_graph, a_model
 
@@ -37,20 +38,20 @@ def test_settings_are_kept_as_spark_takes_them():
 def test_a_model_with_a_setting_that_is_not_for_a_batch_does_not_load(
     key: str, why: str, profile: str
 ):
-    with pytest.raises(SparkSettingError, match=why) as refused:
+    with pytest.raises(DeclarationError, match=why) as refused:
         a_model("web.a", **{profile: {key: "1"}})
     assert str(refused.value).startswith("model 'web.a' sets")
     assert "Expected a setting of pace, such as spark." in str(refused.value)
 
 
 def test_a_setting_that_is_misspelt_is_told_what_may_be_meant():
-    with pytest.raises(SparkSettingError, match=f"such as {SHUFFLE}"):
+    with pytest.raises(DeclarationError, match=f"such as {SHUFFLE}"):
         spark_tuning("the plan", {"spark.sql.shuffle.partition": "64"})
 
 
 @pytest.mark.parametrize("value", ["", "  ", None, ["64"]])
 def test_a_setting_without_a_value_is_refused(value: object):
-    with pytest.raises(SparkSettingError):
+    with pytest.raises(DeclarationError, match="which a batch can't have of its own"):
         spark_tuning("model 'a.b'", {SHUFFLE: value})
 
 

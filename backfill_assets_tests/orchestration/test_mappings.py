@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 from hypothesis import given, strategies as st
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals import Cadence, Daily, Hourly, IntervalSet, Monthly, Unit, Weekly
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.upstream import OwnCells, Upstream, own_cells
@@ -19,7 +20,6 @@ from backfill_assets.orchestration.mappings import (
     self_dependency,
 )
 from backfill_assets.orchestration.partitions import (
-    UnschedulableCadenceError,
     partitions_of,
 )
 from backfill_assets_tests.intervals.test_dagster_keys import ZONES
@@ -163,5 +163,5 @@ def _between(start: datetime, end: datetime) -> IntervalSet:
 
 
 def test_five_minutes_have_no_partitions_and_the_message_names_what_has():
-    with pytest.raises(UnschedulableCadenceError, match="Hourly, Daily, Weekly, Monthly or Whole"):
+    with pytest.raises(DeclarationError, match="Hourly, Daily, Weekly, Monthly or Whole"):
         partitions_of(Cadence(Unit.MINUTE5, start=NOW))

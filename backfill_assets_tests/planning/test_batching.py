@@ -6,12 +6,12 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals import Cadence, Daily, Hourly, Interval, IntervalSet
 from backfill_assets.planning.batching import (
     BATCH_SECONDS,
     BYTES_PER_SECOND,
     MOST_STRETCHES,
-    BatchLimitError,
     batches,
     joined,
     unblocked,
@@ -140,7 +140,7 @@ def test_a_blocked_cell_holds_only_its_batch_unless_they_go_in_order():
 
 @pytest.mark.parametrize("limit", [0, -3])
 def test_a_limit_below_one_is_refused(limit: int):
-    with pytest.raises(BatchLimitError, match="at least 1"):
+    with pytest.raises(DeclarationError, match="but must be at least 1"):
         batches(Daily(), IntervalSet.of([day(1)]), limit)
-    with pytest.raises(BatchLimitError, match="at least 1"):
+    with pytest.raises(DeclarationError, match="but must be at least 1"):
         waits_for([day(1)], limit)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.asked import RequestError
 from backfill_assets.planning.explain import why
 from backfill_assets.planning.needs_work import needs_work
 from backfill_assets.planning.plan import Build, Plan

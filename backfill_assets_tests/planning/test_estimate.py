@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, strategies as st
 
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.planning.estimate import (
     BatchFact,
     Known,
-    NoBatchAtOnceError,
     Prices,
     TableSize,
     estimate,
@@ -169,7 +169,7 @@ def test_a_plan_that_computes_nothing_has_no_estimate():
 
 
 def test_at_least_one_batch_runs():
-    with pytest.raises(NoBatchAtOnceError):
+    with pytest.raises(RequestError, match="batches may run at once, but a plan needs at"):
         estimate(a_plan(), Known(batches_at_once=0))
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.models.codec import dumps, restored
 from backfill_assets.models.column import Column
 from backfill_assets.models.fingerprint import fingerprints
-from backfill_assets.planning.decided import CategoryContradictsError
 from backfill_assets.planning.plan import Build, ModelPlan
 from backfill_assets.planning.request import Category
 from backfill_assets.snapshots.snapshot import STORED, stored_model
@@ -76,7 +76,7 @@ def test_switching_it_alone_is_metadata_and_builds_nothing(now: bool):  # noqa: 
 def test_a_change_that_no_kept_table_can_take_is_refused_with_the_way_out():
     told = {"forward_only": True}
 
-    with pytest.raises(CategoryContradictsError, match=r"--category web\.a=breaking"):
+    with pytest.raises(RequestError, match=r"--category web\.a=breaking"):
         planned(told, {**told, "unique_key": ["id"]})
 
 

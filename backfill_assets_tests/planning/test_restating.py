@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.models.upstream import Reopens, Upstream
-from backfill_assets.planning.asked import RequestError
 from backfill_assets.planning.build_plan import build_plan
 from backfill_assets.planning.plan_state import PlanState
 from backfill_assets.planning.request import PlanRequest, Restatement

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.execution.events import Failed
-from backfill_assets.execution.making import EnvironmentNameError, plan_of
+from backfill_assets.execution.making import plan_of
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.models.names import InvalidNameError
 from backfill_assets.models.query import SqlQuery
-from backfill_assets.planning.asked import RequestError, is_condition
+from backfill_assets.planning.asked import is_condition
 from backfill_assets.planning.request import PlanRequest, Restatement
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.session import batch_session
@@ -50,9 +50,9 @@ HOSTILE = (
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_model_and_a_source_can_not_be_called_so(name: str):
-    with pytest.raises(InvalidNameError):
+    with pytest.raises(DeclarationError, match="is not a usable name; expected two"):
         a_model(name)
-    with pytest.raises(InvalidNameError):
+    with pytest.raises(DeclarationError, match="is not a usable name; expected two"):
         a_source(name)
 
 
@@ -61,7 +61,7 @@ def test_an_environment_can_not_be_called_so(name: str, tmp_path: Path, clock: C
     store = Store.open(f"sqlite:///{tmp_path}/state.db", clock=clock)
     project = project_of(store, a_graph(), clock=clock, data_root=tmp_path)
 
-    with pytest.raises(EnvironmentNameError):
+    with pytest.raises(RequestError, match="a name is up to 40 small letters, digits and"):
         plan_of(project, PlanRequest(environment=name))
     store.close()
 

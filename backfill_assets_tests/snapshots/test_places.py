@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from backfill_assets.snapshots.places import NoDataRootError, is_same_place, located, place_of
+from backfill_assets.errors import RequestError
+from backfill_assets.snapshots.places import is_same_place, located, place_of
 
 ROOTS = st.sampled_from(("/data", "/da ta/x", "/", "s3://lake", "s3://lake/", "file:///data"))
 REST = st.text("ab/:. ü'", min_size=1)
@@ -35,5 +36,5 @@ def test_what_lies_elsewhere_stays_where_it_is(path: str):
 
 
 def test_a_relative_place_is_never_looked_for_below_the_current_folder():
-    with pytest.raises(NoDataRootError, match="tables/x"):
+    with pytest.raises(RequestError, match="the state keeps a table at 'tables/x'"):
         located("tables/x", None)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import event
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.snapshots.timing import Timing
-from backfill_assets.state.database import StateBusyError, StateUnavailableError, StateUrlError
+from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.store import Store
 from backfill_assets_tests.state.building import Asked, Clock, days, fill
 
@@ -185,7 +186,9 @@ def test_a_state_that_others_keep_locked_is_reported_as_busy_and_works_afterward
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://x/y", "what?"])
 def test_a_url_that_cannot_hold_the_state_is_refused(url: str):
-    with pytest.raises(StateUrlError, match="postgresql://"):
+    with pytest.raises(
+        DeclarationError, match=r"neither an SQLite file nor PostgreSQL; .*postgresql://"
+    ):
         Store.open(url, clock=Clock())
 
 

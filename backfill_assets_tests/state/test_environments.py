@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.environment import Environment, Pointer
-from backfill_assets.state.environments import EnvironmentNeededError, UnknownEnvironmentError
+from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets_tests.state.building import NOON, Asked, add_model, fill
 from backfill_assets_tests.state.publishing import Trial, cells
 
@@ -74,9 +75,9 @@ def test_what_others_need_is_not_dropped(store: Store):
     store.environments.save_environment(DEV)
     store.environments.save_environment(Environment("dev_bob", protected=False, follows="dev_ada"))
 
-    with pytest.raises(EnvironmentNeededError, match="protected"):
+    with pytest.raises(RequestError, match="can't be dropped: it is protected"):
         store.environments.drop_environment("prod")
-    with pytest.raises(EnvironmentNeededError, match="dev_bob"):
+    with pytest.raises(RequestError, match="dev_bob follow it"):
         store.environments.drop_environment("dev_ada")
     store.environments.drop_environment("dev_bob")
     store.environments.drop_environment("dev_ada")
@@ -99,7 +100,7 @@ def test_what_a_dropped_environment_alone_owed_goes_with_it(store: Store):
 def test_an_environment_that_is_being_published_to_stays(store: Store):
     store.environments.save_environment(Environment("dev", protected=False, follows="prod"))
     begun = Trial(store, environment="dev").begin("orders__v1")
-    with pytest.raises(EnvironmentNeededError, match="plan p1 is not finished"):
+    with pytest.raises(RequestError, match="plan p1 is not finished"):
         store.environments.drop_environment("dev")
     store.publications.withdraw_promotion(begun)
     store.environments.drop_environment("dev")

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.slots import Slots
 from backfill_assets.state.claims import CellsClaimedError
-from backfill_assets.state.limits import InvalidLimitError, NoSlotError, UnknownScopeError
+from backfill_assets.state.limits import NoSlotError
 from backfill_assets.state.plans import UnknownPlanError
 from backfill_assets_tests.state.building import LEASE, NOON, Asked, add_model, days, write
 from backfill_assets_tests.state.queueing import keep_plan
@@ -99,14 +100,14 @@ def test_limits_are_told_and_taken_away(store: Store):
 @pytest.mark.parametrize("slots", [0, -1])
 def test_a_limit_below_one_is_refused_and_changes_nothing(store: Store, slots: int):
     store.limits.set_limit("all", 3, "ada")
-    with pytest.raises(InvalidLimitError, match="expected 1 or more"):
+    with pytest.raises(RequestError, match="expected 1 or more"):
         store.limits.set_limit("all", slots, "ada")
     assert store.limits.by_scope() == {"all": 3}
 
 
 @pytest.mark.parametrize("scope", ["", "model:", "plan:", "everything", "pool:x"])
 def test_a_limit_of_nothing_that_can_be_limited_is_refused(store: Store, scope: str):
-    with pytest.raises(UnknownScopeError):
+    with pytest.raises(RequestError, match="is nothing that has a limit; expected 'all',"):
         store.limits.set_limit(scope, 1, "ada")
     assert store.limits.by_scope() == {}
 

@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 
+from backfill_assets.errors import RequestError
 from backfill_assets.models.codec import dumps
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.ready import InputPin
@@ -164,7 +165,7 @@ def test_a_folder_whose_name_differs_in_case_is_another(url: str, tmp_path: Path
 
 def test_an_object_store_that_may_have_been_copied_is_asked_about(url: str):
     before(url, "s3://old")
-    with pytest.raises(migrate.UnknownDataRootError, match=r"below s3://old.*is s3://new"):
+    with pytest.raises(RequestError, match=r"below s3://old.*is s3://new"):
         opened(url, "s3://new")
     with opened(url, "s3://old"):
         pass

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.reading import NoWorkspaceError, Published, published
+from backfill_assets.errors import RequestError
+from backfill_assets.reading import Published, published
 from backfill_assets.settings import Settings
 from backfill_assets.state.database import Database
 from backfill_assets.state.plans import Plans
@@ -110,7 +111,7 @@ def test_a_plan_that_is_promoted_while_it_is_looked_up_has_nothing_of_its_own_to
         return found
 
     monkeypatch.setattr(Plans, "get", find_and_promote)
-    with pytest.raises(NoWorkspaceError, match="promoted"):
+    with pytest.raises(RequestError, match="is promoted, so there is nothing of its own to read"):
         published(plan=built.plan_id, settings=Settings(data_dir=str(tmp_path)))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.environment import Environment, Layer, Pointer
 from backfill_assets.snapshots.publication import (
     Copy,
@@ -18,7 +19,7 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.snapshots.workspace import OwedCells
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.locks import LostLeaseError
-from backfill_assets.state.promotions import PromotionTakenOverError, UnknownIntentError
+from backfill_assets.state.promotions import PromotionTakenOverError
 from backfill_assets.state.publications import PinMovedError, PointerMovedError
 from backfill_assets_tests.state.building import (
     LEASE,
@@ -218,7 +219,7 @@ def test_only_the_holder_of_an_open_intent_publishes(store: Store, clock: Clock)
     trial = _restated(store)
     intent = trial.begin("orders__v1")
     said = _said(trial, intent.number, trial.move("orders"))
-    with pytest.raises(UnknownIntentError):
+    with pytest.raises(RequestError, match="expected one that `begin_promotion` returned"):
         store.publications.publish(replace(said, intent=999))
     clock.pass_by(LEASE + 1)
     trial.begin(holder="other")

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.queued_plan import Control, QueuedPlan
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
-from backfill_assets.state.plans import PlanStatusError, UnknownPlanError
-from backfill_assets.state.queue import PlanHeldAlreadyError, PlanHeldError, PlanNotHeldError
+from backfill_assets.state.plans import UnknownPlanError
+from backfill_assets.state.queue import PlanHeldError
 from backfill_assets_tests.state.building import NOON, Asked, write
 from backfill_assets_tests.state.queueing import keep_plan
 
@@ -62,7 +63,7 @@ def test_the_queue_is_told_in_the_order_of_queueing_and_those_outside_it_last(
 @pytest.mark.parametrize("status", [PlanStatus.PROPOSED, *OVER])
 def test_a_plan_that_has_not_begun_or_is_over_is_not_queued(store: Store, status: PlanStatus):
     keep_plan(store, "p1", status)
-    with pytest.raises(PlanStatusError):
+    with pytest.raises(RequestError, match="Look at it with `backfill show"):
         store.queue.queue_plan("p1", "ada")
     assert store.queue.queued_plans() == ()
 
@@ -128,7 +129,7 @@ def test_a_plan_is_not_held_twice(store: Store, clock: Clock, found: Control, as
     keep_plan(store, "p1")
     before = store.queue.control_plan("p1", found, "ada")
     clock.pass_by(60)
-    with pytest.raises(PlanHeldAlreadyError, match="already"):
+    with pytest.raises(RequestError, match=r"already.*; expected one that goes on"):
         store.queue.control_plan("p1", asked, "grace")
     assert store.queue.queued_plans() == (before,)
 
@@ -143,7 +144,7 @@ def test_a_held_plan_may_be_held_harder(store: Store, found: Control):
 
 def test_a_plan_that_is_not_held_is_not_resumed(store: Store):
     keep_plan(store, "p1")
-    with pytest.raises(PlanNotHeldError, match="neither paused nor stopped"):
+    with pytest.raises(RequestError, match="neither paused nor stopped"):
         store.queue.control_plan("p1", Control.RUNNING, "ada")
     assert store.queue.queued_plans() == ()
 
@@ -152,7 +153,7 @@ def test_a_plan_that_is_not_held_is_not_resumed(store: Store):
 @pytest.mark.parametrize("status", OVER)
 def test_a_plan_whose_life_is_over_is_not_held(store: Store, status: PlanStatus, control: Control):
     keep_plan(store, "p1", status)
-    with pytest.raises(PlanStatusError):
+    with pytest.raises(RequestError, match="Look at it with `backfill show"):
         store.queue.control_plan("p1", control, "ada")
     assert store.queue.queued_plans() == ()
 

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import Phase, given, settings, strategies as st
 from sqlalchemy import event
 
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.publication import PROMOTED
-from backfill_assets.state.rebuild import LoggedCommit, StateNotEmptyError, TableHead
+from backfill_assets.state.rebuild import LoggedCommit, TableHead
 from backfill_assets.state.store import Store
 from backfill_assets.state.versions import NO_COMMIT
 from backfill_assets_tests.state.building import (
@@ -261,7 +262,7 @@ def _living_on(store: Store, life: Life) -> Life:
 
 
 def test_a_state_that_holds_something_is_not_rebuilt(store: Store):
-    with pytest.raises(StateNotEmptyError, match="Move the file aside"):
+    with pytest.raises(RequestError, match="Move the file aside"):
         store.rebuild([])
 
 

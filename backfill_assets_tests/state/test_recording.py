@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.state.ready import Builder
-from backfill_assets.state.recording import HeadOrderError
 from backfill_assets_tests.state.building import (
     NOON,
     Asked,
@@ -166,7 +166,7 @@ def test_commits_of_a_table_are_recorded_in_the_order_of_its_log(store: Store):
     lock = store.locks.take_commit_lock(TABLE, opened.request.batch_id)
     store.locks.advance_head(lock, 4)
 
-    with pytest.raises(HeadOrderError):
+    with pytest.raises(RequestError, match="Commits of a table are recorded in the order"):
         store.batches.record(commit_of(opened, lock), lock, 4, bytes_written=None, finished_at=NOON)
 
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from alembic import command
 from hypothesis import given, strategies as st
 
+from backfill_assets.errors import RequestError
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.function_query import ModuleQuery, StoredFile
 from backfill_assets.models.own_modules import StoredModule
@@ -20,7 +21,7 @@ from backfill_assets.state.database import Database
 from backfill_assets.state.snapshots import UnknownSnapshotError
 from backfill_assets.state.store import Store
 from backfill_assets.state.tables import SNAPSHOTS, TEXTS
-from backfill_assets.state.texts import MissingTextError, taken_apart
+from backfill_assets.state.texts import taken_apart
 from backfill_assets_tests.builders import a_model
 from backfill_assets_tests.state.building import Clock
 from backfill_assets_tests.state.publishing import Trial
@@ -91,7 +92,7 @@ def test_a_text_that_is_not_there_is_told(store: Store):
     save(store, "print", definition())
     store._database.write(lambda found: found.execute(sa.delete(TEXTS)))
 
-    with pytest.raises(MissingTextError, match="backup"):
+    with pytest.raises(RequestError, match="texts` back from a backup"):
         store.snapshots.get("print")
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import GAP
 from backfill_assets.snapshots.environment import Environment, Layer, Pointer
@@ -14,9 +15,7 @@ from backfill_assets.snapshots.workspace import OwedCells
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.opening import CellsReadyError, UpstreamNotReadyError
-from backfill_assets.state.plans import PlanStatusError
 from backfill_assets.state.promotions import PromotionPendingError
-from backfill_assets.state.versions import VersionOwnedElsewhereError
 from backfill_assets_tests.state.building import (
     LEASE,
     Asked,
@@ -279,7 +278,7 @@ def test_two_plans_can_not_write_one_version(store: Store):
         trial.new_version("orders")
     first.open()
 
-    with pytest.raises(VersionOwnedElsewhereError, match="plan:p1"):
+    with pytest.raises(RequestError, match="belongs to 'plan:p1', which alone writes it"):
         second.open()
     with pytest.raises(UnknownEnvironmentError):
         store.environments.get("plan:p2")
@@ -308,14 +307,14 @@ def test_a_plan_for_prod_takes_over_what_dev_has_built_and_dev_goes_on_reading_i
     assert run.changed_at.row_set == opened + 1, "nobody in prod has read it before"
     plan.fill("orders", 3, 5)
     assert store.views.of("dev").ready("orders") == cells((0, 3))
-    with pytest.raises(VersionOwnedElsewhereError, match="plan:p2"):
+    with pytest.raises(RequestError, match="belongs to 'plan:p2', which alone writes it"):
         fill(store, Asked("orders", 5, 6, environment="dev", table="orders__v2"))
 
 
 def test_nobody_fills_a_table_that_another_environment_owns(store: Store):
     store.environments.save_environment(DEV)
     asked = Asked("orders", 0, 1, environment="dev")
-    with pytest.raises(VersionOwnedElsewhereError, match="belongs to 'prod'"):
+    with pytest.raises(RequestError, match="belongs to 'prod'"):
         store.batches.open_batch(asked.request)
     assert store.views.of("prod").claimed == {}
 
@@ -328,7 +327,7 @@ def test_a_table_whose_owner_is_gone_belongs_to_whoever_opens_next(store: Store)
             Pointer(name, "clicks", "p", "clicks__v1", -1), "/data/clicks__v1"
         )
     asked = Asked("clicks", 0, 1, environment="dev")
-    with pytest.raises(VersionOwnedElsewhereError, match="'old'"):
+    with pytest.raises(RequestError, match="belongs to 'old', which alone writes it"):
         store.batches.open_batch(asked.request)
     store.environments.drop_environment("old")
     store.batches.open_batch(asked.request)
@@ -355,7 +354,7 @@ def test_whoever_still_applies_an_abandoned_plan_opens_no_workspace(store: Store
     trial = Trial(store)
     trial.in_place("orders", cells((2, 4)))
     trial.save(PlanStatus.ABANDONED)
-    with pytest.raises(PlanStatusError, match="abandoned"):
+    with pytest.raises(RequestError, match="is abandoned; expected"):
         trial.open()
     assert [one.name for one in store.environments.by_name()] == ["prod"]
 

@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Reconciles, RowRule
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
-from backfill_assets.warehouse.adoption import UnfitTableError, adopted_from, profile_table
+from backfill_assets.warehouse.adoption import adopted_from, profile_table
 from backfill_assets.warehouse.conform import contract
 from backfill_assets.warehouse.inputs import no_rows
-from backfill_assets.warehouse.outside_rows import NoTimeError
 from backfill_assets.warehouse.profile import Subject, profile
 from backfill_assets.warehouse.published import published_rows
 from backfill_assets.warehouse.samples import failing_rows
@@ -105,7 +105,7 @@ def test_a_table_that_does_not_fit_is_refused_with_what_is_wrong(
 ):
     path = str(tmp_path / "theirs")
     spark.sql("SELECT DATE'2024-01-01' AS ds, 1 AS amount").write.format("delta").save(path)
-    with pytest.raises(UnfitTableError, match="lacks shop; of another type are amount int"):
+    with pytest.raises(RequestError, match="lacks shop; of another type are amount int"):
         profile_table(spark, sales(), table_now(path))
     with pytest.raises(MissingTableError):
         profile_table(spark, sales(), Table(str(tmp_path / "none"), ABSENT))
@@ -113,7 +113,7 @@ def test_a_table_that_does_not_fit_is_refused_with_what_is_wrong(
 
 def test_rows_without_a_time_can_not_be_adopted(spark: SparkSession, tmp_path: Path):
     table = foreign(spark, tmp_path / "theirs", sale(1, "a"), "(NULL, 'b', 1)")
-    with pytest.raises(NoTimeError):
+    with pytest.raises(DeclarationError, match="is NULL, for example"):
         profile_table(spark, sales(), table)
 
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.warehouse.cells import (
-    UnusableTimeColumnError,
     cell_expression,
     cell_number,
     cell_of_number,
@@ -61,5 +61,5 @@ def test_a_day_in_a_zone_is_a_local_date():
 
 
 def test_a_date_can_not_name_an_hour():
-    with pytest.raises(UnusableTimeColumnError, match="expected a TIMESTAMP"):
+    with pytest.raises(DeclarationError, match="expected a TIMESTAMP"):
         cell_expression("ds", "date", Cadence(Unit.HOUR))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import csv
 
-from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,16 +33,14 @@ EXTRACT = Path(__file__).parent / "extract"
 FILES = ("orders", "items", "products", "stores", "customers", "supplies")
 
 
-class ShopSimulationError(BackfillAssetsError):
-    """jafgen did not write its files."""
-
-    def __init__(self, *, exit_code: int, stderr: str) -> None:
-        self.exit_code = exit_code
-        said = stderr.strip().splitlines()[-1:] or ["nothing"]
-        super().__init__(
-            f"jafgen ended with exit code {exit_code}, saying: {said[0]}; expected its csv files. "
-            "Check that jafgen (the extra `demo`) is installed in the version that the project's lock names"
-        )
+def _shop_simulation(*, exit_code: int, stderr: str) -> RequestError:
+    said = stderr.strip().splitlines()[-1:] or ["nothing"]
+    return RequestError(
+        found=f"jafgen ended with exit code {exit_code}, saying: {said[0]}",
+        expected="its csv files",
+        do="Check that jafgen (the extra `demo`) is installed in the version that the project's lock "
+        "names",
+    )
 
 
 @lru_cache(maxsize=1)
@@ -53,13 +51,13 @@ def simulated_shop(years: int = 1, seed: int = SEED) -> Mapping[str, pa.Table]:
         Per name in `FILES`, the rows that jafgen wrote, with every value as text.
 
     Raises:
-        ShopSimulationError: jafgen failed.
+        RequestError: jafgen failed.
     """
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", __name__, folder, f"--years={years}", f"--seed={seed}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own module
         if done.returncode != 0:
-            raise ShopSimulationError(exit_code=done.returncode, stderr=done.stderr)
+            raise _shop_simulation(exit_code=done.returncode, stderr=done.stderr)
         return read_shop(Path(folder))
 
 
