@@ -5,7 +5,6 @@ A hit starts the command and gives a word of what was hit, or None when the comm
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from os import walk
