@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-WRITE_PATH := backfill_assets_tests/execution backfill_assets_tests/warehouse backfill_assets_tests/pipelines/test_landing.py
+WRITE_PATH := backfill_assets_tests/engine backfill_assets_tests/warehouse backfill_assets_tests/pipelines/test_landing.py
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     )
     from backfill_assets.models.column import Column
     from backfill_assets.models.consumer import Consumer, ConsumerKind, Reading
-    from backfill_assets.models.function_query import function_query
     from backfill_assets.models.kind import (
         Full,
         IncrementalByTimeRange,
@@ -33,9 +32,10 @@ if TYPE_CHECKING:
         Tombstone,
     )
     from backfill_assets.models.model import Model
-    from backfill_assets.models.query import SqlQuery
+    from backfill_assets.models.python.function_query import function_query
     from backfill_assets.models.source import Source, TimeColumns, WhenEmpty
-    from backfill_assets.models.sql_file import sql_file
+    from backfill_assets.models.sql.query import SqlQuery
+    from backfill_assets.models.sql.sql_file import sql_file
     from backfill_assets.models.upstream import Reopens, Upstream, own_cells
     from backfill_assets.orchestration.building import build_definitions
     from backfill_assets.reading import published, read, resolve
@@ -96,7 +96,7 @@ _HOME = {
     "Reopens": "models.upstream",
     "SoftDelete": "models.kind",
     "Source": "models.source",
-    "SqlQuery": "models.query",
+    "SqlQuery": "models.sql.query",
     "TimeColumns": "models.source",
     "Tombstone": "models.kind",
     "Upstream": "models.upstream",
@@ -106,7 +106,7 @@ _HOME = {
     "accepted_range": "models.audit",
     "accepted_values": "models.audit",
     "build_definitions": "orchestration.building",
-    "function_query": "models.function_query",
+    "function_query": "models.python.function_query",
     "not_null": "models.audit",
     "own_cells": "models.upstream",
     "published": "reading",
@@ -116,7 +116,7 @@ _HOME = {
     "resolve": "reading",
     "row_count_within": "models.audit",
     "row_rule": "models.audit",
-    "sql_file": "models.sql_file",
+    "sql_file": "models.sql.sql_file",
     "unique": "models.audit",
 }
 

@@ -16,9 +16,9 @@ from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.layers import parts_of, table_read
-from backfill_assets.warehouse.reading import read_pinned
-from backfill_assets.warehouse.session import spark_settings, start_session
+from backfill_assets.warehouse.files.layers import parts_of, table_read
+from backfill_assets.warehouse.rows.reading import read_pinned
+from backfill_assets.warehouse.spark.session import spark_settings, start_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.model import Model
     from backfill_assets.state.layers import PublishedModel
-    from backfill_assets.warehouse.layers import Part
-    from backfill_assets.warehouse.tables import Table
+    from backfill_assets.warehouse.files.layers import Part
+    from backfill_assets.warehouse.files.tables import Table
 
 _EVERYTHING = "TRUE"
 

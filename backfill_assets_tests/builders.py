@@ -14,8 +14,8 @@ from backfill_assets.models.content import ChangedAt
 from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets.models.kind import Full, IncrementalByTimeRange
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import Source, TimeColumns
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView

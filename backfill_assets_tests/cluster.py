@@ -11,14 +11,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
-from backfill_assets.warehouse.connect_server import server_environment, spark_home
+from backfill_assets.warehouse.spark.connect_server import server_environment, spark_home
 from backfill_assets_tests.spark import free_port, small_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from backfill_assets.warehouse.session import SparkSettings
+    from backfill_assets.warehouse.spark.session import SparkSettings
 
 WORKERS = 2
 _DEPLOY = "org.apache.spark.deploy"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.execution.making import keep, plan_of
-from backfill_assets.execution.project import Project
+from backfill_assets.engine.plans.making import keep, plan_of
+from backfill_assets.engine.project.project import Project
 from backfill_assets.snapshots.loaded import untraced
 
 if TYPE_CHECKING:
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.plan import Plan
-    from backfill_assets.planning.request import PlanRequest
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets.state.store import Store
 
 

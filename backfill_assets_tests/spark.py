@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.warehouse.connect import hang_up
-from backfill_assets.warehouse.connect_server import ConnectServer
-from backfill_assets.warehouse.session import SparkSettings, start_session
+from backfill_assets.warehouse.spark.connect import hang_up
+from backfill_assets.warehouse.spark.connect_server import ConnectServer
+from backfill_assets.warehouse.spark.session import SparkSettings, start_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.reading import Published, published
 from backfill_assets.settings import read_settings
-from backfill_assets.warehouse.session import spark_settings, start_session
+from backfill_assets.warehouse.spark.session import spark_settings, start_session
 from benchmarks.commands import BACKFILL, RESULTS
 from benchmarks.hours_catalog import FIRST
 from benchmarks.hours_year_catalog import HOURS, hours, seen

@@ -8,8 +8,8 @@ from backfill_assets.intervals.cadence import Hourly
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import Source, TimeColumns
+from backfill_assets.models.sql.query import SqlQuery
 
 HOURS = 5_000
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)

@@ -17,11 +17,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.models.query import SqlQuery, parameters_of
+from backfill_assets.models.sql.query import SqlQuery, parameters_of
 from backfill_assets.pipelines.marketing.landing import landings
 from backfill_assets.pipelines.marketing.models import campaign_performance
 from backfill_assets.settings import read_settings
-from backfill_assets.warehouse.session import spark_settings, start_session
+from backfill_assets.warehouse.spark.session import spark_settings, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -23,13 +23,13 @@ from backfill_assets.models.content import ChangedAt
 from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import Source, TimeColumns
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream
-from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.plan_batches import planned_batches
-from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.planning.request import PlanRequest
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan_batches import planned_batches
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.loaded import loaded
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView

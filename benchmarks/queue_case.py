@@ -16,8 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.warehouse.connect_server import ConnectServer
-from backfill_assets.warehouse.session import SparkSettings
+from backfill_assets.warehouse.spark.connect_server import ConnectServer
+from backfill_assets.warehouse.spark.session import SparkSettings
 from backfill_assets_tests.e2e.polling import until
 from backfill_assets_tests.e2e.server import Project, laid_out, serving
 from benchmarks.recorded import at_work, batch_spans, number

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 import typer
 
-from backfill_assets.execution.opening import open_run
-from backfill_assets.execution.project import Project
-from backfill_assets.execution.ready_work import ready_work
-from backfill_assets.execution.settled import Settled
+from backfill_assets.engine.automatic.ready_work import ready_work
+from backfill_assets.engine.automatic.settled import Settled
+from backfill_assets.engine.project.opening import open_run
+from backfill_assets.engine.project.project import Project
 from backfill_assets.models.codec import dumps
 from backfill_assets.models.content import ChangedAt, Content
 from backfill_assets.models.graph import build_graph

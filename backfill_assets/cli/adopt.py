@@ -17,26 +17,26 @@ from backfill_assets.cli.project import opened_run
 from backfill_assets.cli.selecting import model_named
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.why import cells_asked
-from backfill_assets.execution.effects import Effects
-from backfill_assets.execution.events import Committed, Failed, Waiting
-from backfill_assets.execution.fill import fill_cells
-from backfill_assets.execution.judge import judge
-from backfill_assets.execution.requests import ADOPTED
+from backfill_assets.engine.batch.effects import Effects
+from backfill_assets.engine.batch.judge import judge
+from backfill_assets.engine.batch.requests import ADOPTED
+from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.project.events import Committed, Failed, Waiting
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.settings import read_settings
-from backfill_assets.warehouse.adoption import adopted_from, profile_table
-from backfill_assets.warehouse.session import batch_session
-from backfill_assets.warehouse.tables import table_now
+from backfill_assets.warehouse.files.tables import table_now
+from backfill_assets.warehouse.rows.adoption import adopted_from, profile_table
+from backfill_assets.warehouse.spark.session import batch_session
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.events import Event
-    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.engine.project.events import Event
+    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.audit_result import AuditResult
     from backfill_assets.models.model import Model
-    from backfill_assets.warehouse.tables import Table
+    from backfill_assets.warehouse.files.tables import Table
 
 
 def adopt(  # noqa: PLR0913, PLR0917 - one option for each thing that can be asked

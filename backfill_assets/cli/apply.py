@@ -18,24 +18,24 @@ from backfill_assets.cli.queueing import into_queue
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
+from backfill_assets.engine.plans.apply import apply_plan
+from backfill_assets.engine.plans.making import make_plan
+from backfill_assets.engine.project.events import Committed
 from backfill_assets.errors import RequestError
-from backfill_assets.evidence.actual import MEASURED, Actual, actual_text
-from backfill_assets.evidence.audit_words import audit_lines, blocks
-from backfill_assets.evidence.plan_life import Progress, next_commands, progress
-from backfill_assets.execution.apply import apply_plan
-from backfill_assets.execution.events import Committed
-from backfill_assets.execution.making import make_plan
-from backfill_assets.planning.request import PlanRequest
+from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.render.actual import MEASURED, Actual, actual_text
+from backfill_assets.render.audit_words import audit_lines, blocks
+from backfill_assets.render.plan_life import Progress, next_commands, progress
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from backfill_assets.evidence.plan_words import Naming
-    from backfill_assets.execution.apply import Applied
-    from backfill_assets.execution.events import Event
+    from backfill_assets.engine.plans.apply import Applied
+    from backfill_assets.engine.project.events import Event
     from backfill_assets.models.cells_by_model import CellsByModel
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.render.plan_words import Naming
     from backfill_assets.snapshots.queued_plan import Control
 
 

@@ -11,8 +11,8 @@ from backfill_assets.cli.options import AsJson, Env, Select  # noqa: TC001 - typ
 from backfill_assets.cli.output import Heading, counted, print_json, print_table, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import selected
-from backfill_assets.execution.at_work import Phase
-from backfill_assets.execution.audit_run import audit_published
+from backfill_assets.engine.batch.audit_run import audit_published
+from backfill_assets.engine.project.at_work import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,16 +17,16 @@ from backfill_assets.cli.output import Heading, bar, counted, err, print_table, 
 from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import LazySpark, now, open_store
 from backfill_assets.cli.report import tell_dagster
-from backfill_assets.execution.fill import fill_cells
-from backfill_assets.execution.opening import open_run
-from backfill_assets.execution.project import Project
+from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.project.opening import open_run
+from backfill_assets.engine.project.project import Project
 from backfill_assets.intervals.required import required
 from backfill_assets.pipelines.landing import EVENTS, land_all
-from backfill_assets.planning.needs_work import Work, needs_work
+from backfill_assets.planning.rule.needs_work import Work, needs_work
 from backfill_assets.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.engine.project.run_context import RunContext
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 

@@ -14,14 +14,14 @@ from backfill_assets.cli.options import AsJson, Verbose  # noqa: TC001 - typer r
 from backfill_assets.cli.output import Heading, counted, err, print_json, print_table, say
 from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.cli.why import cells_asked
+from backfill_assets.engine.batch.kept_rows import kept_rows_in
+from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import RequestError
-from backfill_assets.evidence import diff_text
-from backfill_assets.execution.at_work import Phase
-from backfill_assets.execution.kept_rows import kept_rows_in
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.planning.written_options import chosen
-from backfill_assets.warehouse.compare import (
+from backfill_assets.planning.plan.written_options import chosen
+from backfill_assets.render import diff_text
+from backfill_assets.warehouse.compare.compare import (
     BY_CELL,
     Comparison,
     Difference,
@@ -30,13 +30,13 @@ from backfill_assets.warehouse.compare import (
     comparison_sql,
     differences,
 )
-from backfill_assets.warehouse.compare_rows import compare_rows
-from backfill_assets.warehouse.spark_errors import NeedsSparkError
+from backfill_assets.warehouse.compare.compare_rows import compare_rows
+from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.kept_rows import KeptRowsFound
+    from backfill_assets.engine.batch.kept_rows import KeptRowsFound
     from backfill_assets.models.model import Model
-    from backfill_assets.warehouse.compare import Compared
+    from backfill_assets.warehouse.compare.compare import Compared
 
 _GROUPS = 20
 _CELL = "cell"

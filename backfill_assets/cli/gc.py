@@ -12,12 +12,12 @@ from backfill_assets.cli.asking import Yes, confirm
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
 from backfill_assets.cli.output import counted, err, print_json, say, size_text
-from backfill_assets.execution.collecting import collect, settle_read, what_to_collect
+from backfill_assets.engine.upkeep.collecting import collect, settle_read, what_to_collect
 from backfill_assets.snapshots.environment import PROD
-from backfill_assets.warehouse.table_size import bytes_in
+from backfill_assets.warehouse.files.table_size import bytes_in
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.collecting import Collected
+    from backfill_assets.engine.upkeep.collecting import Collected
 
 
 def gc(

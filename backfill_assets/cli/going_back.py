@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.cli.operating import Operating
-    from backfill_assets.execution.going_back import WentBack
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.engine.plans.going_back import WentBack
+    from backfill_assets.planning.plan.plan import Plan
 
 
 def taken_back(

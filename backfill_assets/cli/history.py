@@ -18,8 +18,8 @@ from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import plan_of
 
 if TYPE_CHECKING:
-    from backfill_assets.evidence.plan_words import Naming
     from backfill_assets.models.graph import Graph
+    from backfill_assets.render.plan_words import Naming
     from backfill_assets.state.history import HistoryEntry
 
 _PLAN, _BATCH = "plan", "batch"

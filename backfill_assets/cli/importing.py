@@ -20,7 +20,7 @@ from backfill_assets.cli.manifest import CatalogError, Manifest, failure_text
 from backfill_assets.cli.origin import origin_of
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.graph import build_graph
-from backfill_assets.models.own_modules import is_of_the_project
+from backfill_assets.models.python.own_modules import is_of_the_project
 from backfill_assets.snapshots.loaded import Loaded, loaded
 
 if TYPE_CHECKING:

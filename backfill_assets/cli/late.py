@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.cli.output import counted, say
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.progress import shown
-from backfill_assets.execution.late_cells import late_work_of
-from backfill_assets.execution.late_plan import Refreshed, refresh_late
+from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
+from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.intervals.text import ranges_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.graph import Graph
 

@@ -9,8 +9,8 @@ from backfill_assets.cli.output import err, say
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from backfill_assets.execution.observing import Looked
-    from backfill_assets.execution.outstanding import Outstanding
+    from backfill_assets.engine.fill.observing import Looked
+    from backfill_assets.engine.fill.outstanding import Outstanding
 
 
 def say_looked(looks: Iterable[Looked]) -> None:

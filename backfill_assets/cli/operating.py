@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import opened_project
-from backfill_assets.evidence.actual import actual_of
-from backfill_assets.execution.making import prepare
-from backfill_assets.execution.opening import look
-from backfill_assets.execution.operators import refuse_strangers
-from backfill_assets.execution.patience import patience_of
-from backfill_assets.execution.project import InProject
+from backfill_assets.engine.plans.making import prepare
+from backfill_assets.engine.project.opening import look
+from backfill_assets.engine.project.operators import refuse_strangers
+from backfill_assets.engine.project.patience import patience_of
+from backfill_assets.engine.project.project import InProject
+from backfill_assets.render.actual import actual_of
 from backfill_assets.snapshots.person import Person, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from backfill_assets.evidence.actual import Actual
-    from backfill_assets.evidence.plan_words import Naming
-    from backfill_assets.execution.events import Listener
-    from backfill_assets.execution.project import Project
-    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.engine.project.events import Listener
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.render.actual import Actual
+    from backfill_assets.render.plan_words import Naming
     from backfill_assets.settings import Settings
     from backfill_assets.state.batch_rows import BatchRow
 

@@ -14,8 +14,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.function_query import ModuleQuery
-from backfill_assets.models.own_modules import (
+from backfill_assets.models.python.function_query import ModuleQuery
+from backfill_assets.models.python.own_modules import (
     INSTALLED,
     is_of_the_project,
     is_own,

@@ -16,19 +16,19 @@ from backfill_assets.cli.options import AsJson, AsOf, Markdown, Verbose  # noqa:
 from backfill_assets.cli.output import err, say
 from backfill_assets.cli.plan_view import show_plan
 from backfill_assets.cli.stored_plans import write_plan
-from backfill_assets.evidence.plan_life import next_commands
-from backfill_assets.evidence.plan_markdown import plan_markdown
-from backfill_assets.execution.making import left_before, make_plan, new_environment
-from backfill_assets.planning import written_options as written
-from backfill_assets.planning.plan_json import plan_json
-from backfill_assets.planning.request import PlanRequest
+from backfill_assets.engine.plans.making import left_before, make_plan, new_environment
+from backfill_assets.planning.plan import written_options as written
+from backfill_assets.planning.plan.plan_json import plan_json
+from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.render.plan_life import next_commands
+from backfill_assets.render.plan_markdown import plan_markdown
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from backfill_assets.execution.outstanding import Outstanding
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.engine.fill.outstanding import Outstanding
+    from backfill_assets.planning.plan.plan import Plan
 
 
 def plan(  # noqa: PLR0913, PLR0917 - one option for each thing that can be asked

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import err, out, say
-from backfill_assets.evidence.plan_text import Tone, plan_text
-from backfill_assets.evidence.plan_words import Naming, count_line, plain_symbols
+from backfill_assets.render.plan_text import Tone, plan_text
+from backfill_assets.render.plan_words import Naming, count_line, plain_symbols
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
 
 _STYLES = {
     Tone.PLAIN: None,

@@ -23,8 +23,8 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from backfill_assets.cli.output import err, say
-from backfill_assets.execution.at_work import AtWork, Phase
-from backfill_assets.execution.events import (
+from backfill_assets.engine.project.at_work import AtWork, Phase
+from backfill_assets.engine.project.events import (
     Committed,
     Delayed,
     Failed,
@@ -35,7 +35,7 @@ from backfill_assets.execution.events import (
     TryingAgain,
     Waiting,
 )
-from backfill_assets.execution.meanwhile import meanwhile
+from backfill_assets.engine.project.meanwhile import meanwhile
 from backfill_assets.intervals.text import ranges_text
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from backfill_assets.execution.at_work import Step
-    from backfill_assets.execution.events import Event, Listener
+    from backfill_assets.engine.project.at_work import Step
+    from backfill_assets.engine.project.events import Event, Listener
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
 

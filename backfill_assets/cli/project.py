@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.manifest import load
 from backfill_assets.cli.progress import AT_WORK
+from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.project.opening import look, open_run
+from backfill_assets.engine.project.patience import patience_of
+from backfill_assets.engine.project.plan_terms import terms_of
+from backfill_assets.engine.project.project import Project
 from backfill_assets.errors import DeclarationError
-from backfill_assets.execution.at_work import Phase
-from backfill_assets.execution.opening import look, open_run
-from backfill_assets.execution.patience import patience_of
-from backfill_assets.execution.plan_terms import terms_of
-from backfill_assets.execution.project import Project
-from backfill_assets.planning import written_options
+from backfill_assets.planning.plan import written_options
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.session import spark_settings
-from backfill_assets.warehouse.shared_session import SharedSession
+from backfill_assets.warehouse.spark.session import spark_settings
+from backfill_assets.warehouse.spark.shared_session import SharedSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.graph import Graph
 
 _QUIET = Path(__file__).with_name("log4j2.properties")

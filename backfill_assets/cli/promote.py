@@ -14,16 +14,16 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
-from backfill_assets.evidence.actual import actual_text
-from backfill_assets.evidence.plan_life import next_commands
-from backfill_assets.evidence.plan_words import instant_text
-from backfill_assets.execution.promotion import promote_plan
+from backfill_assets.engine.plans.promotion import promote_plan
+from backfill_assets.render.actual import actual_text
+from backfill_assets.render.plan_life import next_commands
+from backfill_assets.render.plan_words import instant_text
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
-    from backfill_assets.execution.promotion import Promoted
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.engine.plans.promotion import Promoted
+    from backfill_assets.planning.plan.plan import Plan
 
 _PROMOTED = PlanStatus.PROMOTED.value
 

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import err, print_json, say
-from backfill_assets.execution.operation import Operation
-from backfill_assets.execution.queueing import queue_plan
+from backfill_assets.engine.automatic.queueing import queue_plan
+from backfill_assets.engine.plans.operation import Operation
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
 
 
 def into_queue(at: Operating, plan: Plan, off_peak: str | None, why: str, *, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.environment import PROD
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.engine.project.run_context import RunContext
 
 
 def report(as_json: AsJson = False) -> None:

@@ -17,25 +17,25 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.project import clock_at, opened_run
 from backfill_assets.cli.selecting import selected
 from backfill_assets.cli.told_cells import cells_json, say_cells
-from backfill_assets.execution.events import Committed, Failed, NeedsPlan, Waiting
-from backfill_assets.execution.fill import fill_cells
-from backfill_assets.execution.observing import observe
-from backfill_assets.execution.outstanding import outstanding
+from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.fill.observing import observe
+from backfill_assets.engine.fill.outstanding import outstanding
+from backfill_assets.engine.project.events import Committed, Failed, NeedsPlan, Waiting
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
 from backfill_assets.intervals.required import required
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.timing import RUN, Timing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from backfill_assets.execution.events import Event
-    from backfill_assets.execution.observing import Looked
-    from backfill_assets.execution.outstanding import Outstanding
-    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.engine.fill.observing import Looked
+    from backfill_assets.engine.fill.outstanding import Outstanding
+    from backfill_assets.engine.project.events import Event
+    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.intervals.interval import Interval
 

@@ -15,13 +15,13 @@ from backfill_assets.cli.plan_view import naming_of, print_end, print_plan
 from backfill_assets.cli.project import now, opened_project
 from backfill_assets.cli.stored_plans import Kept, kept_plan
 from backfill_assets.cli.watching import watch
-from backfill_assets.evidence.plan_life import next_commands, progress, status_text
-from backfill_assets.evidence.plan_markdown import plan_markdown
-from backfill_assets.evidence.plan_words import instant_text
+from backfill_assets.render.plan_life import next_commands, progress, status_text
+from backfill_assets.render.plan_markdown import plan_markdown
+from backfill_assets.render.plan_words import instant_text
 
 if TYPE_CHECKING:
     from backfill_assets.cli.watching import Standing
-    from backfill_assets.evidence.plan_life import Progress
+    from backfill_assets.render.plan_life import Progress
     from backfill_assets.snapshots.queued_plan import Control
     from backfill_assets.snapshots.stored_plan import PlanEvent
 

@@ -11,9 +11,9 @@ import typer
 from backfill_assets.cli.app import call
 from backfill_assets.cli.output import say
 from backfill_assets.settings import Settings, read_settings
-from backfill_assets.warehouse.connect import DEFAULT_PORT
-from backfill_assets.warehouse.connect_server import ConnectServer
-from backfill_assets.warehouse.session import spark_settings
+from backfill_assets.warehouse.spark.connect import DEFAULT_PORT
+from backfill_assets.warehouse.spark.connect_server import ConnectServer
+from backfill_assets.warehouse.spark.session import spark_settings
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 Port = Annotated[int, typer.Option(min=1024, max=65535, help="Port on 127.0.0.1.")]

@@ -15,20 +15,20 @@ from backfill_assets.cli.output import Heading, bar, counted, print_json, print_
 from backfill_assets.cli.project import clock_at, looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans
-from backfill_assets.execution.late_cells import late_work_of
-from backfill_assets.execution.observing import observe_sources, sources_of
-from backfill_assets.execution.outstanding import outstanding
+from backfill_assets.engine.fill.late_cells import late_work_of
+from backfill_assets.engine.fill.observing import observe_sources, sources_of
+from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.cutoff import Cutoff
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.outstanding import Outstanding
-    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.engine.fill.outstanding import Outstanding
+    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.late_work import LateWork
-    from backfill_assets.planning.needs_work import Work
+    from backfill_assets.planning.rule.late_work import LateWork
+    from backfill_assets.planning.rule.needs_work import Work
 
 _LATELY = timedelta(days=7)
 

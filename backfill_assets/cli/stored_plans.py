@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import RequestError
-from backfill_assets.planning.plan import Plan
-from backfill_assets.planning.plan_json import PlanFormatError, content_hash, plan_json, read_plan
-from backfill_assets.planning.request import PlanRequest
+from backfill_assets.planning.plan.plan import Plan
+from backfill_assets.planning.plan.plan_json import (
+    PlanFormatError,
+    content_hash,
+    plan_json,
+    read_plan,
+)
+from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.state.plans import UnknownPlanError
 
 if TYPE_CHECKING:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import counted, say
-from backfill_assets.execution.apply import built_in
+from backfill_assets.engine.plans.apply import built_in
 from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.cli.operating import Operating
-    from backfill_assets.evidence.plan_words import Naming
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.render.plan_words import Naming
 
 _LIMIT = 5
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.output import say
-from backfill_assets.evidence.plan_life import next_commands
-from backfill_assets.evidence.plan_words import instant_text
-from backfill_assets.execution.plan_age import open_plans, waits_until
+from backfill_assets.engine.project.plan_age import open_plans, waits_until
+from backfill_assets.render.plan_life import next_commands
+from backfill_assets.render.plan_words import instant_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from backfill_assets.execution.run_context import RunContext
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.snapshots.stored_plan import PlanStatus
 
 

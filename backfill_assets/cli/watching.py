@@ -12,17 +12,17 @@ from rich.text import Text
 
 from backfill_assets.cli.output import bar, counted, out, say
 from backfill_assets.cli.plan_view import naming_of
-from backfill_assets.evidence.plan_life import progress
-from backfill_assets.execution.stuck_plans import is_stuck
+from backfill_assets.engine.automatic.stuck_plans import is_stuck
+from backfill_assets.render.plan_life import progress
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from backfill_assets.evidence.plan_life import Progress
-    from backfill_assets.execution.project import Project
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.render.plan_life import Progress
     from backfill_assets.snapshots.queued_plan import QueuedPlan
 
 EVERY = 2.0

@@ -12,12 +12,12 @@ from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import model_named
-from backfill_assets.evidence.origins import origins
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import parse_interval
 from backfill_assets.intervals.partition_keys import PartitionKeyError
-from backfill_assets.planning.explain import why as explain
+from backfill_assets.planning.rule.explain import why as explain
+from backfill_assets.render.origins import origins
 
 if TYPE_CHECKING:
     from backfill_assets.intervals.cadence import Cadence

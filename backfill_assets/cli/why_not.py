@@ -14,10 +14,10 @@ from backfill_assets.cli.output import counted, print_json, say
 from backfill_assets.cli.selecting import model_named
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.why import cells_asked
-from backfill_assets.evidence import why_not as answers
-from backfill_assets.execution.making import look_at_sources, plan_of
+from backfill_assets.engine.plans.making import look_at_sources, plan_of
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.request import PlanRequest
+from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.render import why_not as answers
 
 CURRENT = "current"
 

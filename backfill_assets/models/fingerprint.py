@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.codec import dumps
-from backfill_assets.models.function_query import FunctionQuery, changed_code
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.python.function_query import FunctionQuery, changed_code
 from backfill_assets.models.source_reading import source_readings
-from backfill_assets.models.sql_analysis import settled_text
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.models.sql.sql_analysis import settled_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

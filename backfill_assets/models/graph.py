@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from backfill_assets.errors import DeclarationError, RequestError
 from backfill_assets.models.audit import ROWS, Reconciles, References
-from backfill_assets.models.bounds import check_bounds
 from backfill_assets.models.consumer import Consumer
 from backfill_assets.models.model import Model
-from backfill_assets.models.python_guard import check_python
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.python.python_guard import check_python
 from backfill_assets.models.source import Source
-from backfill_assets.models.volatile import check_stable
+from backfill_assets.models.sql.bounds import check_bounds
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.models.sql.volatile import check_stable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

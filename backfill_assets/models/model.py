@@ -10,7 +10,6 @@ from backfill_assets.models.audit import Audit, Unique
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import ADDED_LATER
 from backfill_assets.models.column import Column, SchemaModel, columns_of
-from backfill_assets.models.function_query import FunctionQuery, ModuleQuery, function_query
 from backfill_assets.models.kind import (
     AbsentMeansDeleted,
     Deletes,
@@ -28,9 +27,10 @@ from backfill_assets.models.model_rules import (
     require_declarations,
 )
 from backfill_assets.models.names import check_name
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery, function_query
 from backfill_assets.models.source import TimeColumns
 from backfill_assets.models.spark_tuning import spark_tuning
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
-from backfill_assets.models.lineage import lineage_of
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.sql.lineage import lineage_of
+from backfill_assets.models.sql.query import SqlQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

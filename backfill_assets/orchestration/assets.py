@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import dagster as dg
 
-from backfill_assets.execution.by_hand import published_before, rebuild_by_hand
-from backfill_assets.execution.fill import fill_cells
-from backfill_assets.execution.opening import open_run
-from backfill_assets.execution.run_context import Published, RunContext
+from backfill_assets.engine.automatic.by_hand import published_before, rebuild_by_hand
+from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.project.opening import open_run
+from backfill_assets.engine.project.run_context import Published, RunContext
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.models.audit import Severity

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import dagster as dg
 
-from backfill_assets.execution.run_context import RunContext
+from backfill_assets.engine.project.run_context import RunContext
 from backfill_assets.models.audit import Severity
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.model import Model

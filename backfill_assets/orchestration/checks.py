@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from backfill_assets.execution.audit_run import audit_published, audited_on_record
-from backfill_assets.execution.opening import open_run
+from backfill_assets.engine.batch.audit_run import audit_published, audited_on_record
+from backfill_assets.engine.project.opening import open_run
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text

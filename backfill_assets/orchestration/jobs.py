@@ -6,13 +6,12 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.evidence.audit_words import audit_lines, blocks
-from backfill_assets.execution.apply import Applied, applied
-from backfill_assets.execution.going_back import abandon_plan, rollback_plan
-from backfill_assets.execution.late_plan import refresh_late
-from backfill_assets.execution.making import left_before, make_plan, prepare
-from backfill_assets.execution.promotion import promote_plan
-from backfill_assets.execution.queueing import queue_plan
+from backfill_assets.engine.automatic.late_plan import refresh_late
+from backfill_assets.engine.automatic.queueing import queue_plan
+from backfill_assets.engine.plans.apply import Applied, applied
+from backfill_assets.engine.plans.going_back import abandon_plan, rollback_plan
+from backfill_assets.engine.plans.making import left_before, make_plan, prepare
+from backfill_assets.engine.plans.promotion import promote_plan
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.automation import Automation
 from backfill_assets.orchestration.job_configs import (
@@ -27,9 +26,10 @@ from backfill_assets.orchestration.plan_work import Known, PlanWork, logged
 from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.steps import plainly
-from backfill_assets.planning import written_options as written
-from backfill_assets.planning.plan import Plan
-from backfill_assets.planning.request import PlanRequest
+from backfill_assets.planning.plan import written_options as written
+from backfill_assets.planning.plan.plan import Plan
+from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.render.audit_words import audit_lines, blocks
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus

@@ -3,9 +3,9 @@
 import dagster as dg
 
 from backfill_assets.models.graph import Graph
-from backfill_assets.models.lineage import lineage_of
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.sql.lineage import lineage_of
+from backfill_assets.models.sql.query import SqlQuery
 
 
 def asset_key(name: str) -> dg.AssetKey:

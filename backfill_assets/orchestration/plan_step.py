@@ -6,17 +6,17 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.execution.events import Event, Skipped, Waiting
-from backfill_assets.execution.operation import Operation
-from backfill_assets.execution.serving import Served, serve
+from backfill_assets.engine.automatic.serving import Served, serve
+from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.project.events import Event, Skipped, Waiting
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.released_runs import PLAN_TAG
 from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.steps import ended, plainly, targeted
-from backfill_assets.planning.plan import Build, Plan
-from backfill_assets.planning.plan_json import read_plan
+from backfill_assets.planning.plan.plan import Build, Plan
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.loaded import untraced
 

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from backfill_assets.evidence.plan_life import next_commands
-from backfill_assets.evidence.plan_markdown import plan_markdown
-from backfill_assets.evidence.plan_words import Naming
-from backfill_assets.execution.events import (
+from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.project.events import (
     Committed,
     Event,
     Failed,
@@ -18,23 +16,25 @@ from backfill_assets.execution.events import (
     Skipped,
     Waiting,
 )
-from backfill_assets.execution.opening import look
-from backfill_assets.execution.operation import Operation
-from backfill_assets.execution.operators import refuse_strangers
-from backfill_assets.execution.project import InProject
-from backfill_assets.execution.run_context import RunContext
+from backfill_assets.engine.project.opening import look
+from backfill_assets.engine.project.operators import refuse_strangers
+from backfill_assets.engine.project.project import InProject
+from backfill_assets.engine.project.run_context import RunContext
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.catching_up import report_ready
 from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, PLAN_TAG
-from backfill_assets.planning.plan import Plan
-from backfill_assets.planning.plan_json import read_plan
+from backfill_assets.planning.plan.plan import Plan
+from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.render.plan_life import next_commands
+from backfill_assets.render.plan_markdown import plan_markdown
+from backfill_assets.render.plan_words import Naming
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.person import Person
 
 if TYPE_CHECKING:
-    from backfill_assets.execution.events import Listener
+    from backfill_assets.engine.project.events import Listener
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import partitions_of
-from backfill_assets.planning.releasing import Release, ReleaseKind
+from backfill_assets.planning.queue.releasing import Release, ReleaseKind
 
 PLAN_TAG = "backfill/plan"
 MODEL_TAG = "backfill/model"

@@ -12,8 +12,8 @@ from typing import Any
 
 import dagster as dg
 
-from backfill_assets.execution.by_hand import Rebuilt
-from backfill_assets.execution.events import (
+from backfill_assets.engine.automatic.by_hand import Rebuilt
+from backfill_assets.engine.project.events import (
     Committed,
     Delayed,
     Event,

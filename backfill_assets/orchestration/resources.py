@@ -10,15 +10,15 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pydantic import PrivateAttr
 
-from backfill_assets.execution.looker import no_spark
-from backfill_assets.execution.patience import PATIENT, patience_of
-from backfill_assets.execution.plan_terms import terms_of
-from backfill_assets.execution.project import Project
+from backfill_assets.engine.automatic.looker import no_spark
+from backfill_assets.engine.project.patience import PATIENT, patience_of
+from backfill_assets.engine.project.plan_terms import terms_of
+from backfill_assets.engine.project.project import Project
 from backfill_assets.settings import Settings, read_settings
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.session import spark_settings
-from backfill_assets.warehouse.shared_session import SharedSession
+from backfill_assets.warehouse.spark.session import spark_settings
+from backfill_assets.warehouse.spark.shared_session import SharedSession
 
 
 def now() -> datetime:

@@ -6,9 +6,9 @@ from functools import partial
 
 import dagster as dg
 
-from backfill_assets.execution.environment_graph import sources_read
-from backfill_assets.execution.observing import observe_sources
-from backfill_assets.execution.settled import Settled
+from backfill_assets.engine.automatic.settled import Settled
+from backfill_assets.engine.fill.observing import observe_sources
+from backfill_assets.engine.project.environment_graph import sources_read
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.plan_work import Known
@@ -16,7 +16,7 @@ from backfill_assets.orchestration.released_runs import LATE_JOB, RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.orchestration.switches import LATE_SCHEDULE, nobody_heals
 from backfill_assets.orchestration.tick import tick
-from backfill_assets.planning.releasing import Offer, ReleaseKind
+from backfill_assets.planning.queue.releasing import Offer, ReleaseKind
 from backfill_assets.settings import read_settings
 
 _NAMES = {

@@ -5,7 +5,7 @@ from functools import cache
 
 import dagster as dg
 
-from backfill_assets.execution.settled import Settled
+from backfill_assets.engine.automatic.settled import Settled
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.private_names import target
 from backfill_assets.orchestration.released_runs import RELEASE_JOB

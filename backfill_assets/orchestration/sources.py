@@ -6,8 +6,8 @@ from typing import Any, cast
 import dagster as dg
 from pydantic import Field
 
-from backfill_assets.execution.environment_graph import sources_read
-from backfill_assets.execution.observing import Looked, observe_sources
+from backfill_assets.engine.fill.observing import Looked, observe_sources
+from backfill_assets.engine.project.environment_graph import sources_read
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.source import Source
 from backfill_assets.orchestration.metadata import asset_key, subject

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 import dagster as dg
 
-from backfill_assets.execution.settled import Settled
+from backfill_assets.engine.automatic.settled import Settled
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model

@@ -6,9 +6,9 @@ from datetime import datetime
 
 import dagster as dg
 
-from backfill_assets.execution.project import Project
-from backfill_assets.execution.ready_work import ReadyWork, ready_work
-from backfill_assets.execution.settled import Settled
+from backfill_assets.engine.automatic.ready_work import ReadyWork, ready_work
+from backfill_assets.engine.automatic.settled import Settled
+from backfill_assets.engine.project.project import Project
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.pools import pool
@@ -22,7 +22,7 @@ from backfill_assets.orchestration.released_runs import (
     tried_lately,
     under_way,
 )
-from backfill_assets.planning.releasing import Offer, Release, ReleaseKind, Room, releases
+from backfill_assets.planning.queue.releasing import Offer, Release, ReleaseKind, Room, releases
 
 _PLACES = 2
 """How many runs are released per run that may be executed: none waits for a tick to follow another."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.lineage import lineage_of
+from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 
 if TYPE_CHECKING:

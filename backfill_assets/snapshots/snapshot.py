@@ -12,12 +12,12 @@ from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.column import Column
 from backfill_assets.models.fingerprint import Fingerprint, fingerprints
-from backfill_assets.models.function_query import FunctionQuery, ModuleQuery, StoredFile
 from backfill_assets.models.model import Model
-from backfill_assets.models.own_modules import StoredModule
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery, StoredFile
+from backfill_assets.models.python.own_modules import StoredModule
 from backfill_assets.models.source import TimeColumns
 from backfill_assets.models.source_reading import SourceReading, source_readings
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import OwnCells, Reopens, Upstream
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.project import opened_run
-from backfill_assets.execution.requests import batch_request
+from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.engine.project.run_context import RunContext
 
 NEGATIVE = AuditResult(
     audit="amount_not_negative",

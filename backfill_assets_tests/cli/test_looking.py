@@ -11,7 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets.cli.project import opened_run
-from backfill_assets.execution.outstanding import Outstanding
+from backfill_assets.engine.fill.outstanding import Outstanding
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.plans import Plans
 

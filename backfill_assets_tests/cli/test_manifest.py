@@ -38,7 +38,7 @@ SOURCES = [a_source(owner=os.environ.get("SHOP_OWNER", "team:web"))]
 VISITS = """
 from pathlib import Path
 
-from backfill_assets.models.sql_file import sql_file
+from backfill_assets.models.sql.sql_file import sql_file
 from backfill_assets_tests.builders import a_model
 
 WORDS = Path(__file__).with_name("words.txt").read_text()
@@ -233,7 +233,7 @@ def test_a_variable_counts_whose_name_begins_as_the_catalog_says(
 ALONE = """
 from pathlib import Path
 
-from backfill_assets.models.sql_file import sql_file
+from backfill_assets.models.sql.sql_file import sql_file
 from backfill_assets_tests.builders import a_model, a_source
 
 with Path("imports").with_suffix(".log").open("a") as log:  # what it names in full counts

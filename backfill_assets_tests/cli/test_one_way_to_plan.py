@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from backfill_assets.cli.project import opened_project
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource
-from backfill_assets.planning.plan_json import content_hash, read_plan
+from backfill_assets.planning.plan.plan_json import content_hash, read_plan
 from backfill_assets.snapshots.person import known
 from backfill_assets_tests.cli.test_looking import land
 from backfill_assets_tests.orchestration.shop import NoSpark, UnwantedSparkError, failure, shown

@@ -9,7 +9,7 @@ from rich.console import Console
 from backfill_assets.cli import output
 from backfill_assets.cli.output import Heading, bar, counted, print_table, say, size_text
 from backfill_assets.cli.progress import event_line
-from backfill_assets.execution.events import Delayed, Waiting
+from backfill_assets.engine.project.events import Delayed, Waiting
 from backfill_assets_tests.builders import a_graph, a_model, days
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.errors import DeclarationError, RequestError
-from backfill_assets.planning.request import Category, Restatement, Strategy
-from backfill_assets.planning.written_options import (
+from backfill_assets.planning.plan.request import Category, Restatement, Strategy
+from backfill_assets.planning.plan.written_options import (
     categories,
     chosen,
     restatements,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CATALOG = """\
 from dataclasses import replace
 
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets_tests.toy import MODELS as ALL, SOURCES
 
 MODELS = tuple(

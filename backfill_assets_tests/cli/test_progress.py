@@ -9,8 +9,8 @@ from rich.console import Console
 
 from backfill_assets.cli import progress
 from backfill_assets.cli.progress import Bars, Lines, Shown, Tally, beat_line, shown
-from backfill_assets.execution.at_work import AtWork, Phase, Step
-from backfill_assets.execution.events import Committed, Timing
+from backfill_assets.engine.project.at_work import AtWork, Phase, Step
+from backfill_assets.engine.project.events import Committed, Timing
 from backfill_assets.intervals.cadence import Daily
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import Content

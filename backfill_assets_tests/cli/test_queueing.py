@@ -11,7 +11,7 @@ import pytest
 from backfill_assets.cli import watching
 from backfill_assets.cli.project import looked_at, opened_run
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.execution.requests import batch_request
+from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.failure import FailureKind

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 from backfill_assets.cli import run as run_verb
 from backfill_assets.cli.late import late_json
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
-from backfill_assets.evidence.plan_words import Naming
-from backfill_assets.execution.events import Committed, Timing
-from backfill_assets.execution.late_plan import Refreshed
+from backfill_assets.engine.automatic.late_plan import Refreshed
+from backfill_assets.engine.project.events import Committed, Timing
 from backfill_assets.intervals import Daily
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.render.plan_words import Naming
 from backfill_assets.state.store import Store
 from backfill_assets_tests.state.building import Asked, Clock, add_model, content, days, fill
 from backfill_assets_tests.state.publishing import Trial, cells
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pytest
 
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.cli.conftest import Backfill
 
 NAMING = Naming({"orders": Daily()})

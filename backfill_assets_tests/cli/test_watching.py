@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.cli.watching import watch
-from backfill_assets.execution.apply import begin
-from backfill_assets.execution.queueing import queue_plan
-from backfill_assets.planning.request import PlanRequest
+from backfill_assets.engine.automatic.queueing import queue_plan
+from backfill_assets.engine.plans.apply import begin
+from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.builders import day
-from backfill_assets_tests.execution.queue_world import QueueWorld
-from backfill_assets_tests.execution.test_ready_work import SUMS, VISITS
+from backfill_assets_tests.engine.queue_world import QueueWorld
+from backfill_assets_tests.engine.test_ready_work import SUMS, VISITS
 from backfill_assets_tests.making import plan_made
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from backfill_assets.cli.watching import Standing
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
 
 
 class _LookedTwiceError(Exception):

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.project import opened_run
-from backfill_assets.evidence.origins import _reason
 from backfill_assets.intervals import IntervalSet
+from backfill_assets.render.origins import _reason
 from backfill_assets.snapshots.batch import EMPTY
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from pyspark.errors import PySparkException
 from backfill_assets.models.column import Column
 from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
-from backfill_assets.planning.categorize import difference
-from backfill_assets.planning.request import Category
-from backfill_assets.planning.sql_change import sql_effect
-from backfill_assets.planning.sql_edit import SqlEdit
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.planning.change.categorize import difference
+from backfill_assets.planning.change.sql_change import sql_effect
+from backfill_assets.planning.change.sql_edit import SqlEdit
+from backfill_assets.planning.plan.request import Category
 from backfill_assets_tests.builders import a_whole
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from deltalake import DeltaTable
 from pyarrow import parquet
 
 from backfill_assets import resolve
-from backfill_assets.execution.collecting import collect
-from backfill_assets.execution.opening import look
-from backfill_assets.execution.state_rebuild import rebuild_state
+from backfill_assets.engine.project.opening import look
+from backfill_assets.engine.upkeep.collecting import collect
+from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.ticket import FENCED
+from backfill_assets.warehouse.log.ticket import FENCED
 from backfill_assets_tests.faults.ledger import LEASE, cells_at
 from backfill_assets_tests.faults.oracle import MODELS
 from backfill_assets_tests.faults.readers import differences

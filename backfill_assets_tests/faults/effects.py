@@ -15,19 +15,19 @@ from collections import Counter
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets import execution, warehouse
+from backfill_assets import engine, warehouse
 from backfill_assets.state.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 TABLES = {
-    "housekeeping": ("create_table", "evolve_table", "fence", "restore"),
-    "cell_files": ("write_files", "copy_files", "join_files", "remove_folder"),
-    "log_entry": ("set_cells", "exchange_files"),
-    "copies": ("copy_cells", "restore_cells"),
-    "collection": ("delete_table",),
-    "table_files": ("delete_files",),
+    "files.housekeeping": ("create_table", "evolve_table", "fence", "restore"),
+    "files.cell_files": ("write_files", "copy_files", "join_files", "remove_folder"),
+    "files.log_entry": ("set_cells", "exchange_files"),
+    "rows.copies": ("copy_cells", "restore_cells"),
+    "files.collection": ("delete_table",),
+    "files.table_files": ("delete_files",),
 }
 BEFORE, WITHIN, AFTER = "before", "within", "after"
 _BY_THE_CLOCK = ("heartbeat",)
@@ -42,8 +42,8 @@ class Effects:
 
     def watch(self) -> None:
         """Stand between the product and its effects from now on."""
-        for package in (execution, warehouse):
-            for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for package in (engine, warehouse):
+            for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
                 importlib.import_module(found.name)
         self._watch_state()
         for module, names in TABLES.items():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-_IMPORTED = ("cli", "evidence", "execution", "state", "warehouse", "planning")
+_IMPORTED = ("cli", "engine", "render", "state", "warehouse", "planning")
 _GLANCE = 0.02
 
 
@@ -32,7 +32,7 @@ def serve() -> None:
     """Fork whoever is ordered, and tell who ended, until nobody orders any more."""
     for room in _IMPORTED:
         package = importlib.import_module(f"backfill_assets.{room}")
-        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(found.name)
     orders = selectors.DefaultSelector()
     orders.register(sys.stdin, selectors.EVENT_READ)

@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.warehouse.connect_server import ConnectServer
+from backfill_assets.warehouse.spark.connect_server import ConnectServer
 from backfill_assets_tests.e2e.polling import until
 from backfill_assets_tests.faults.bases import Bases
 from backfill_assets_tests.faults.hits import AtMoment

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli import project
-from backfill_assets.warehouse import shared_session
-from backfill_assets.warehouse.shared_session import SharedSession
+from backfill_assets.warehouse.spark import shared_session
+from backfill_assets.warehouse.spark.shared_session import SharedSession
 from backfill_assets_tests.faults.effects import Effects
 from backfill_assets_tests.faults.engine import attach
 

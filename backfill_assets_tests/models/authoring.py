@@ -7,7 +7,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.models.function_query import ModuleQuery, function_query
+from backfill_assets.models.python.function_query import ModuleQuery, function_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

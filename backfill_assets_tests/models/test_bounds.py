@@ -4,10 +4,10 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.errors import DeclarationError
-from backfill_assets.models.bounds import (
+from backfill_assets.models.python.function_query import FunctionQuery
+from backfill_assets.models.sql.bounds import (
     check_bounds,
 )
-from backfill_assets.models.function_query import FunctionQuery
 from backfill_assets.models.upstream import Upstream
 from backfill_assets_tests.builders import a_model, a_whole
 

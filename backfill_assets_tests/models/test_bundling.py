@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from backfill_assets.models.bundling import bundle_text
 from backfill_assets.models.fingerprint import changed_models
-from backfill_assets.models.function_query import FunctionQuery, ModuleQuery, changed_code
-from backfill_assets.models.own_modules import StoredModule
+from backfill_assets.models.python.bundling import bundle_text
+from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery, changed_code
+from backfill_assets.models.python.own_modules import StoredModule
 from backfill_assets.snapshots.snapshot import snapshots_of, stored_model
 from backfill_assets_tests.builders import a_graph, a_model
 

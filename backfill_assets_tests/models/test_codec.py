@@ -12,7 +12,6 @@ from backfill_assets.models.audit import accepted_range, not_null, reconciles, r
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.models.column import Column
-from backfill_assets.models.function_query import FunctionQuery
 from backfill_assets.models.kind import (
     IncrementalByTimeRange,
     IncrementalByUniqueKey,
@@ -21,8 +20,9 @@ from backfill_assets.models.kind import (
     Tombstone,
 )
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.python.function_query import FunctionQuery
 from backfill_assets.models.source import TimeColumns
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream, own_cells
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets_tests.builders import COLUMNS, a_model

@@ -10,10 +10,10 @@ from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import not_null
 from backfill_assets.models.column import Column
 from backfill_assets.models.fingerprint import Fingerprint, changed_models, fingerprints
-from backfill_assets.models.function_query import FunctionQuery
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.python.function_query import FunctionQuery
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
 

@@ -12,13 +12,13 @@ from pyspark import cloudpickle
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.codec import dumps, loads
-from backfill_assets.models.function_query import (
+from backfill_assets.models.python.function_query import (
     FunctionQuery,
     ModuleQuery,
     StoredFile,
     function_query,
 )
-from backfill_assets.models.own_modules import StoredModule
+from backfill_assets.models.python.own_modules import StoredModule
 from backfill_assets_tests.models.authoring import query_of, ran
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.models.column import Column
-from backfill_assets.models.function_query import FunctionQuery
-from backfill_assets.models.lineage import OPAQUE, Lineage, lineage_of
+from backfill_assets.models.python.function_query import FunctionQuery
+from backfill_assets.models.sql.lineage import OPAQUE, Lineage, lineage_of
 from backfill_assets_tests.builders import COLUMNS, a_graph, a_model, a_source
 
 ORDERS = a_source("shop.orders", columns=[*COLUMNS, Column("tax", "double")])

@@ -26,9 +26,9 @@ from backfill_assets.models.kind import (
     SoftDelete,
     Tombstone,
 )
-from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import TimeColumns
-from backfill_assets.models.sql_file import sql_file
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.models.sql.sql_file import sql_file
 from backfill_assets.models.upstream import Upstream, own_cells
 from backfill_assets_tests.builders import COLUMNS, a_model, a_source
 

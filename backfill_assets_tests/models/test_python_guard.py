@@ -5,9 +5,9 @@ import re
 import pytest
 
 from backfill_assets.errors import DeclarationError
-from backfill_assets.models.function_query import FunctionQuery, ModuleQuery, StoredFile
-from backfill_assets.models.own_modules import StoredModule
-from backfill_assets.models.python_guard import Outside, check_python
+from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery, StoredFile
+from backfill_assets.models.python.own_modules import StoredModule
+from backfill_assets.models.python.python_guard import Outside, check_python
 from backfill_assets.pipelines.catalog import MODELS
 from backfill_assets_tests.builders import a_model
 

@@ -9,11 +9,11 @@ from hypothesis import given, strategies as st
 from sqlglot import exp
 
 from backfill_assets.errors import DeclarationError
-from backfill_assets.models.query import (
+from backfill_assets.models.sql.query import (
     SqlQuery,
     parameters_of,
 )
-from backfill_assets.models.spark_tokens import UnreadableSqlError, tokens_of
+from backfill_assets.models.sql.spark_tokens import UnreadableSqlError, tokens_of
 
 VIEWS = {"web.events": "web__events", "web.orders": "web__orders"}
 START = datetime(2024, 3, 30, 23, tzinfo=UTC)

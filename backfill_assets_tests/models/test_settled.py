@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 
 import backfill_assets
 from backfill_assets import Column
-from backfill_assets.models.function_query import ModuleQuery, changed_code
-from backfill_assets.models.own_modules import StoredModule
+from backfill_assets.models.python.function_query import ModuleQuery, changed_code
+from backfill_assets.models.python.own_modules import StoredModule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,11 +7,16 @@ import pytest
 
 import backfill_assets_tests
 from backfill_assets import pipelines
-from backfill_assets.models.sql_analysis import is_lossless, lossless_tree, settled_text, written
+from backfill_assets.models.sql.sql_analysis import (
+    is_lossless,
+    lossless_tree,
+    settled_text,
+    written,
+)
 
 PRODUCT = Path(pipelines.__file__).parent
 TESTS = Path(backfill_assets_tests.__file__).parent
-PROJECTS = ("stories", "faults", "toy.py", "execution/three_levels.py")
+PROJECTS = ("stories", "faults", "toy.py", "engine/three_levels.py")
 
 
 def model_texts() -> dict[str, str]:

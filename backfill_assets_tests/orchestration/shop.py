@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
 
-from backfill_assets.execution.batch_run import run_batch
-from backfill_assets.execution.events import Committed
-from backfill_assets.execution.observing import observe
-from backfill_assets.execution.opening import open_run
-from backfill_assets.execution.requests import batch_request
+from backfill_assets.engine.batch.batch_run import run_batch
+from backfill_assets.engine.batch.requests import batch_request
+from backfill_assets.engine.fill.observing import observe
+from backfill_assets.engine.project.events import Committed
+from backfill_assets.engine.project.opening import open_run
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.building import AUDITS_JOB

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.execution.promotion import promote_plan
+from backfill_assets.engine.plans.promotion import promote_plan
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.resources import StateResource
-from backfill_assets.planning.plan_json import read_plan
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.loaded import untraced
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.orchestration.shop import failure, keys, lent, observed

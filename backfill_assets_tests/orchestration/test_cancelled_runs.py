@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
-from backfill_assets.execution import effects
-from backfill_assets.execution.effects import Effects
+from backfill_assets.engine.batch import effects
+from backfill_assets.engine.batch.effects import Effects
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.snapshots.failure import FailureKind
 

@@ -18,11 +18,11 @@ from backfill_assets.orchestration.job_configs import PlanConfig
 from backfill_assets.orchestration.queue_health import lacking
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource
-from backfill_assets.planning.request import PlanRequest, Restatement
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_model, a_source, day
-from backfill_assets_tests.execution.queue_world import QueueWorld
+from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.making import plan_made
 from backfill_assets_tests.orchestration.shop import NoSpark, failure, shown
 

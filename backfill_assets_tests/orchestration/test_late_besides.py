@@ -9,11 +9,11 @@ import dagster as dg
 import pytest
 
 from backfill_assets import build_definitions
-from backfill_assets.execution.late_plan import Refreshed
+from backfill_assets.engine.automatic.late_plan import Refreshed
 from backfill_assets.orchestration.released_runs import REASON_TAG
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets_tests.builders import a_source
-from backfill_assets_tests.execution.queue_world import QueueWorld
+from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.orchestration.shop import NoSpark, failure
 from backfill_assets_tests.orchestration.test_jobs import SUMS, VISITS
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from backfill_assets.execution.run_context import RunContext
+    from backfill_assets.engine.project.run_context import RunContext
 
 
 @pytest.mark.parametrize("tags", [{REASON_TAG: "late"}, {}])

@@ -10,7 +10,7 @@ import pytest
 
 from backfill_assets.orchestration.released_runs import ENDED_TAG, FOR_GOOD, tried_lately
 from backfill_assets_tests.builders import a_graph, a_model, day
-from backfill_assets_tests.execution.test_looked_again import rewrite
+from backfill_assets_tests.engine.test_looked_again import rewrite
 from backfill_assets_tests.orchestration.test_ticks import TEN_DAYS, Ticking, ticking  # noqa: F401
 
 if TYPE_CHECKING:

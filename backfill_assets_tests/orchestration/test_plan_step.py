@@ -9,12 +9,12 @@ import dagster as dg
 import pytest
 
 from backfill_assets import build_definitions
-from backfill_assets.execution.operation import Operation
-from backfill_assets.execution.queueing import queue_plan
+from backfill_assets.engine.automatic.queueing import queue_plan
+from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource, now
-from backfill_assets.planning.request import PlanRequest, Restatement
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import untraced
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -31,7 +31,7 @@ from backfill_assets_tests.orchestration.shop import (
 from backfill_assets_tests.toy import DAYS, MODELS, SOURCES, returns
 
 if TYPE_CHECKING:
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
 
 pytestmark = pytest.mark.spark
 

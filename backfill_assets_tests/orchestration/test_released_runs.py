@@ -15,7 +15,7 @@ from backfill_assets.orchestration.released_runs import (
     name_of,
     run_request,
 )
-from backfill_assets.planning.releasing import Release, ReleaseKind
+from backfill_assets.planning.queue.releasing import Release, ReleaseKind
 from backfill_assets_tests.builders import a_graph, a_model, days
 
 CADENCES = [

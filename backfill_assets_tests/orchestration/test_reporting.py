@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from backfill_assets.execution.events import Event, Failed, Noted
+from backfill_assets.engine.project.events import Event, Failed, Noted
 from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.builders import a_model, days

@@ -10,16 +10,16 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets import build_definitions
-from backfill_assets.execution.observing import observe
-from backfill_assets.execution.outstanding import outstanding
+from backfill_assets.engine.fill.observing import observe
+from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.orchestration import switches
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, day
-from backfill_assets_tests.execution.queue_world import QueueWorld
-from backfill_assets_tests.execution.test_looked_again import land
-from backfill_assets_tests.execution.world import arrow, row
+from backfill_assets_tests.engine.queue_world import QueueWorld
+from backfill_assets_tests.engine.test_looked_again import land
+from backfill_assets_tests.engine.world import arrow, row
 from backfill_assets_tests.orchestration.test_ticks import LATER, TEN_DAYS, VISITS, shown
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from backfill_assets import build_definitions
 from backfill_assets.intervals import Daily
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets_tests.builders import a_model, a_source, day
-from backfill_assets_tests.execution.queue_world import QueueWorld
+from backfill_assets_tests.engine.queue_world import QueueWorld
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from backfill_assets.models.source import WhenEmpty
 from backfill_assets.orchestration import switches
 from backfill_assets.orchestration.switches import SOURCE_SENSOR
 from backfill_assets_tests.builders import a_graph, a_source, day
-from backfill_assets_tests.execution.test_looked_again import land
+from backfill_assets_tests.engine.test_looked_again import land
 from backfill_assets_tests.orchestration.test_ticks import Ticking, ticking  # noqa: F401
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets_tests.builders import a_model, a_source, day
-from backfill_assets_tests.execution.queue_world import QueueWorld
+from backfill_assets_tests.engine.queue_world import QueueWorld
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from backfill_assets.intervals.interval import Interval
-from backfill_assets.models.query import SqlQuery, parameters_of
+from backfill_assets.models.sql.query import SqlQuery, parameters_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,7 +8,7 @@ import pytest
 
 from backfill_assets.models.graph import build_graph
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.pipelines import catalog
 from backfill_assets.pipelines.landing import LANDINGS
 from backfill_assets.pipelines.marketing.ad_events import CHANNELS

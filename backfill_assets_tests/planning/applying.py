@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.intervals import Interval, IntervalSet
 from backfill_assets.models.content import ChangedAt
-from backfill_assets.planning.changes import changes_of
-from backfill_assets.planning.intended import intended
-from backfill_assets.planning.plan import Build
+from backfill_assets.planning.change.changes import changes_of
+from backfill_assets.planning.change.intended import intended
+from backfill_assets.planning.plan.plan import Build
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.categorize import Difference
-    from backfill_assets.planning.plan import ModelPlan, Plan
-    from backfill_assets.planning.plan_state import PlanState
+    from backfill_assets.planning.change.categorize import Difference
+    from backfill_assets.planning.plan.plan import ModelPlan, Plan
+    from backfill_assets.planning.plan.plan_state import PlanState
     from backfill_assets.snapshots.loaded import Loaded
 
 

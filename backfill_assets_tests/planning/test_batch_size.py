@@ -6,23 +6,23 @@ from dataclasses import replace
 
 from hypothesis import assume, given, strategies as st
 
-from backfill_assets.evidence.plan_words import batches_text
 from backfill_assets.intervals import Cadence, Daily, Hourly, IntervalSet, Monthly, Weekly
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.source import TimeColumns
 from backfill_assets.models.upstream import Upstream
-from backfill_assets.planning.batch_size import (
+from backfill_assets.planning.plan.batch_size import (
     BYTES_PER_BATCH,
     BatchSize,
     SizedBy,
     batch_size,
     joins_stretches,
 )
-from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.plan_json import plan_json, read_plan
-from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.planning.request import PlanRequest
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan_json import plan_json, read_plan
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.render.plan_words import batches_text
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.state_view import SourceState, StateView

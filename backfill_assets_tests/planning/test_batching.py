@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals import Cadence, Daily, Hourly, Interval, IntervalSet
-from backfill_assets.planning.batching import (
+from backfill_assets.planning.plan.batching import (
     BATCH_SECONDS,
     BYTES_PER_SECOND,
     MOST_STRETCHES,

@@ -12,16 +12,16 @@ from sqlglot import exp
 from backfill_assets.intervals import Daily, Hourly
 from backfill_assets.models.audit import not_null
 from backfill_assets.models.column import Column
-from backfill_assets.models.function_query import FunctionQuery
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.python.function_query import FunctionQuery
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.pipelines import marketing
-from backfill_assets.planning.categorize import Difference, affected, difference
-from backfill_assets.planning.request import Category
-from backfill_assets.planning.sql_change import sql_change, sql_effect
-from backfill_assets.planning.sql_edit import SqlEdit
+from backfill_assets.planning.change.categorize import Difference, affected, difference
+from backfill_assets.planning.change.sql_change import sql_change, sql_effect
+from backfill_assets.planning.change.sql_edit import SqlEdit
+from backfill_assets.planning.plan.request import Category
 from backfill_assets_tests.builders import COLUMNS, a_model
 from backfill_assets_tests.stories.edits import NEW_COLUMNS, add_conversion_value
 

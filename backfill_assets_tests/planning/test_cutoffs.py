@@ -10,12 +10,12 @@ import pytest
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.explain import why
-from backfill_assets.planning.needs_work import needs_work
-from backfill_assets.planning.plan import Build, Plan
-from backfill_assets.planning.plan_json import plan_json, read_plan
-from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.planning.request import Restatement
+from backfill_assets.planning.plan.plan import Build, Plan
+from backfill_assets.planning.plan.plan_json import plan_json, read_plan
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.planning.rule.explain import why
+from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.cutoff import Cutoff
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.state_view import SourceState

@@ -8,14 +8,14 @@ from hypothesis import given, strategies as st
 
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import IntervalSet
-from backfill_assets.planning.estimate import (
+from backfill_assets.planning.plan.estimate import (
     BatchFact,
     Known,
     Prices,
     TableSize,
     estimate,
 )
-from backfill_assets.planning.overhead import (
+from backfill_assets.planning.plan.overhead import (
     OperationFact,
     Overhead,
     by_rows,
@@ -23,7 +23,7 @@ from backfill_assets.planning.overhead import (
     overhead,
     slowness,
 )
-from backfill_assets.planning.plan import (
+from backfill_assets.planning.plan.plan import (
     Build,
     CellWork,
     Change,
@@ -34,7 +34,7 @@ from backfill_assets.planning.plan import (
     PlannedRead,
     Why,
 )
-from backfill_assets.planning.request import PlanRequest, Strategy
+from backfill_assets.planning.plan.request import PlanRequest, Strategy
 from backfill_assets.snapshots.timing import APPLY, PROMOTE, RUN
 from backfill_assets_tests.builders import FIRST, day, days
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from backfill_assets.models.upstream import Upstream
-from backfill_assets.planning.explain import Reason, why
+from backfill_assets.planning.rule.explain import Reason, why
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.state_view import SourceState, StateView
 from backfill_assets_tests.builders import (

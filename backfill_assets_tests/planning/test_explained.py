@@ -7,18 +7,18 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from backfill_assets.models.lineage import lineage_of
-from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.explained import explained
-from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.planning.request import PlanRequest
+from backfill_assets.models.sql.lineage import lineage_of
+from backfill_assets.planning.change.explained import explained
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets_tests.builders import COLUMNS, FIRST, a_graph, a_model, a_run, a_view, day
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.categorize import Difference
+    from backfill_assets.planning.change.categorize import Difference
 
 NOW = FIRST + timedelta(days=8)
 VISITS, READER = "web.visits", "web.reader"

@@ -11,7 +11,13 @@ import pytest
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.models.audit import reconciles
 from backfill_assets.models.content import ChangedAt
-from backfill_assets.planning.failed_cells import TRIES, FailedCells, Rest, failed_cells, wait_after
+from backfill_assets.planning.rule.failed_cells import (
+    TRIES,
+    FailedCells,
+    Rest,
+    failed_cells,
+    wait_after,
+)
 from backfill_assets.snapshots.failed_batch import FailedBatch
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets_tests.builders import FIRST, a_graph, a_model, a_run, a_view, day, days

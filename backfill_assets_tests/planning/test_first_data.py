@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.evidence.plan_words import Naming
-from backfill_assets.evidence.why_not import why_not
 from backfill_assets.intervals import IntervalSet, Whole
 from backfill_assets.models.upstream import Upstream
-from backfill_assets.planning.needs_work import needs_work
-from backfill_assets.planning.plan_json import plan_json, read_plan
+from backfill_assets.planning.plan.plan_json import plan_json, read_plan
+from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.render.plan_words import Naming
+from backfill_assets.render.why_not import why_not
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.state_view import ReadyRun, SourceState
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, day, days, stamps
@@ -20,8 +20,8 @@ from backfill_assets_tests.planning.test_build_plan import NOW, TWICE, a_plan, a
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.plan import Plan
-    from backfill_assets.planning.plan_state import PlanState
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.plan.plan_state import PlanState
 
 A = a_model("web.a")
 DAILY = a_graph(A, a_model("web.b", upstreams=["web.a"]))

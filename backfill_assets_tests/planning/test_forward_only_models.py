@@ -11,8 +11,8 @@ from backfill_assets.intervals import IntervalSet
 from backfill_assets.models.codec import dumps, restored
 from backfill_assets.models.column import Column
 from backfill_assets.models.fingerprint import fingerprints
-from backfill_assets.planning.plan import Build, ModelPlan
-from backfill_assets.planning.request import Category
+from backfill_assets.planning.plan.plan import Build, ModelPlan
+from backfill_assets.planning.plan.request import Category
 from backfill_assets.snapshots.snapshot import STORED, stored_model
 from backfill_assets_tests.builders import COLUMNS, a_graph, a_model
 from backfill_assets_tests.planning.test_build_plan import TWICE, a_plan, a_state

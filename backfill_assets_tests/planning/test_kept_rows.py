@@ -10,12 +10,12 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily, Monthly
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.model import Model
-from backfill_assets.planning.kept_rows import (
+from backfill_assets.planning.change.kept_rows import (
     kept_rows,
 )
-from backfill_assets.planning.model_change import ModelChange
-from backfill_assets.planning.plan import Change
-from backfill_assets.planning.request import Category, KeptRows
+from backfill_assets.planning.change.model_change import ModelChange
+from backfill_assets.planning.plan.plan import Change
+from backfill_assets.planning.plan.request import Category, KeptRows
 from backfill_assets_tests.builders import a_model, days
 
 CARRY, DROP = KeptRows.CARRY, KeptRows.DROP

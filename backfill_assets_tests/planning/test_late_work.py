@@ -12,8 +12,8 @@ from backfill_assets.intervals.required import required
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.upstream import Reopens, Upstream, own_cells
-from backfill_assets.planning.late_work import LateWork, late_work
-from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.rule.late_work import LateWork, late_work
+from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.state_view import SourceState, UpstreamChange
 from backfill_assets_tests.builders import (

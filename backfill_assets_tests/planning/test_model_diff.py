@@ -5,10 +5,10 @@ from dataclasses import replace
 from backfill_assets.intervals import Daily
 from backfill_assets.models.audit import not_null
 from backfill_assets.models.column import Column
-from backfill_assets.models.function_query import FunctionQuery
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.python.function_query import FunctionQuery
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream, own_cells
-from backfill_assets.planning.model_diff import model_diff
+from backfill_assets.planning.change.model_diff import model_diff
 from backfill_assets_tests.builders import COLUMNS, a_model
 
 SQL = "SELECT ds, id, cost FROM web.events WHERE ds >= :start_ds AND ds < :end_ds"

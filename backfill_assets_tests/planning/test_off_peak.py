@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.intervals.zones import UnknownZoneError
-from backfill_assets.planning.off_peak import InvalidOffPeakError, OffPeak, read_off_peak
+from backfill_assets.planning.queue.off_peak import InvalidOffPeakError, OffPeak, read_off_peak
 
 ZONES = st.sampled_from(
     ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"]

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.plan import Estimate, Plan
-from backfill_assets.planning.plan_json import (
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan import Estimate, Plan
+from backfill_assets.planning.plan.plan_json import (
     PlanFormatError,
     content_hash,
     plan_document,
     plan_json,
     read_plan,
 )
-from backfill_assets.planning.plan_schema import plan_schema
-from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.planning.request import Category, PlanRequest, Restatement
+from backfill_assets.planning.plan.plan_schema import plan_schema
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import Category, PlanRequest, Restatement
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets_tests.builders import FIRST, a_graph, a_model, a_run, a_view, day
 
@@ -128,7 +128,7 @@ def test_what_is_not_a_plan_of_ours_is_refused(text: str, found: str):
 
 
 def test_the_committed_schema_is_that_of_the_values():
-    again = "python -m backfill_assets.planning.plan_schema > docs/plan.schema.json"
+    again = "python -m backfill_assets.planning.plan.plan_schema > docs/plan.schema.json"
     assert json.loads(SCHEMA.read_text(encoding="utf-8")) == plan_schema(), again
 
 

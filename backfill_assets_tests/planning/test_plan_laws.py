@@ -13,12 +13,12 @@ from backfill_assets.intervals.required import required
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
-from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.plan import Build, Plan
-from backfill_assets.planning.plan_json import plan_json, read_plan
-from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.planning.request import PlanRequest, Restatement
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan import Build, Plan
+from backfill_assets.planning.plan.plan_json import plan_json, read_plan
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.environment import PROD, Pointer
 from backfill_assets.snapshots.loaded import Loaded
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of

@@ -9,8 +9,7 @@ from datetime import timedelta
 from hypothesis import given, strategies as st
 
 from backfill_assets.intervals import Daily, Interval, IntervalSet
-from backfill_assets.planning.needs_work import Work
-from backfill_assets.planning.releasing import (
+from backfill_assets.planning.queue.releasing import (
     FIRST as AHEAD,
     Offer,
     Release,
@@ -20,6 +19,7 @@ from backfill_assets.planning.releasing import (
     portion,
     releases,
 )
+from backfill_assets.planning.rule.needs_work import Work
 from backfill_assets_tests.builders import FIRST, a_model, a_whole, day, days
 
 DAYS = 12

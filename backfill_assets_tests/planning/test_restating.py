@@ -10,10 +10,10 @@ import pytest
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.models.upstream import Reopens, Upstream
-from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.planning.request import PlanRequest, Restatement
-from backfill_assets.planning.restating import restated_cells
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
+from backfill_assets.planning.plan.restating import restated_cells
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets_tests.builders import (

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from backfill_assets.evidence.plan_words import batches_text
 from backfill_assets.intervals import Daily, Hourly, IntervalSet, Monthly, Weekly, Whole
 from backfill_assets.intervals.parse_range import parse_interval
 from backfill_assets.intervals.text import ranges_text
@@ -18,12 +17,13 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Reopens, Upstream, own_cells
-from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.plan import ModelPlan, Plan
-from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.planning.request import Category, PlanRequest, Restatement
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan import ModelPlan, Plan
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import Category, PlanRequest, Restatement
+from backfill_assets.render.plan_words import batches_text
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, SourceState, StateView

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals import Daily
 from backfill_assets.models.consumer import Consumer, Reading
 from backfill_assets.models.graph import build_graph
-from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.planning.request import PlanRequest, Restatement
-from backfill_assets.planning.smaller_window import furthest_read
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
+from backfill_assets.planning.plan.smaller_window import furthest_read
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets_tests.builders import a_model, a_run, a_source, a_view, a_whole, days
 
 if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
 
 NOW = datetime(2024, 1, 20, 15, tzinfo=UTC)
 VISITS, OTHERS, WHOLE = "web.visits", "web.others", "web.whole"

@@ -18,8 +18,8 @@ from backfill_assets.models.source_reading import (
     source_readings,
 )
 from backfill_assets.models.upstream import Upstream
-from backfill_assets.planning.plan import Build, Change
-from backfill_assets.planning.request import Category
+from backfill_assets.planning.plan.plan import Build, Change
+from backfill_assets.planning.plan.request import Category
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.state_view import SourceState, UpstreamChange

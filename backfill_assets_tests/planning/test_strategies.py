@@ -10,10 +10,8 @@ from backfill_assets.intervals import Interval, IntervalSet
 from backfill_assets.models.audit import not_null
 from backfill_assets.models.column import Column
 from backfill_assets.models.content import Content
-from backfill_assets.planning.plan import Build, Change
-from backfill_assets.planning.request import Category, Strategy
-from backfill_assets.planning.strategies import RISK, SIGNAL, propose
-from backfill_assets.planning.strategy_checks import (
+from backfill_assets.planning.change.strategies import RISK, SIGNAL, propose
+from backfill_assets.planning.change.strategy_checks import (
     CheckResult,
     Comparison,
     Expected,
@@ -22,6 +20,8 @@ from backfill_assets.planning.strategy_checks import (
     declared_coverage,
     in_doubt,
 )
+from backfill_assets.planning.plan.plan import Build, Change
+from backfill_assets.planning.plan.request import Category, Strategy
 from backfill_assets_tests.builders import COLUMNS, a_model, day, days
 
 Cells = dict[Interval, Content]

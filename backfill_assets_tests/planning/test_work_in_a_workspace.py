@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backfill_assets.intervals import IntervalSet
-from backfill_assets.planning.needs_work import needs_work
+from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import Environment
 from backfill_assets.snapshots.restamp import NEVER_READ
 from backfill_assets.snapshots.state_view import ReadyRun, StateView

@@ -14,8 +14,8 @@ from backfill_assets.models.content import Content, changed_at
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import OwnCells, Reopens, Upstream
-from backfill_assets.planning.batching import batches
-from backfill_assets.planning.needs_work import Work, needs_work
+from backfill_assets.planning.plan.batching import batches
+from backfill_assets.planning.rule.needs_work import Work, needs_work
 from backfill_assets.snapshots.state_view import ReadyRun
 from backfill_assets_tests.builders import EVENTS, FIRST, a_graph, a_model, a_view
 

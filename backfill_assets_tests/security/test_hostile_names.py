@@ -9,21 +9,21 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from backfill_assets.engine.plans.making import plan_of
+from backfill_assets.engine.project.events import Failed
 from backfill_assets.errors import DeclarationError, RequestError
-from backfill_assets.execution.events import Failed
-from backfill_assets.execution.making import plan_of
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.models.query import SqlQuery
-from backfill_assets.planning.asked import is_condition
-from backfill_assets.planning.request import PlanRequest, Restatement
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.planning.plan.asked import is_condition
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.session import batch_session
+from backfill_assets.warehouse.spark.session import batch_session
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days
-from backfill_assets_tests.execution.plans import Plans
-from backfill_assets_tests.execution.world import LEASE, World, ended, kept, on, read, row, told
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.world import LEASE, World, ended, kept, on, read, row, told
 from backfill_assets_tests.making import project_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from backfill_assets_tests.execution.world import Clock
+    from backfill_assets_tests.engine.world import Clock
 
 VISITS = "web.visits"
 CADENCE = Daily(start="2024-01-09")

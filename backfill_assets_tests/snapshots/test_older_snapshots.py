@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import sqlglot
 
-from backfill_assets.models.function_query import FunctionQuery, ModuleQuery
-from backfill_assets.models.query import SqlQuery, parameters_of
+from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery
+from backfill_assets.models.sql.query import SqlQuery, parameters_of
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state.store import Store
 from backfill_assets_tests.state.building import Clock

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backfill_assets.intervals import IntervalSet
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.snapshots.snapshot import snapshots_of, stored_model
 from backfill_assets_tests.builders import (
     a_graph,

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.content import Checksum, Content
-from backfill_assets.planning.needs_work import Work, needs_work
+from backfill_assets.planning.rule.needs_work import Work, needs_work
 from backfill_assets_tests.builders import a_graph, a_model
 from backfill_assets_tests.state.building import (
     FIRST,

@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 
 from backfill_assets.errors import RequestError
 from backfill_assets.models.codec import dumps
-from backfill_assets.models.function_query import ModuleQuery, StoredFile
-from backfill_assets.models.own_modules import StoredModule
+from backfill_assets.models.python.function_query import ModuleQuery, StoredFile
+from backfill_assets.models.python.own_modules import StoredModule
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state import migrate
 from backfill_assets.state.database import Database

@@ -22,14 +22,14 @@ from backfill_assets.cli.app import app, call
 from backfill_assets.cli.exits import CHANGES
 from backfill_assets.pipelines.marketing.ad_events import generate_events
 from backfill_assets.pipelines.marketing.sources import FIRST_DAY, LAST_DAY
-from backfill_assets.planning.plan_json import read_plan
+from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.settings import Settings
 from backfill_assets_tests.spark import jars_dir
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
 
 PACKAGE = "ads"
 PERFORMANCE = "marketing.campaign_performance"

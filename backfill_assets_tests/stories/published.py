@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.stories.oracle import Row
     from backfill_assets_tests.stories.project import Project
 

@@ -10,9 +10,9 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets import resolve
-from backfill_assets.execution import effects
-from backfill_assets.execution.effects import Effects
-from backfill_assets.warehouse.computed import computed_batch
+from backfill_assets.engine.batch import effects
+from backfill_assets.engine.batch.effects import Effects
+from backfill_assets.warehouse.rows.computed import computed_batch
 from backfill_assets_tests.looking import Looking
 from backfill_assets_tests.stories.project import MODELS
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets import resolve
-from backfill_assets.planning.plan import Build, Change
-from backfill_assets.planning.request import Category
+from backfill_assets.planning.plan.plan import Build, Change
+from backfill_assets.planning.plan.request import Category
 from backfill_assets_tests.stories import oracle
 from backfill_assets_tests.stories.checking import assert_published
 from backfill_assets_tests.stories.edits import NEW_COLUMNS, add_conversion_value, trends_follow
@@ -25,7 +25,7 @@ from backfill_assets_tests.stories.published import batches_of, proof
 from backfill_assets_tests.stories.readers import Poller, failing_at
 
 if TYPE_CHECKING:
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.stories.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]

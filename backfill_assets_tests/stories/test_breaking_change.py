@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.planning.plan import Build
-from backfill_assets.planning.request import Category
+from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.plan.request import Category
 from backfill_assets_tests.stories import oracle
 from backfill_assets_tests.stories.checking import assert_published
 from backfill_assets_tests.stories.edits import (

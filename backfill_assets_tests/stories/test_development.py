@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.execution import collecting
+from backfill_assets.engine.upkeep import collecting
 from backfill_assets_tests.stories import oracle
 from backfill_assets_tests.stories.checking import assert_same
 from backfill_assets_tests.stories.edits import worth_six_dollars

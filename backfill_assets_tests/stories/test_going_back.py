@@ -14,7 +14,7 @@ from backfill_assets_tests.stories.project import LAST_OF_QUARTER, PERFORMANCE, 
 from backfill_assets_tests.stories.published import batches_of
 
 if TYPE_CHECKING:
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.stories.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.planning.plan import Build
+from backfill_assets.planning.plan.plan import Build
 from backfill_assets_tests.stories import oracle
 from backfill_assets_tests.stories.checking import assert_published
 from backfill_assets_tests.stories.landing import delete_day, raise_cost
@@ -21,7 +21,7 @@ from backfill_assets_tests.stories.published import batches_of, built_days, rows
 from backfill_assets_tests.stories.readers import failing_at
 
 if TYPE_CHECKING:
-    from backfill_assets.planning.plan import Plan
+    from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.stories.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.story]

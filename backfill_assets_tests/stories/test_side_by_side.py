@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.execution import effects
-from backfill_assets.execution.effects import Effects
-from backfill_assets.warehouse.computed import computed_batch
+from backfill_assets.engine.batch import effects
+from backfill_assets.engine.batch.effects import Effects
+from backfill_assets.warehouse.rows.computed import computed_batch
 from backfill_assets_tests.stories import oracle
 from backfill_assets_tests.stories.checking import assert_published
 from backfill_assets_tests.stories.edits import (

@@ -10,16 +10,16 @@ from backfill_assets.models.audit import not_null
 from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.kind import Full, IncrementalByTimeRange
-from backfill_assets.models.lineage import lineage_of
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.sql.lineage import lineage_of
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.models.upstream import Upstream
-from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.categorize import Difference, affected, difference
-from backfill_assets.planning.plan import Build, Change, ModelPlan
-from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.planning.request import Category, PlanRequest
-from backfill_assets.planning.sql_tree import comparable, output_name
+from backfill_assets.planning.change.categorize import Difference, affected, difference
+from backfill_assets.planning.change.sql_tree import comparable, output_name
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan import Build, Change, ModelPlan
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import Category, PlanRequest
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView

@@ -12,11 +12,11 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import Upstream
-from backfill_assets.planning.build_plan import build_plan
-from backfill_assets.planning.plan_state import PlanState
-from backfill_assets.planning.request import PlanRequest, Restatement
-from backfill_assets.planning.requested import window_of
-from backfill_assets.planning.restating import Wrong, spread, wrong_cells
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
+from backfill_assets.planning.plan.requested import window_of
+from backfill_assets.planning.plan.restating import Wrong, spread, wrong_cells
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView

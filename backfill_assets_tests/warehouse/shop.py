@@ -12,22 +12,22 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
-from backfill_assets.warehouse.cells import cell_text
-from backfill_assets.warehouse.commit import prepare_table, written_cells
-from backfill_assets.warehouse.conform import RowStamp, contract, result_rows
-from backfill_assets.warehouse.delta_log import actions_of
-from backfill_assets.warehouse.log_entry import set_cells
-from backfill_assets.warehouse.tables import table_now
-from backfill_assets.warehouse.ticket import Ticket
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.warehouse.files.cells import cell_text
+from backfill_assets.warehouse.files.commit import prepare_table, written_cells
+from backfill_assets.warehouse.files.log_entry import set_cells
+from backfill_assets.warehouse.files.tables import table_now
+from backfill_assets.warehouse.log.delta_log import actions_of
+from backfill_assets.warehouse.log.ticket import Ticket
+from backfill_assets.warehouse.rows.conform import RowStamp, contract, result_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from backfill_assets.warehouse.cell_files import CellFile
-    from backfill_assets.warehouse.ticket import Committed
+    from backfill_assets.warehouse.files.cell_files import CellFile
+    from backfill_assets.warehouse.log.ticket import Committed
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DAILY = Cadence(Unit.DAY, start=START)

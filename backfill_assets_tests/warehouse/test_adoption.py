@@ -11,13 +11,13 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Reconciles, RowRule
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
-from backfill_assets.warehouse.adoption import adopted_from, profile_table
-from backfill_assets.warehouse.conform import contract
-from backfill_assets.warehouse.inputs import no_rows
-from backfill_assets.warehouse.profile import Subject, profile
-from backfill_assets.warehouse.published import published_rows
-from backfill_assets.warehouse.samples import failing_rows
-from backfill_assets.warehouse.tables import ABSENT, MissingTableError, Table, table_now
+from backfill_assets.warehouse.files.tables import ABSENT, MissingTableError, Table, table_now
+from backfill_assets.warehouse.rows.adoption import adopted_from, profile_table
+from backfill_assets.warehouse.rows.conform import contract
+from backfill_assets.warehouse.rows.inputs import no_rows
+from backfill_assets.warehouse.rows.profile import Subject, profile
+from backfill_assets.warehouse.rows.published import published_rows
+from backfill_assets.warehouse.rows.samples import failing_rows
 from backfill_assets_tests.warehouse.shop import (
     START,
     commit_cells,

@@ -20,17 +20,22 @@ from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
-from backfill_assets.warehouse.cell_files import files_at, files_in, partition_columns
-from backfill_assets.warehouse.cells import block_of, cell_text
-from backfill_assets.warehouse.commit import WrittenCells, old_cells, unwritten_cells, written_cells
-from backfill_assets.warehouse.compaction import joined_files, what_to_compact
-from backfill_assets.warehouse.copies import copy_cells
-from backfill_assets.warehouse.delta_log import head
-from backfill_assets.warehouse.housekeeping import cells_touched, create_table
-from backfill_assets.warehouse.layers import rows_of
-from backfill_assets.warehouse.log_entry import FilesGoneError
-from backfill_assets.warehouse.spark_errors import CommitConflictError, PinGoneError
-from backfill_assets.warehouse.tables import table_now
+from backfill_assets.warehouse.files.cell_files import files_at, files_in, partition_columns
+from backfill_assets.warehouse.files.cells import block_of, cell_text
+from backfill_assets.warehouse.files.commit import (
+    WrittenCells,
+    old_cells,
+    unwritten_cells,
+    written_cells,
+)
+from backfill_assets.warehouse.files.compaction import joined_files, what_to_compact
+from backfill_assets.warehouse.files.housekeeping import cells_touched, create_table
+from backfill_assets.warehouse.files.layers import rows_of
+from backfill_assets.warehouse.files.log_entry import FilesGoneError
+from backfill_assets.warehouse.files.tables import table_now
+from backfill_assets.warehouse.log.delta_log import head
+from backfill_assets.warehouse.rows.copies import copy_cells
+from backfill_assets.warehouse.spark.spark_errors import CommitConflictError, PinGoneError
 from backfill_assets_tests.warehouse.shop import (
     START,
     batch,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.models.query import SqlQuery, parameters_of
+from backfill_assets.models.sql.query import SqlQuery, parameters_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

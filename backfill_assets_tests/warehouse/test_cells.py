@@ -9,7 +9,7 @@ from backfill_assets.errors import DeclarationError
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
-from backfill_assets.warehouse.cells import (
+from backfill_assets.warehouse.files.cells import (
     cell_expression,
     cell_number,
     cell_of_number,

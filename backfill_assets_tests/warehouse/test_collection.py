@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.errors import RequestError
-from backfill_assets.warehouse.collection import (
+from backfill_assets.warehouse.files.collection import (
     delete_table,
     vacuum,
     vacuum_unborn,
 )
-from backfill_assets.warehouse.housekeeping import create_table
-from backfill_assets.warehouse.tables import head, logged_commits, snapshot_df
+from backfill_assets.warehouse.files.housekeeping import create_table
+from backfill_assets.warehouse.files.tables import head, logged_commits, snapshot_df
 from backfill_assets_tests.warehouse.shop import batch, commit_cells, days, sale, sales, ticket
 
 if TYPE_CHECKING:

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.warehouse.conform import contract, result_rows
-from backfill_assets.warehouse.delta_log import actions_of
-from backfill_assets.warehouse.housekeeping import create_table, fence, is_ours, restore
-from backfill_assets.warehouse.moves import cells_moved_from
-from backfill_assets.warehouse.session import batch_session
-from backfill_assets.warehouse.spark_errors import WarehouseUnwritableError
-from backfill_assets.warehouse.tables import (
+from backfill_assets.warehouse.files.housekeeping import create_table, fence, is_ours, restore
+from backfill_assets.warehouse.files.tables import (
     commit_metadata,
     commits_since,
     head,
     last_token,
     table_now,
 )
-from backfill_assets.warehouse.ticket import CommitLostError
+from backfill_assets.warehouse.log.delta_log import actions_of
+from backfill_assets.warehouse.log.ticket import CommitLostError
+from backfill_assets.warehouse.rows.conform import contract, result_rows
+from backfill_assets.warehouse.rows.moves import cells_moved_from
+from backfill_assets.warehouse.spark.session import batch_session
+from backfill_assets.warehouse.spark.spark_errors import WarehouseUnwritableError
 from backfill_assets_tests.warehouse.shop import (
     STAMP,
     batch,

@@ -9,7 +9,7 @@ import pytest
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
-from backfill_assets.warehouse.compare import (
+from backfill_assets.warehouse.compare.compare import (
     BY_CELL,
     Compared,
     Question,
@@ -18,8 +18,8 @@ from backfill_assets.warehouse.compare import (
     differences,
     rows_outside,
 )
-from backfill_assets.warehouse.conform import contract
-from backfill_assets.warehouse.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     commit_cells,

@@ -13,12 +13,18 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.warehouse import compare_rows as few
-from backfill_assets.warehouse.compare import BY_CELL, Compared, Question, compare, differences
-from backfill_assets.warehouse.compare_rows import compare_rows
-from backfill_assets.warehouse.conform import contract
-from backfill_assets.warehouse.spark_errors import NeedsSparkError
-from backfill_assets.warehouse.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.compare import compare_rows as few
+from backfill_assets.warehouse.compare.compare import (
+    BY_CELL,
+    Compared,
+    Question,
+    compare,
+    differences,
+)
+from backfill_assets.warehouse.compare.compare_rows import compare_rows
+from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.rows.conform import contract
+from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
 from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     commit_cells,

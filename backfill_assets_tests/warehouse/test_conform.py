@@ -8,9 +8,9 @@ import pytest
 
 from backfill_assets.errors import DeclarationError
 from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
-from backfill_assets.warehouse.conform import contract, result_rows
-from backfill_assets.warehouse.moves import cells_moved_from
-from backfill_assets.warehouse.tables import table_now
+from backfill_assets.warehouse.files.tables import table_now
+from backfill_assets.warehouse.rows.conform import contract, result_rows
+from backfill_assets.warehouse.rows.moves import cells_moved_from
 from backfill_assets_tests.warehouse.shop import (
     SALES_COLUMNS,
     STAMP,

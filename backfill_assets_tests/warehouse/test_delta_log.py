@@ -5,13 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.warehouse.delta_log import STEPS_PER_TOKEN
-from backfill_assets.warehouse.spark_errors import (
-    CommitConflictError,
-    WarehouseUnwritableError,
-    explained,
-)
-from backfill_assets.warehouse.tables import (
+from backfill_assets.warehouse.files.tables import (
     ABSENT,
     CorruptTableError,
     bytes_of,
@@ -20,6 +14,12 @@ from backfill_assets.warehouse.tables import (
     head,
     last_token,
     same_type,
+)
+from backfill_assets.warehouse.log.delta_log import STEPS_PER_TOKEN
+from backfill_assets.warehouse.spark.spark_errors import (
+    CommitConflictError,
+    WarehouseUnwritableError,
+    explained,
 )
 
 if TYPE_CHECKING:

@@ -6,17 +6,17 @@ import pytest
 
 from backfill_assets.errors import RequestError
 from backfill_assets.models.column import Column
-from backfill_assets.warehouse.conform import contract, result_rows
-from backfill_assets.warehouse.housekeeping import evolve_table, fence, is_ours, restore
-from backfill_assets.warehouse.stored_columns import column_changes
-from backfill_assets.warehouse.tables import (
+from backfill_assets.warehouse.files.housekeeping import evolve_table, fence, is_ours, restore
+from backfill_assets.warehouse.files.stored_columns import column_changes
+from backfill_assets.warehouse.files.tables import (
     commit_metadata,
     delta_schema,
     head,
     last_token,
     table_now,
 )
-from backfill_assets.warehouse.ticket import CommitLostError
+from backfill_assets.warehouse.log.ticket import CommitLostError
+from backfill_assets.warehouse.rows.conform import contract, result_rows
 from backfill_assets_tests.warehouse.shop import (
     ORDER_COLUMNS,
     SALES_COLUMNS,

@@ -16,9 +16,9 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import Source, TimeColumns
-from backfill_assets.warehouse.file_rows import changed_rows
-from backfill_assets.warehouse.source_changes import life_of
-from backfill_assets.warehouse.spark_errors import NeedsSparkError
+from backfill_assets.warehouse.sources.file_rows import changed_rows
+from backfill_assets.warehouse.sources.source_changes import life_of
+from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,15 +9,15 @@ from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
-from backfill_assets.models.function_query import FunctionQuery
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.python.function_query import FunctionQuery
 from backfill_assets.models.source import Source, TimeColumns
-from backfill_assets.warehouse.inputs import Input, SchemaDriftError, compute, read_cells
-from backfill_assets.warehouse.reading import read_pinned
-from backfill_assets.warehouse.session import batch_session
-from backfill_assets.warehouse.source_rows import cells_with_rows
-from backfill_assets.warehouse.spark_errors import PinGoneError
-from backfill_assets.warehouse.tables import ABSENT, MissingTableError, Table, table_now
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.warehouse.files.tables import ABSENT, MissingTableError, Table, table_now
+from backfill_assets.warehouse.rows.inputs import Input, SchemaDriftError, compute, read_cells
+from backfill_assets.warehouse.rows.reading import read_pinned
+from backfill_assets.warehouse.sources.source_rows import cells_with_rows
+from backfill_assets.warehouse.spark.session import batch_session
+from backfill_assets.warehouse.spark.spark_errors import PinGoneError
 from backfill_assets_tests.models.authoring import query_of
 from backfill_assets_tests.warehouse.shop import batch, commit_cells, day, days, sale, sales, ticket
 

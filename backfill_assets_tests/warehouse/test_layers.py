@@ -12,13 +12,13 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import Full, IncrementalByUniqueKey
-from backfill_assets.models.query import SqlQuery
+from backfill_assets.models.sql.query import SqlQuery
 from backfill_assets.snapshots.ready import InputPin
-from backfill_assets.warehouse.conform import contract, result_rows
-from backfill_assets.warehouse.inputs import Input, read_cells, read_whole
-from backfill_assets.warehouse.layers import parts_of, rows_of, table_of, without
-from backfill_assets.warehouse.moves import cells_moved_from
-from backfill_assets.warehouse.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.files.layers import parts_of, rows_of, table_of, without
+from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.rows.conform import contract, result_rows
+from backfill_assets.warehouse.rows.inputs import Input, read_cells, read_whole
+from backfill_assets.warehouse.rows.moves import cells_moved_from
 from backfill_assets_tests.warehouse.shop import (
     DAILY,
     ORDER_COLUMNS,

@@ -20,22 +20,22 @@ from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByTimeRange
-from backfill_assets.warehouse import cell_files, log_entry
-from backfill_assets.warehouse.cell_files import (
+from backfill_assets.warehouse.files import cell_files, log_entry
+from backfill_assets.warehouse.files.cell_files import (
     CellFile,
     UnseenFilesError,
     described,
     files_at,
     files_in,
 )
-from backfill_assets.warehouse.cells import cell_text
-from backfill_assets.warehouse.conform import contract, result_rows
-from backfill_assets.warehouse.delta_log import actions_of, head, last_token
-from backfill_assets.warehouse.housekeeping import create_table, fence, restore
-from backfill_assets.warehouse.log_entry import FilesGoneError
-from backfill_assets.warehouse.spark_errors import CommitConflictError, PinGoneError
-from backfill_assets.warehouse.tables import table_now
-from backfill_assets.warehouse.ticket import CommitLostError, Ticket
+from backfill_assets.warehouse.files.cells import cell_text
+from backfill_assets.warehouse.files.housekeeping import create_table, fence, restore
+from backfill_assets.warehouse.files.log_entry import FilesGoneError
+from backfill_assets.warehouse.files.tables import table_now
+from backfill_assets.warehouse.log.delta_log import actions_of, head, last_token
+from backfill_assets.warehouse.log.ticket import CommitLostError, Ticket
+from backfill_assets.warehouse.rows.conform import contract, result_rows
+from backfill_assets.warehouse.spark.spark_errors import CommitConflictError, PinGoneError
 from backfill_assets_tests.warehouse.shop import (
     STAMP,
     START,

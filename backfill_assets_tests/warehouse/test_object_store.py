@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from pyarrow import parquet
 from pyarrow.fs import FileSelector, FileSystem
 
-from backfill_assets.warehouse.cell_files import (
+from backfill_assets.warehouse.files.cell_files import (
     CellFile,
     copy_files,
     described,
@@ -22,18 +22,18 @@ from backfill_assets.warehouse.cell_files import (
     new_folder,
     remove_folder,
 )
-from backfill_assets.warehouse.collection import delete_table
-from backfill_assets.warehouse.delta_log import ABSENT, commits_since, head
-from backfill_assets.warehouse.housekeeping import create_table
-from backfill_assets.warehouse.log_entry import FilesGoneError, enter
-from backfill_assets.warehouse.object_store import CarelessStoreError
-from backfill_assets.warehouse.spark_errors import (
+from backfill_assets.warehouse.files.collection import delete_table
+from backfill_assets.warehouse.files.housekeeping import create_table
+from backfill_assets.warehouse.files.log_entry import FilesGoneError, enter
+from backfill_assets.warehouse.log.delta_log import ABSENT, commits_since, head
+from backfill_assets.warehouse.log.object_store import CarelessStoreError
+from backfill_assets.warehouse.log.ticket import CommitLostError, in_log
+from backfill_assets.warehouse.spark.spark_errors import (
     CommitConflictError,
     StoreFailedError,
     WarehouseUnwritableError,
     explaining,
 )
-from backfill_assets.warehouse.ticket import CommitLostError, in_log
 from backfill_assets_tests.s3 import BUCKET, Fault
 from backfill_assets_tests.warehouse.shop import (
     entry,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from deltalake import CommitProperties
 
-    from backfill_assets.warehouse.ticket import Ticket
+    from backfill_assets.warehouse.log.ticket import Ticket
     from backfill_assets_tests.s3 import Request, S3Server
 
 CELL = "2024-01-01"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backfill_assets.errors import PrivateNameError
-from backfill_assets.warehouse.private_names import TRIED, check_names
+from backfill_assets.warehouse.spark.private_names import TRIED, check_names
 
 
 def test_a_name_that_pyspark_no_longer_has_is_told_before_a_driver_is_started(

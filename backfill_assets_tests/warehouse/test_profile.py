@@ -11,11 +11,11 @@ from backfill_assets.models.audit import not_null, reconciles, references, row_r
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import Source, TimeColumns
-from backfill_assets.warehouse.conform import contract
-from backfill_assets.warehouse.inputs import Input
-from backfill_assets.warehouse.profile import Subject, profile
-from backfill_assets.warehouse.samples import failing_rows
-from backfill_assets.warehouse.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.files.tables import ABSENT, Table, table_now
+from backfill_assets.warehouse.rows.conform import contract
+from backfill_assets.warehouse.rows.inputs import Input
+from backfill_assets.warehouse.rows.profile import Subject, profile
+from backfill_assets.warehouse.rows.samples import failing_rows
 from backfill_assets_tests.warehouse.shop import (
     DAILY,
     SALES_COLUMNS,

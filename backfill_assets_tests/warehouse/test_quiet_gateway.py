@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from py4j.java_gateway import GatewayClient, GatewayParameters
 
-from backfill_assets.warehouse.quiet_gateway import quiet_gateway
+from backfill_assets.warehouse.spark.quiet_gateway import quiet_gateway
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

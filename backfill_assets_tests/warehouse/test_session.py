@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.models.spark_tuning import TUNABLE
-from backfill_assets.warehouse.session import (
+from backfill_assets.warehouse.spark.session import (
     CLASS_ARCHIVE,
     CLASS_PATH_KEY,
     LOG_STORE_KEY,

@@ -14,13 +14,13 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import Source, TimeColumns
-from backfill_assets.warehouse.source_changes import life_of, present, table_id, touched
+from backfill_assets.warehouse.sources.source_changes import life_of, present, table_id, touched
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from backfill_assets.intervals.cadence import Cadence
-    from backfill_assets.warehouse.source_changes import Touched
+    from backfill_assets.warehouse.sources.source_changes import Touched
 
 DAYS = Daily(start="2024-01-01")
 

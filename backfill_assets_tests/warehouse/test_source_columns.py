@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import Column
 from backfill_assets.models.source import TimeColumns
-from backfill_assets.warehouse.source_columns import changed_columns
+from backfill_assets.warehouse.sources.source_columns import changed_columns
 from backfill_assets_tests.builders import a_source, day
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.models.query import SqlQuery, parameters_of
-from backfill_assets.models.sql_volatility import VOLATILE
+from backfill_assets.models.sql.query import SqlQuery, parameters_of
+from backfill_assets.models.sql.sql_volatility import VOLATILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from py4j.java_gateway import get_field
 
-from backfill_assets.models.spark_tokens import UnreadableSqlError, tokens_of
+from backfill_assets.models.sql.spark_tokens import UnreadableSqlError, tokens_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.planning.sql_tree import (
+from backfill_assets.planning.change.sql_tree import (
     EXACT_AGGREGATES,
     GENERATORS,
     ORDERED_AGGREGATES,

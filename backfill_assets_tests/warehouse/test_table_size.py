@@ -10,7 +10,7 @@ from deltalake import write_deltalake
 from backfill_assets.intervals.cadence import Cadence
 from backfill_assets.intervals.grid import Unit
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.warehouse.table_size import source_bytes
+from backfill_assets.warehouse.files.table_size import source_bytes
 from backfill_assets_tests.warehouse.shop import DAILY, days
 
 if TYPE_CHECKING:

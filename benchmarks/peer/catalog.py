@@ -8,8 +8,8 @@ from backfill_assets.intervals.cadence import Daily, Monthly, Whole
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import Full, IncrementalByTimeRange
 from backfill_assets.models.model import Model
-from backfill_assets.models.query import SqlQuery
 from backfill_assets.models.source import Source, TimeColumns
+from backfill_assets.models.sql.query import SqlQuery
 from benchmarks.peer import subject
 from benchmarks.peer.subject import Size
 

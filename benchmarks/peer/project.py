@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from backfill_assets.settings import read_settings
-from backfill_assets.warehouse.session import spark_config, spark_settings
+from backfill_assets.warehouse.spark.session import spark_config, spark_settings
 from benchmarks.peer import subject
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as Spark's users know it
 
 from backfill_assets.pipelines.landed_table import LandedTable
 from backfill_assets.settings import read_settings
-from backfill_assets.warehouse.session import spark_settings, start_session
+from backfill_assets.warehouse.spark.session import spark_settings, start_session
 from benchmarks.peer.catalog import raw
 from benchmarks.peer.subject import SOURCE_COLUMNS, Size
 from benchmarks.process import measured

@@ -14,7 +14,7 @@ from backfill_assets.models.audit import (
 from backfill_assets.models.kind import Full, IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import TimeColumns
-from backfill_assets.models.sql_file import sql_file
+from backfill_assets.models.sql.sql_file import sql_file
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.pipelines.commerce import schemas
 from backfill_assets.pipelines.commerce.sources import FIRST_DAY, LAST_DAY

@@ -7,7 +7,7 @@ from backfill_assets.models.audit import accepted_range, reconciles, row_count_w
 from backfill_assets.models.kind import IncrementalByTimeRange
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import TimeColumns
-from backfill_assets.models.sql_file import sql_file
+from backfill_assets.models.sql.sql_file import sql_file
 from backfill_assets.models.upstream import Upstream, own_cells
 from backfill_assets.pipelines.marketing import schemas
 from backfill_assets.pipelines.marketing.sources import FIRST_DAY, LAST_DAY

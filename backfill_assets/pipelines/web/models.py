@@ -7,7 +7,7 @@ from backfill_assets.models.audit import row_count_within, row_rule
 from backfill_assets.models.kind import IncrementalByTimeRange, IncrementalByUniqueKey
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import TimeColumns
-from backfill_assets.models.sql_file import sql_file
+from backfill_assets.models.sql.sql_file import sql_file
 from backfill_assets.models.upstream import Upstream
 from backfill_assets.pipelines.web import schemas
 from backfill_assets.pipelines.web.sessions import LOOKBACK_HOURS, sessions as find_sessions

@@ -1,0 +1,174 @@
+"""Published cells that a person launches by hand: a plan of their own, waiting at its gate.
+
+A protected environment neither refuses such a launch nor publishes it. All runs of one launch serve
+one plan: the first run makes it, over everything that the launch targets, and applies it, for Dagster
+launches no run that reads cells which a run before it did not publish. Where nothing turns out
+different there is no history to change, and the plan is promoted by itself.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
+from backfill_assets.engine.batch.table_turn import LONGEST_WAIT
+from backfill_assets.engine.plans.apply import applied
+from backfill_assets.engine.plans.making import make_plan
+from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.plans.promotion import promote
+from backfill_assets.engine.plans.refusals import PlanConflictError
+from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
+from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.state.locks import PlanLeasedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.cells_by_model import CellsByModel
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.state.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What became of a model's published cells in a launch by hand.
+
+    Attributes:
+        plan_id: the launch's plan.
+        cells: those of the model that it builds again.
+        left: those that could not be built.
+        promoted: whether the plan is published: nothing was different.
+    """
+
+    plan_id: str
+    cells: IntervalSet
+    left: IntervalSet
+    promoted: bool
+
+
+def published_before(run: RunContext, name: str) -> IntervalSet:
+    """Give a model's cells that others than this launch have published, where that is protected."""
+    if not run.environment.protected:
+        return IntervalSet.empty()
+    state = run.view().models.get(name)
+    if state is None:
+        return IntervalSet.empty()
+    built = run.store.versions.built_by(state.pointer.version, state.pointer.delta_version)
+    own = IntervalSet.of(cell for cell, one in built.items() if one.root_id == run.root_id)
+    return state.ready - own
+
+
+def rebuild_by_hand(
+    run: RunContext, name: str, targets: Mapping[str, IntervalSet], why: str = ""
+) -> Rebuilt:
+    """Build a model's published cells again in the launch's plan.
+
+    Args:
+        run: the protected environment; its root id is the launch.
+        name: the model that the answer is about.
+        targets: by model, the published cells of everything that the launch is about; a model of which
+            none is published is selected all the same, with what reads it.
+        why: the reason, in words.
+
+    Raises:
+        PlanConflictError: an open plan of somebody else is at work on these cells.
+    """
+    with _turn(run):
+        plan = _of_launch(run.store, run.root_id) or _made(run, targets, why)
+        found = plan.model(name)
+        cells = IntervalSet.empty() if found is None else found.certain
+        op = Operation(project=run.own, plan=plan, why=why)
+        match op.store.plans.get(plan.plan_id).status:
+            case PlanStatus.BUILT | PlanStatus.PROMOTED as status:
+                promoted = status is PlanStatus.PROMOTED
+                return Rebuilt(plan.plan_id, cells, IntervalSet.empty(), promoted=promoted)
+            case _:
+                left = _applied(op)[name]
+                return Rebuilt(plan.plan_id, cells, left, promoted=_promoted(op))
+
+
+@contextmanager
+def _turn(run: RunContext) -> Iterator[None]:
+    """Wait for the other runs of the launch: one of them does the work."""
+    name = f"launch {run.root_id}"
+    patience = Retrying(
+        retry=retry_if_exception_type(PlanLeasedError),
+        wait=wait_fixed(1.0),
+        stop=stop_after_delay(LONGEST_WAIT),
+        reraise=True,
+    )
+    patience(run.store.locks.take_lease, name, run.run_id)
+    try:
+        with beating(run.store, run.run_id):
+            yield
+    finally:
+        run.store.locks.release_lease(name, run.run_id)
+
+
+def _applied(op: Operation) -> CellsByModel:
+    """Apply the launch's plan, and say what is left; one that can't be applied is given up."""
+    try:
+        return applied(op).left
+    except PlanConflictError:
+        op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
+        raise
+
+
+def _made(run: RunContext, targets: Mapping[str, IntervalSet], why: str) -> Plan:
+    request = PlanRequest(
+        environment=run.environment.name,
+        asked_by=run.project.who,
+        reason=why,
+        launch=run.root_id,
+        restate=tuple(one for name in targets for one in _restated(run, name, targets[name])),
+        select=tuple(f"{name}+" for name in targets),
+        skip_upstream=True,
+    )
+    return make_plan(run.own, request).plan
+
+
+def _of_launch(store: Store, launch: str) -> Plan | None:
+    for stored in store.plans.latest(statuses=(PlanStatus.PROPOSED, *OPEN, PlanStatus.PROMOTED)):
+        plan = read_plan(stored.content)
+        if plan.request.launch == launch:
+            return plan
+    return None
+
+
+def _restated(run: RunContext, name: str, cells: IntervalSet) -> Iterator[Restatement]:
+    model = run.graph.model(name)
+    if cells and model.cadence.start is None:
+        yield Restatement(name)
+        return
+    yield from (_stretch(model, one) for one in cells)
+
+
+def _stretch(model: Model, cells: Interval) -> Restatement:
+    return Restatement(model.name, cells.start.isoformat(), cells.end.isoformat())
+
+
+def _promoted(op: Operation) -> bool:
+    """Promote a plan that is built and changes nothing."""
+    if op.store.plans.get(op.plan_id).status is not PlanStatus.BUILT or _differs(op):
+        return False
+    promote(replace(op, why="nothing is different"))
+    return True
+
+
+def _differs(op: Operation) -> bool:
+    built, published = workspace_name(op.plan_id), op.plan.environment
+    return any(
+        op.store.views.content_at_pin(built, one.model, one.cells)
+        != op.store.views.content_at_pin(published, one.model, one.cells)
+        for one in op.plan.models
+    )

@@ -1,0 +1,262 @@
+"""Late data heals by itself: stale cells inside of all late windows are built again and published.
+
+    look at the sources -> which stale cells reach nothing outside of a late window
+    -> where one model alone is concerned: in its own table, as ever
+    -> else one plan: built and audited where nobody reads, promoted in one transaction over all models
+
+Nothing asks for approval, for nothing happens that the models do not declare. What fails is left out
+and the rest goes on. What remembers the work is the stamps of the cells: a refresh that died is found
+again by the next one, which finishes its plan.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
+from backfill_assets.engine.fill.observing import observe
+from backfill_assets.engine.plans.apply import applied, built_in, spared_in
+from backfill_assets.engine.plans.going_back import abandon_plan
+from backfill_assets.engine.plans.making import keep, plan_of
+from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.plans.promotion import promote
+from backfill_assets.engine.project.events import Failed
+from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.planning.rule.late_work import ASKED_BY
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.state.locks import PlanLeasedError
+from backfill_assets.state.queue import PlanHeldError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from backfill_assets.engine.fill.observing import Looked
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.rule.late_work import LateWork
+
+_ROUNDS = 4
+_MAY_PASS = (FailureKind.TRANSIENT, FailureKind.TIMEOUT, FailureKind.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What became of late data.
+
+    Attributes:
+        plan_id: the last plan that was made or finished; None where none was needed.
+        cells: what was late, was built again and is published, by model.
+        built: all that was built again and is published, by model; beside what was late, what read it.
+        promoted: whether everything that could be published by itself is; what fails for good is not
+            counted, nor what somebody has paused or stopped.
+        spared: cells that were not built, since what they read was built again with equal content.
+        waiting: late, but outside of a late window or reaching out of one: needs a plan, by model.
+        held: late, but others are at work where it reaches, by model.
+        because: what changed, in words, by model.
+        failed: batches that failed; what they concern is left for the next time.
+        notes: what else somebody should know.
+        looks: what the look at the sources came to.
+    """
+
+    plan_id: str | None = None
+    cells: CellsByModel = field(default_factory=CellsByModel)
+    built: CellsByModel = field(default_factory=CellsByModel)
+    promoted: bool = True
+    spared: Mapping[str, int] = field(default_factory=dict[str, int])
+    waiting: CellsByModel = field(default_factory=CellsByModel)
+    held: CellsByModel = field(default_factory=CellsByModel)
+    because: Mapping[str, str] = field(default_factory=dict[str, str])
+    failed: tuple[Failed, ...] = ()
+    notes: tuple[str, ...] = ()
+    looks: tuple[Looked, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the same once more would come to the same: it would take other rows, or other code."""
+        return self.promoted and not any(one.kind in _MAY_PASS for one in self.failed)
+
+
+def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") -> Refreshed:
+    """Build late data again and publish it, in one environment.
+
+    Args:
+        run: the environment. It runs its own snapshots, whatever code is loaded.
+        besides: models that are left alone, and with them all that reaches them.
+        why: the reason, in words.
+    """
+    project = replace(run.own, who=ASKED_BY, code=None)
+    left = CellsByModel(dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL])))
+    try:
+        with _turn(run):
+            return _Refresh(run, project, why, left=left).done()
+    except PlanLeasedError as error:
+        looks = observe(run, run.graph.order)
+        notes = (str(error), *(one.note for one in looks if one.note))
+        return _told(late_work_of(run), Refreshed(promoted=False, notes=notes, looks=looks))
+
+
+@contextmanager
+def _turn(run: RunContext) -> Iterator[None]:
+    name = lease_name(run.environment.name)
+    run.store.locks.take_lease(name, run.run_id)
+    try:
+        with beating(run.store, run.run_id):
+            yield
+    finally:
+        run.store.locks.release_lease(name, run.run_id)
+
+
+@dataclass
+class _Refresh:
+    """One refresh, while it lasts."""
+
+    run: RunContext
+    project: Project
+    why: str
+    so_far: Refreshed = field(default_factory=Refreshed)
+    left: CellsByModel = field(default_factory=CellsByModel)
+    gave_up: bool = False
+
+    def done(self) -> Refreshed:
+        """Finish what somebody has begun, then go on until nothing is left that can be done."""
+        looks = observe(self.run, self.run.graph.order)
+        self.so_far = replace(self.so_far, looks=looks)
+        self._note(*(one.note for one in looks if one.note))
+        for plan in self._begun():
+            self._carry(plan)
+        for _ in range(_ROUNDS):
+            work = late_work_of(self.run, self.left)
+            self._in_place(work)
+            if not work.automatic:
+                break
+            plan = self._made(work)
+            if plan.is_empty or not self._carry(plan):
+                break
+        if self.gave_up and late_work_of(self.run, self.left).automatic:
+            self.so_far = replace(self.so_far, promoted=False)
+        return _told(late_work_of(self.run), self.so_far)
+
+    def _begun(self) -> Iterator[Plan]:
+        """Find plans of a refresh that died; one that was never applied is given up."""
+        for stored in self.run.store.plans.latest(statuses=(PlanStatus.PROPOSED, *OPEN)):
+            if (stored.environment, stored.created_by) != (self.run.environment.name, ASKED_BY):
+                continue
+            plan = read_plan(stored.content)
+            if not plan.request.late:
+                continue
+            if stored.status is PlanStatus.PROPOSED:
+                self._give_up(plan)
+            else:
+                yield plan
+
+    def _made(self, work: LateWork) -> Plan:
+        run = self.run
+        pointers = run.store.environments.pointers(run.environment.name)
+        reasons = dict.fromkeys(work.because[name] for name in work.automatic)
+        request = PlanRequest(
+            environment=run.environment.name,
+            asked_by=ASKED_BY,
+            reason=f"late data: {'; '.join(reasons)}",
+            select=tuple(name for name in pointers if name in run.graph.models),
+            skip_upstream=True,
+            late=tuple(work.automatic.items()),
+        )
+        plan = plan_of(
+            self.project, request
+        )  # the sources were looked at before the work was split
+        keep(self.project, plan)
+        return plan
+
+    def _in_place(self, work: LateWork) -> None:
+        """Refresh models that nobody reads in their own tables."""
+        if not work.in_place:
+            return
+        listener, at_once = self.project.listener, self.project.batches_at_once
+        told = fill_cells(self.run, work.in_place, listener, batches_at_once=at_once)
+        failed = tuple(one for events in told.values() for one in events if isinstance(one, Failed))
+        self._failed(failed)
+        built = work.in_place - _lost(failed)
+        self._built(built, built)
+
+    def _carry(self, plan: Plan) -> bool:
+        """Build a plan and publish it; whether it is worth while to go on."""
+        op = Operation(project=self.project, plan=plan, why=self.why)
+        self.so_far = replace(self.so_far, plan_id=plan.plan_id)
+        if self._is_held(plan):
+            return False
+        try:
+            done = applied(op)
+            if done.left and self._is_held(plan):
+                return False
+            if done.left:
+                return self._stopped(plan, done.failed, done.left)
+            spared = spared_in(op)
+            if op.store.plans.get(op.plan_id).status is PlanStatus.BUILT:
+                promote(op)
+        except BackfillAssetsError as error:  # its world has moved: the next one knows better
+            self._give_up(plan)
+            self.gave_up = True
+            self._note(f"plan {plan.plan_id} was given up: {error}")
+            return True
+        late = CellsByModel({one.model: one.certain for one in plan.models})
+        self._built(late, built_in(op.store, plan))
+        self.so_far = replace(self.so_far, spared={**self.so_far.spared, **spared})
+        return True
+
+    def _is_held(self, plan: Plan) -> bool:
+        """Whether somebody has paused or stopped a plan: its cells are theirs, so they are left."""
+        control = self.run.store.queue.control_of(plan.plan_id)
+        if control.holds:
+            self._note(str(PlanHeldError(plan.plan_id, control)))
+            self.left |= {one.model: one.cells for one in plan.models}
+        return control.holds
+
+    def _stopped(self, plan: Plan, failed: tuple[Failed, ...], left: CellsByModel) -> bool:
+        """Leave a plan that may go on later; else let the cells that failed wait, and all they reach."""
+        self._failed(failed)
+        if not failed or all(one.kind in _MAY_PASS for one in failed):
+            self.so_far = replace(self.so_far, promoted=False)
+            self._note(f"plan {plan.plan_id} is not built to the end; the next refresh goes on")
+            return False
+        lost = _lost(failed)
+        self.left |= {name: lost[name] for name in left}
+        self._give_up(plan)
+        return True
+
+    def _give_up(self, plan: Plan) -> None:
+        abandon_plan(self.project, plan, self.why)
+
+    def _built(self, late: CellsByModel, built: CellsByModel) -> None:
+        cells, all_ = self.so_far.cells | late, self.so_far.built | built
+        self.so_far = replace(self.so_far, cells=cells, built=all_)
+
+    def _failed(self, failed: tuple[Failed, ...]) -> None:
+        self.so_far = replace(self.so_far, failed=(*self.so_far.failed, *failed))
+
+    def _note(self, *notes: str) -> None:
+        self.so_far = replace(self.so_far, notes=(*self.so_far.notes, *notes))
+
+
+def _lost(failed: tuple[Failed, ...]) -> CellsByModel:
+    return CellsByModel.of((one.model, one.stretches) for one in failed)
+
+
+def _told(work: LateWork, done: Refreshed) -> Refreshed:
+    """Add what is still late."""
+    return replace(
+        done,
+        waiting=work.waiting,
+        held=CellsByModel({**work.held, **work.automatic}),
+        because=work.because,
+    )

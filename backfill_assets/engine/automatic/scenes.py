@@ -1,0 +1,247 @@
+"""A scene: one environment that is looked at for work, alone or for a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.automatic.settled import DONE, FAILED, LEFT, Pins, hashed
+from backfill_assets.engine.plans.leftover import todo as todo_in_plan
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.models.source import WhenEmpty
+from backfill_assets.planning.queue.releasing import offers
+from backfill_assets.planning.rule.failed_cells import failed_cells
+from backfill_assets.planning.rule.needs_work import needs_work
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.queue.releasing import Offer
+    from backfill_assets.planning.rule.failed_cells import Rest
+    from backfill_assets.planning.rule.needs_work import Work
+    from backfill_assets.planning.rule.stale import Stale
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.failed_batch import FailedBatch
+    from backfill_assets.snapshots.observation import ObservedSource
+    from backfill_assets.snapshots.state_view import StateView
+
+_NONE = IntervalSet.empty()
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at one model found.
+
+    Attributes:
+        model: the model.
+        work: what the rule found.
+        offers: what could be released now.
+        end: whether anything is left, released or not, and whether some of it failed for good.
+        stale: a name for published cells that only a plan may build again, and for what has overtaken
+            them; empty for none.
+        settled: whether the answer stays the same while no pin moves.
+        waits: whether cells are left that wait for rows of a source.
+        rest: until when its first failed cells rest that come again by themselves; None for none.
+    """
+
+    model: Model
+    work: Work
+    offers: tuple[Offer, ...]
+    end: str
+    stale: str
+    settled: bool
+    waits: bool
+    rest: Rest | None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One environment, looked at for its own work or for a plan's.
+
+    Attributes:
+        run: the environment, and the plan that it is looked at for; only read.
+        pointers: where it reads each model, as the state has it.
+        names: the models concerned, upstream first.
+        within: the plan's cells, by model; None outside of a plan.
+        others: cells that belong to open plans, by model.
+    """
+
+    run: RunContext
+    pointers: Mapping[str, Pointer]
+    names: Sequence[str]
+    within: CellsByModel | None = None
+    others: CellsByModel = field(default_factory=CellsByModel)
+
+    @property
+    def now(self) -> datetime:
+        """The instant that history ends at for what is looked at."""
+        return self.run.until
+
+    @property
+    def plan_id(self) -> str | None:
+        """The plan; None for an environment's own work."""
+        return self.run.plan_id
+
+    @property
+    def title(self) -> str:
+        """What the memory of looks calls it."""
+        return f"{self.run.environment.name}:{self.plan_id or ''}"
+
+    @property
+    def graph(self) -> Graph:
+        """The models that the environment runs."""
+        return self.run.graph
+
+    @cached_property
+    def pins(self) -> Pins:
+        """Where everything stands that decides."""
+        store, environment = self.run.store, self.run.environment
+        published = store.environments.pointers(environment.follows) if environment.follows else {}
+        heads = {name: _place(one) for name, one in store.sources.observed().items()}
+        return Pins(self.graph, self.pointers, published, heads, self.now)
+
+    def key(self, name: str) -> str:
+        """Hash what decides about a model."""
+        within = None if self.within is None else self.within[name]
+        return self.pins.key(self.graph.models[name], within, self.others[name] or None)
+
+    def read(self, name: str) -> set[str]:
+        """Name the models that a look at one reads: itself, and those that it reads."""
+        return {
+            one for one in self._and_upstreams(self.graph.models[name]) if one in self.graph.models
+        }
+
+    def cells(self, name: str) -> int:
+        """Count the cells that a model may hold by now."""
+        cadence = self.graph.models[name].cadence
+        if cadence.start is None or cadence.start >= self.now:
+            return 1
+        return cadence.count(Interval(cadence.start, self.now))
+
+    def looks(self, names: Collection[str]) -> Iterator[Looked]:
+        """Ask the one rule about some models, upstream first."""
+        models = [self.graph.models[name] for name in names]
+        read = {name for model in models for name in self._and_upstreams(model)}
+        view = self.run.store.views.of(self.run.environment.name, only=read)
+        versions = {at.version for name in names if (at := self.pointers.get(name))}
+        failed: dict[str, list[FailedBatch]] = {}
+        for one in self.run.store.batches.failed_batches(versions):
+            failed.setdefault(one.model, []).append(one)
+        for model in models:
+            yield self._looked(view, model, failed.get(model.name, ()))
+
+    def _looked(self, view: StateView, model: Model, failed: Iterable[FailedBatch]) -> Looked:
+        columns = self._columns(model.name)
+        work = needs_work(self.graph, view, model, now=self.now, reads=columns)
+        broken = failed_cells(self.graph, view, model, failed, now=self.run.clock(), reads=columns)
+        claimed = view.claimed[model.name]
+        elsewhere = self.others[model.name]
+        todo = work.gaps | work.refresh
+        waiting = lacking_in_sources(self.graph, view, model, todo, self.now)
+        within = None if self.within is None else self.within[model.name]
+        left = todo if within is None else self._left(work, view, model.name) & within
+        # Of a model that reads its own cells each is a batch, and a run has many of them.
+        size = model.batch_size if model.in_order else self.run.batch_size(model, view).cells
+        found = tuple(
+            replace(one, size=size)
+            for one in offers(
+                self.run.environment.name,
+                model,
+                work,
+                held=claimed | elsewhere | broken.cells | waiting,
+                within=None if within is None else left,
+                plan_id=self.plan_id,
+            )
+        )
+        passing = (broken.for_now | claimed) & todo
+        stale = _named(view, model.name, work) if self.plan_id is None else ""
+        end = FAILED if broken.for_good & left else LEFT if left else DONE
+        rest = broken.rest if broken.for_now & left else None
+        waits, settled = bool((waiting - broken.for_good) & left), not found and not passing
+        return Looked(model, work, found, end, stale, settled, waits, rest)
+
+    def _left(self, work: Work, view: StateView, name: str) -> IntervalSet:
+        """Give what a plan still has to do here: late rows are no reason to build its cells again."""
+        return todo_in_plan(view, work, name) if view.environment.is_workspace else work.gaps
+
+    def _and_upstreams(self, model: Model) -> tuple[str, ...]:
+        return (model.name, *(upstream.name for upstream in model.reads))
+
+    def _columns(self, name: str) -> Mapping[str, frozenset[str]] | None:
+        """What a model reads by column; traced only where it is not as it was loaded."""
+        loaded = self.run.project.loaded
+        theirs, ours = self.graph.models, loaded.graph.models
+        if all(theirs.get(one) == ours.get(one) for one in self._and_upstreams(theirs[name])):
+            return loaded.reads.get(name)
+        return self.run.reads.get(name)
+
+
+def _place(one: ObservedSource) -> list[object]:
+    """Name what is observed: a table made anew may have the same head."""
+    return [one.path, one.table_id, one.declared, one.head]
+
+
+def _named(view: StateView, name: str, work: Work) -> str:
+    """Name what is stale by its cells, when these were built, and when what they read has changed."""
+    stale = [
+        [one.upstream, [*cells.boundaries], _built(view, name, cells), _changed(view, one)]
+        for one in work.stale
+        if (cells := one.cells - work.refresh)
+    ]
+    return hashed(stale) if stale else ""
+
+
+def _built(view: StateView, name: str, cells: IntervalSet) -> int:
+    return max(
+        (one.built_at for one in view.models[name].runs if IntervalSet.of([one.interval]) & cells),
+        default=0,
+    )
+
+
+def _changed(view: StateView, stale: Stale) -> int:
+    state = (view.sources if stale.late else view.models)[stale.upstream]
+    cells = stale.upstream_cells
+    return max(
+        (
+            run.changed_at.latest(None)
+            for run in state.runs
+            if IntervalSet.of([run.interval]) & cells
+        ),
+        default=0,
+    )
+
+
+def lacking_in_sources(
+    graph: Graph, view: StateView, model: Model, cells: IntervalSet, now: datetime
+) -> IntervalSet:
+    """Give the cells that wait for rows of an observed source which declares that they must."""
+    held = _NONE
+    for upstream in model.reads:
+        source, seen = graph.sources.get(upstream.name), view.sources.get(upstream.name)
+        if source is None or seen is None or source.when_empty is not WhenEmpty.WAIT:
+            continue
+        read = cells_read(model.cadence, upstream, source.cadence, cells, until=now)
+        lacking = read - seen.ready
+        held |= cells_reading(model.cadence, upstream, source.cadence, lacking) & cells
+    return held
+
+
+def in_turn(scene: Scene, todo: list[str], start: int, most: int) -> list[str]:
+    """Take as many models as one look may ask about, going on where the last one ended."""
+    place = {name: number for number, name in enumerate(scene.names)}
+    taken: list[str] = []
+    read: set[str] = set()
+    for name in sorted(todo, key=lambda name: (place[name] < start, place[name])):
+        read |= scene.read(name)
+        if taken and sum(map(scene.cells, read)) > most:
+            break
+        taken.append(name)
+    return taken

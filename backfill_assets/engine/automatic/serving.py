@@ -1,0 +1,87 @@
+"""Serve a plan: the part of it that one run of the queue carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.plans.leftover import todo as left_by_rule, work_of
+from backfill_assets.engine.plans.refusals import plan_ended
+from backfill_assets.engine.project.frozen_code import FrozenCode
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan.plan import Build
+from backfill_assets.snapshots.batch import EMPTY, GAP
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.project.events import Event
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.planning.plan.plan import ModelPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a run did for a plan.
+
+    Attributes:
+        events: in order.
+        cells: the plan's own among the cells that were asked for.
+        built: those of them that hold what the plan wants by now.
+        published: whether they are read already: gaps are, as soon as they are filled.
+    """
+
+    events: tuple[Event, ...]
+    cells: IntervalSet = field(default_factory=IntervalSet.empty)
+    built: IntervalSet = field(default_factory=IntervalSet.empty)
+    published: bool = False
+
+
+def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
+    """Build cells of one model of a plan, where the plan builds them.
+
+    Args:
+        op: the plan, and who works on it. Its code is that of this process.
+        name: the model.
+        cells: those that this run carries; others than the plan's are left alone.
+
+    Raises:
+        RequestError: the plan is not being applied.
+        RequestError: a model of it was edited since it was made.
+        RequestError: it does not build this model.
+    """
+    one = _asked(op, name)
+    run = _run_for(op, one)
+    todo = cells & one.cells
+    told = fill_cells(
+        run, {name: todo}, op.project.listener, batches_at_once=op.project.batches_at_once
+    )
+    view, fills = run.view(), one.build is Build.GAP_FILL
+    work = work_of(run, view, name)
+    left = work.gaps if fills else left_by_rule(view, work, name)
+    return Served(told[name], todo, todo - left, published=fills)
+
+
+def _asked(op: Operation, name: str) -> ModelPlan:
+    status = op.store.plans.get(op.plan_id).status
+    if status is not PlanStatus.APPLYING:
+        raise plan_ended(op.plan_id, status)
+    FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints).check()
+    one = op.plan.model(name)
+    if one is None or one.build is Build.POINTER or not one.cells:
+        raise RequestError(
+            found=f"plan {op.plan_id} has no cells of {name} to build, nothing was done",
+            do=f"look at `backfill show {op.plan_id}`, and launch this without the tag "
+            "'backfill/plan'",
+        )
+    return one
+
+
+def _run_for(op: Operation, one: ModelPlan) -> RunContext:
+    """Open the environment in which a model of a plan is built."""
+    run = op.environment() if one.build is Build.GAP_FILL else op.workspace()
+    fills = EMPTY if op.plan.request.empty else GAP
+    frozen = FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints)
+    return replace(run, until=op.plan.until, fills=fills, frozen=frozen)

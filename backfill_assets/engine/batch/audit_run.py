@@ -1,0 +1,111 @@
+"""Audit what is published, without rebuilding it: the same audits, over the ready cells at the pin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.batch.batch_inputs import published_table
+from backfill_assets.engine.batch.judge import judge
+from backfill_assets.engine.batch.requests import input_cells
+from backfill_assets.engine.project.run_context import source_path
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.source import Source
+from backfill_assets.warehouse.files.tables import table_now
+from backfill_assets.warehouse.rows.inputs import Input
+from backfill_assets.warehouse.rows.profile import Subject, profile
+from backfill_assets.warehouse.rows.published import published_rows
+from backfill_assets.warehouse.rows.samples import failing_rows
+from backfill_assets.warehouse.spark.session import batch_session
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.audit import Audit
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.models.model import Model
+
+
+def audit_published(
+    run: RunContext,
+    name: str,
+    cells: IntervalSet | None = None,
+    audits: tuple[Audit, ...] | None = None,
+) -> tuple[AuditResult, ...]:
+    """Judge the published cells of one model.
+
+    Args:
+        run: the environment; nothing is written.
+        name: the model.
+        cells: only these; None means every ready cell.
+        audits: only these of the model's; None means all.
+
+    Returns:
+        One result per audit; none at all when no cell is ready.
+    """
+    model = run.graph.model(name)
+    state = run.view().models.get(name)
+    asked = IntervalSet.empty() if state is None else state.ready
+    if cells is not None:
+        asked = asked & cells
+    if state is None or not asked:
+        return ()
+    table = published_table(run, name)
+    audited = tuple(model.cadence.cells(asked))
+    subject = Subject(model, audited, table, _inputs(run, model, asked))
+    rows = published_rows(batch_session(run.spark()), model, audited, table)
+    # Row counts were held against what was published before; here that is the same content.
+    contents = run.store.views.content_at_pin(run.environment.name, name, asked)
+    audits = audits_of(model) if audits is None else audits
+    results = judge(audits, profile(rows, subject), contents, model.cadence)
+    return tuple(
+        result if result.passed else replace(result, sample=failing_rows(rows, audit, subject))
+        for audit, result in zip(audits, results, strict=True)
+    )
+
+
+def audited_on_record(run: RunContext, name: str, cells: IntervalSet) -> tuple[AuditResult, ...]:
+    """Tell what the audits say of those of these cells that the environment reads.
+
+    Its rows were audited by the batch that built them, before its commit. Where that batch ran the
+    environment's own snapshot, its recorded results count; all other cells are audited now.
+
+    Args:
+        run: the environment; nothing is written.
+        name: the model.
+        cells: any; those that are not published have no result.
+    """
+    pointer = run.store.environments.pointers(run.environment.name).get(name)
+    if pointer is None:
+        return ()
+    held = {
+        record.cell: record
+        for table in reversed(run.store.views.tables(pointer))
+        for record in run.store.versions.ready_records(table.version, table.delta_version)
+        if record.cell in cells
+    }
+    results: list[AuditResult] = []
+    known: set[str] = set()
+    for batch_id in sorted({one.batch_id for one in held.values()}):
+        rows = run.store.batches.audit_results(batch_id=batch_id)
+        own = [one for one in held.values() if one.batch_id == batch_id]
+        if rows and all(one.fingerprint == pointer.fingerprint for one in own):
+            known.add(batch_id)
+            last = rows[0].audited.attempt
+            results += [row.result for row in rows if row.audited.attempt == last]
+    others = IntervalSet.of(one.cell for one in held.values() if one.batch_id not in known)
+    return (*results, *(audit_published(run, name, others) if others else ()))
+
+
+def _inputs(run: RunContext, model: Model, cells: IntervalSet) -> dict[str, Input]:
+    """Give what the audits compare with, as the environment reads it now."""
+    span = cells.hull()
+    read = {} if span is None else input_cells(run, model, IntervalSet.of([span]))
+    return {name: _input(run, name, cells_read) for name, cells_read in read.items()}
+
+
+def _input(run: RunContext, name: str, cells: IntervalSet) -> Input:
+    declared = run.graph.node(name)
+    if isinstance(declared, Source):
+        return Input(declared, table_now(source_path(run.data_root, declared.path)), cells)
+    return Input(declared, published_table(run, name), cells)

@@ -1,0 +1,174 @@
+"""The one write path: every batch of every entrance is this function, whatever asked for it.
+
+    pin the inputs -> compute into files -> one aggregation over them -> judge -> commit -> record
+
+What is audited is the very files that are published. A blocking audit that fails ends it before the
+commit, so rows that failed are never in a table. The commit, which names the files in the table's
+log, and its record are one critical section of the table; a process that dies between the two
+leaves a commit that says all about itself, and whoever takes the table next records it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.batch.audited import AuditsFailedError
+from backfill_assets.engine.batch.batch_inputs import target_table
+from backfill_assets.engine.batch.commit_turn import unchanged
+from backfill_assets.engine.batch.computing import computing
+from backfill_assets.engine.batch.effects import effects_of
+from backfill_assets.engine.batch.failures import kind_of, sentence_of_batch
+from backfill_assets.engine.batch.kept_rows import tell_kept
+from backfill_assets.engine.batch.opening_batch import open_when_free
+from backfill_assets.engine.project.cancelling import BatchTooOldError, RunCancelledError
+from backfill_assets.engine.project.events import (
+    Committed,
+    Event,
+    Failed,
+    Skipped,
+    Started,
+    Waiting,
+)
+from backfill_assets.engine.project.stopwatch import Stopwatch
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
+from backfill_assets.state.database import StateBusyError, StateUnavailableError
+from backfill_assets.state.opening import CellsReadyError
+from backfill_assets.state.queue import PlanHeldError
+from backfill_assets.warehouse.files.collection import GRACE
+from backfill_assets.warehouse.log.ticket import Ticket
+from backfill_assets.warehouse.spark.spark_errors import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.models.content import CellProfile
+    from backfill_assets.snapshots.batch import BatchRequest, OpenBatch
+
+
+def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
+    """Compute, audit, commit and record one batch, and tell how it ended.
+
+    Nothing is raised for a batch that fails: the failure is recorded, its cells are given back, and
+    other batches go on.
+    """
+    try:
+        opened = yield from open_when_free(run, request)
+    except CellsReadyError as error:
+        yield Skipped(request.model, error.built_by)
+    except PlanHeldError as error:
+        yield Waiting(request.model, request.stretches, error.words)
+    except BackfillAssetsError as error:
+        kind = kind_of(error)
+        yield Failed(request.model, request.batch_id, request.stretches, str(error), kind=kind)
+    else:
+        yield Started(request.model, request.batch_id, request.stretches, len(request.cells))
+        yield _ended(run, opened)
+
+
+def _ended(run: RunContext, opened: OpenBatch) -> Committed | Skipped | Failed:
+    """Write an open batch, and close it however that ends."""
+    request = opened.request
+    try:
+        return _write(run, opened)
+    except AuditsFailedError as error:
+        return _failed(run, request, error, error.results)
+    except CellsReadyError as error:
+        _failed(run, request, error)
+        return Skipped(request.model, error.built_by)
+    except Exception as error:  # noqa: BLE001 - whatever a query raises, the batch must be closed
+        return _failed(
+            run, request, explained(error, run.store.versions.version_path(request.version))
+        )
+    except BaseException:
+        _failed(run, request, RunCancelledError(run.run_id))
+        raise
+
+
+def _write(run: RunContext, opened: OpenBatch) -> Committed:
+    request, model = opened.request, run.graph.model(opened.request.model)
+    if run.frozen is not None:
+        run.frozen.check()
+    if request.reason != EMPTY:
+        run.spark()  # its start is no batch's
+    watch, started_at, does = Stopwatch(), run.clock(), effects_of(run)
+    with computing(run, opened, started_at) as (flight, batch):
+        watch.lap("compute")
+        flight.check()
+        if batch.moved:
+            run.store.batches.claim_more(request.batch_id, batch.moved)
+        # Cells that are recorded without computing have no rows that an audit could be about.
+        audits = () if request.reason == EMPTY else audits_of(model)
+        profiles, results = does.audited(run, batch, audits)
+        watch.lap("audit")
+        tell_kept(run, request, batch.kept)
+        with does.turn(run, opened) as lock:
+            flight.commits()
+            if run.clock() - started_at >= GRACE:
+                raise BatchTooOldError(request.batch_id, GRACE)
+            commit = _commit(opened, lock.token, started_at, (profiles, results))
+            now = target_table(run, model, run.pointer(model))
+            ticket = Ticket(
+                batch.target.path, request.version, lock.token, commit.to_json(), now.delta_version
+            )
+            done = does.commit(batch, ticket, now, unchanged(run, request.version, profiles))
+            watch.lap("commit")
+            does.record(run, lock, commit, done)
+            watch.lap("state")
+    return Committed(
+        model=model.name,
+        batch_id=request.batch_id,
+        stretches=request.stretches,
+        delta_version=done.delta_version,
+        contents={profile.cell: profile.content for profile in profiles},
+        audits=results,
+        rows=sum(profile.content.rows for profile in profiles),
+        timing=watch.timing(),
+    )
+
+
+def _commit(
+    opened: OpenBatch,
+    token: int,
+    started_at: datetime,
+    found: tuple[tuple[CellProfile, ...], tuple[AuditResult, ...]],
+) -> BatchCommit:
+    request, (profiles, results) = opened.request, found
+    return BatchCommit(
+        batch_id=request.batch_id,
+        environment=request.environment,
+        model=request.model,
+        version=request.version,
+        fingerprint=request.fingerprint,
+        interval=request.interval,
+        run_id=request.run_id,
+        root_id=request.root_id,
+        plan_id=request.plan_id,
+        reason=request.reason,
+        attempt=request.attempt,
+        built_at=opened.built_at,
+        token=token,
+        started_at=started_at,
+        inputs=opened.inputs,
+        cells=tuple(CommittedCell(profile.cell, profile.content) for profile in profiles),
+        audits=results,
+    )
+
+
+def _failed(
+    run: RunContext, request: BatchRequest, error: Exception, audits: tuple[AuditResult, ...] = ()
+) -> Failed:
+    """Keep why a batch failed and give its cells back; whoever can't be told is told of later."""
+    said = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
+    kind = kind_of(error)
+    try:
+        run.store.batches.fail_batch(
+            request.batch_id, error=said, audits=audits, finished_at=run.clock(), failure=kind
+        )
+    except (StateBusyError, StateUnavailableError) as unheard:
+        said = f"{said} (and that could not be recorded: {unheard})"
+    return Failed(request.model, request.batch_id, request.stretches, said, audits, kind)

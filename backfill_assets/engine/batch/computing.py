@@ -1,0 +1,59 @@
+"""Computing a batch: its inputs at their pins, its target as it stands, and who may stop it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.batch.batch_inputs import history_of, target_table
+from backfill_assets.engine.batch.effects import effects_of
+from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets.warehouse.rows.computed import EmptyBatch, holds_kept_rows
+from backfill_assets.warehouse.rows.inputs import no_rows
+from backfill_assets.warehouse.spark.driver import interrupt
+from backfill_assets.warehouse.spark.session import batch_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from backfill_assets.engine.project.cancelling import Flight
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.snapshots.batch import OpenBatch
+    from backfill_assets.warehouse.rows.computed import ComputedBatch
+
+
+@contextmanager
+def computing(
+    run: RunContext, opened: OpenBatch, now: datetime
+) -> Iterator[tuple[Flight, ComputedBatch | EmptyBatch]]:
+    """Compute a batch; cells that are recorded empty, and hold nothing to keep, need no Spark."""
+    request, model = opened.request, run.graph.model(opened.request.model)
+    does = effects_of(run)
+    inputs = does.inputs(run, model, opened)
+    target = target_table(run, model, run.pointer(model))
+    empty = request.reason == EMPTY
+    if empty and not holds_kept_rows(model, request.cells, target):
+        batch = EmptyBatch(model, request.cells, target, run.spark)
+        with run.flights.begun(model.name, _nothing, run.allowed(model)) as flight:
+            yield flight, batch
+        return
+    session = batch_session(run.spark(), request.resources)
+    computed = does.computed(
+        session,
+        model,
+        opened,
+        inputs,
+        target=target,
+        now=now,
+        rows_from=no_rows if empty else does.rows,
+        history=None if empty else history_of(run, model.name),
+    )
+    stopping = run.flights.begun(model.name, partial(interrupt, session), run.allowed(model))
+    with stopping as flight, computed as batch:
+        yield flight, batch
+
+
+def _nothing() -> None:
+    """Interrupt nothing: Spark does nothing for the batch."""

@@ -1,0 +1,71 @@
+"""The history of a plan says how many rows that only history has it carried over, or dropped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.batch.requests import REFRESH
+from backfill_assets.warehouse.files.cells import cell_number, number_text
+from backfill_assets.warehouse.rows.kept_rows import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.snapshots.batch import BatchRequest
+    from backfill_assets.snapshots.stored_plan import PlanEvent
+
+EVENT = "kept rows"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRowsFound:
+    """What became of one model's kept rows in a plan.
+
+    Attributes:
+        carried: rows that were taken over, by cell.
+        dropped: rows that were left out, by cell.
+    """
+
+    carried: dict[str, int]
+    dropped: dict[str, int]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Say how many there are and where."""
+        both = (Kept(self.carried, carried=True), Kept(self.dropped, carried=False))
+        return tuple(one.words for one in both if one.counts)
+
+
+def tell_kept(run: RunContext, request: BatchRequest, kept: Kept | None) -> None:
+    """Write down what a batch found; of cells that are built again also that there is none any more."""
+    if kept is None or request.plan_id is None:
+        return
+    counts = dict(kept.counts)
+    if request.reason == REFRESH:
+        cadence = run.graph.model(request.model).cadence
+        named = (number_text(cadence, cell_number(cadence, cell)) for cell in request.cells)
+        counts = dict.fromkeys(named, 0) | counts
+    if counts:
+        detail = {"model": request.model, "carried": kept.carried, "cells": counts}
+        why = f"{request.model}: {kept.words}"
+        run.store.plans.tell(request.plan_id, EVENT, who=request.run_id, why=why, detail=detail)
+
+
+def kept_rows_in(events: Iterable[PlanEvent]) -> dict[str, KeptRowsFound]:
+    """Read what became of kept rows, by model: of each cell what was said last."""
+    found: dict[str, KeptRowsFound] = {}
+    for one in events:
+        if one.event == EVENT:
+            name = str(one.detail["model"])
+            known = found.setdefault(name, KeptRowsFound({}, {}))
+            (known.carried if one.detail["carried"] else known.dropped).update(one.detail["cells"])
+    return {
+        name: KeptRowsFound(_some(each.carried), _some(each.dropped))
+        for name, each in found.items()
+    }
+
+
+def _some(counts: dict[str, int]) -> dict[str, int]:
+    return {cell: count for cell, count in sorted(counts.items()) if count}

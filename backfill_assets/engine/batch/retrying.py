@@ -1,0 +1,114 @@
+"""Try a batch again where what failed it may pass by itself, later each time.
+
+Every attempt is a batch of its own, with its own row, claims and error. What an audit, a query or an
+input failed is never tried again: the same rows would fail again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from tenacity import (
+    Retrying,
+    retry_if_exception,
+    retry_if_result,
+    sleep_using_event,
+    stop_after_attempt,
+    stop_when_event_set,
+    wait_exponential,
+    wait_random,
+)
+
+from backfill_assets.engine.batch.failures import kind_of
+from backfill_assets.engine.project.events import Failed, TryingAgain
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.warehouse.spark.spark_errors import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenacity import RetryCallState
+    from tenacity.wait import wait_base
+
+    from backfill_assets.engine.project.events import Event
+    from backfill_assets.engine.project.patience import Patience
+    from backfill_assets.engine.project.run_context import RunContext
+
+T = TypeVar("T")
+
+
+def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event], None]) -> Event:
+    """Make attempts until one ends otherwise than by a passing failure, and give the last ending.
+
+    A run that is interrupted begins no further attempt.
+
+    Args:
+        run: says how patient it is, and when it is interrupted.
+        once: makes an attempt, and gives how that ended.
+        put: is told before each further attempt.
+    """
+    limit = run.project.patience.attempts
+
+    def tell(state: RetryCallState) -> None:
+        failed = _ending(state)
+        if isinstance(failed, Failed):
+            number = state.attempt_number + 1
+            put(
+                TryingAgain(
+                    failed.model,
+                    failed.stretches,
+                    number,
+                    limit,
+                    state.upcoming_sleep,
+                    failed.error,
+                )
+            )
+
+    last: list[Event] = []
+
+    def attempt() -> Event:
+        if not last or not run.interrupted.is_set():
+            last[:] = [once()]
+        return last[0]
+
+    patience = Retrying(
+        retry=retry_if_result(_may_pass),
+        wait=pauses(run.project.patience),
+        stop=stop_after_attempt(limit) | stop_when_event_set(run.interrupted),
+        sleep=sleep_using_event(run.interrupted),
+        before_sleep=tell,
+        retry_error_callback=_ending,
+    )
+    return patience(attempt)
+
+
+def patiently(run: RunContext, work: Callable[[], T]) -> T:
+    """Do what may be done twice, and again where what failed it may pass by itself."""
+    patience = Retrying(
+        retry=retry_if_exception(_passes),
+        wait=pauses(run.project.patience),
+        stop=stop_after_attempt(run.project.patience.attempts)
+        | stop_when_event_set(run.interrupted),
+        sleep=sleep_using_event(run.interrupted),
+        reraise=True,
+    )
+    return patience(work)
+
+
+def pauses(patience: Patience) -> wait_base:
+    """Give the seconds before each further attempt: they double, with some chance in them."""
+    first = patience.pause
+    return wait_exponential(multiplier=first, max=patience.longest) + wait_random(0, first)
+
+
+def _passes(error: BaseException) -> bool:
+    return isinstance(error, Exception) and kind_of(explained(error)) is FailureKind.TRANSIENT
+
+
+def _may_pass(ending: Event) -> bool:
+    return isinstance(ending, Failed) and ending.kind is FailureKind.TRANSIENT
+
+
+def _ending(state: RetryCallState) -> Event:
+    assert state.outcome is not None  # noqa: S101 - tenacity asks after an attempt only
+    return state.outcome.result()

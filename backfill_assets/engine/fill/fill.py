@@ -1,0 +1,323 @@
+"""Fill cells of models: which of them a run builds, which rest, and why.
+
+Every entrance ends here, also the one that fills one model: the Dagster asset, `dagster asset
+materialize`, a plan, the CLI. The sources are looked at first, for all models together, so that these
+see the same rows of them. Then the schedule asks what each model needs, and runs its batches.
+
+A batch that fails blocks only the cells that read it: whatever else can be filled is.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.batch.commit_turn import settle
+from backfill_assets.engine.batch.failures import kind_of
+from backfill_assets.engine.batch.requests import ADOPTED, REFRESH, RERUN
+from backfill_assets.engine.batch.retrying import patiently
+from backfill_assets.engine.batch.sources import Held, cells_held
+from backfill_assets.engine.fill.late_cells import late_work_of
+from backfill_assets.engine.fill.observing import observe
+from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
+from backfill_assets.engine.fill.watching import giving_up, watching
+from backfill_assets.engine.project.events import Failed, NeedsPlan, Noted, Skipped, Waiting
+from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan.batch_size import joins_stretches
+from backfill_assets.planning.plan.batching import batches, joined
+from backfill_assets.planning.rule.needs_work import Work, needs_work
+from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets.warehouse.spark.spark_errors import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from backfill_assets.engine.project.events import Event, Listener
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.plan.batch_size import BatchSize
+    from backfill_assets.snapshots.state_view import StateView
+
+
+def fill_cells(
+    run: RunContext,
+    targets: Mapping[str, IntervalSet],
+    listener: Listener,
+    *,
+    batches_at_once: int,
+) -> dict[str, tuple[Event, ...]]:
+    """Look at what the named models read of sources, then fill what is missing of them.
+
+    Cells that are ready stay as they are. Stale ones are refreshed inside the late window of a model
+    that nobody reads; others of a protected environment are reported, for rewriting published
+    history takes a plan. A batch that fails leaves the others alone. An interrupt is raised after the
+    batches in flight have ended.
+
+    Args:
+        run: what all batches share.
+        targets: per model, the whole cells to fill where they are missing; one that has none is looked at
+            and told of all the same.
+        listener: called from this thread only, in order.
+        batches_at_once: how many batches may be in flight altogether, over all runs and processes,
+            unless a person has set another limit; a model's own is `batch_concurrency`.
+
+    Returns:
+        Per model, every event of its cells, in order.
+    """
+    names = [name for name in run.graph.order if name in targets]
+    _look(run, names, listener)
+    run = replace(run, overall=batches_at_once)
+    view = run.view()
+    models = [run.graph.model(name) for name in names]
+    fillings = [Filling(run, one, targets[one.name], run.batch_size(one, view)) for one in models]
+    told: dict[str, list[Event]] = {name: [] for name in names}
+    # Closed before the heart stops beating: a batch in flight needs its claims to the end.
+    with (
+        beating(run.store, run.run_id),
+        watching(run),
+        closing(scheduled(run, fillings)) as events,
+        giving_up(run),
+    ):
+        for event in events:
+            told[event.model].append(event)
+            listener(event)
+    return {name: tuple(events) for name, events in told.items()}
+
+
+def _look(run: RunContext, names: Sequence[str], listener: Listener) -> None:
+    readers = {up.name: name for name in reversed(names) for up in run.graph.model(name).reads}
+    for looked in observe(run, names):
+        if looked.note:
+            listener(Noted(readers[looked.source], looked.source, looked.note))
+
+
+@dataclass
+class Filling:
+    """What a run has to do in cells of one model.
+
+    Attributes:
+        run: what all batches share.
+        model: whose cells they are.
+        target: whole cells to fill where they are missing.
+        size: how many cells go in one batch, by what is recorded so far.
+    """
+
+    run: RunContext
+    model: Model
+    target: IntervalSet
+    size: BatchSize
+
+    def needs(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
+        """Say which batches may begin now, and once everything is decided, why other cells rest.
+
+        A batch begins with all of its cells, so those beside an undecided one wait for it.
+
+        Args:
+            undecided: cells of the target that read what a batch of this run may still change.
+            taken: cells that batches of this run were begun for, or that rest for good. Of a model
+                that reads its own cells all these batches have ended.
+        """
+        if undecided and not self.target - taken - undecided:
+            return Needs(later=undecided, more=self._count(undecided))
+        if self._leader is not None:
+            if undecided:
+                return Needs(later=undecided)
+            followed = _followed(self.run, self.model, self.target, self._leader)
+            return Needs(events=tuple(followed))
+        if self._in_the_way is not None:
+            error, kind = self._in_the_way, kind_of(self._in_the_way)
+            cells = self.target - taken
+            failed = (
+                Failed(self.model.name, "", IntervalSet.of([one]), str(error), kind=kind)
+                for one in cells
+            )
+            return Needs(events=tuple(failed), rest=cells)
+        return self._decided(undecided, taken)
+
+    def _decided(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
+        run, model = self.run, self.model
+        view = run.view()
+        self.size = run.batch_size(model, view)
+        work = needs_work(run.graph, view, model, now=run.until, reads=run.reads.get(model.name))
+        again = _asked_again(run, model, work) & self.target
+        refresh = (work.refresh & self.target) - again
+        todo = ((work.runnable & self.target) | again | refresh) - taken - undecided
+        events: list[Event] = []
+        if not undecided:
+            rest = self.target - again - refresh - taken
+            events += _at_rest(view, model, work, rest, _automatic(run, model, work))
+        held = IntervalSet.empty()
+        for event, cells in _held_up(run, model, work, todo, undecided):
+            events.append(event)
+            held |= cells
+        todo -= held
+        now = self._whole_batches(todo, undecided)
+        reasons = {run.fills: now - again - refresh, RERUN: now & again, REFRESH: now & refresh}
+        later = undecided | (todo - now)
+        claimed = view.claimed[model.name]
+        return Needs(self._pieces(reasons, claimed), later, self._count(later), held, tuple(events))
+
+    def _cut(self, cells: IntervalSet) -> tuple[Interval, ...]:
+        return batches(self.model.cadence, cells, self.size.cells)
+
+    def _count(self, cells: IntervalSet) -> int:
+        return len(self._cut(cells))
+
+    def _pieces(
+        self, reasons: Mapping[str, IntervalSet], claimed: IntervalSet
+    ) -> tuple[Piece, ...]:
+        found = [
+            Piece(stretches, reason)
+            for reason, cells in reasons.items()
+            for stretches in self._joined(cells, claimed)
+        ]
+        return tuple(sorted(found, key=lambda piece: piece.stretches.boundaries))
+
+    def _joined(self, cells: IntervalSet, claimed: IntervalSet) -> tuple[IntervalSet, ...]:
+        """Cut cells into batches; what others are at work on is waited for by itself.
+
+        What adopting would read between stretches is not known.
+        """
+        model, size = self.model, self.size
+        joins = joins_stretches(model) and self.run.fills != ADOPTED
+        a_cell = size.bytes_per_cell if joins else 0
+        return joined(model.cadence, cells, size.cells, a_cell, claimed)
+
+    def _whole_batches(self, todo: IntervalSet, undecided: IntervalSet) -> IntervalSet:
+        """Give the cells of batches whose cells are all decided.
+
+        Of a model that reads its own cells, only those before the first batch that is not.
+        """
+        if not undecided:
+            return todo
+        cut = [IntervalSet.of([one]) for one in self._cut(todo | undecided)]
+        whole = takewhile if self.model.in_order else filter
+        return todo & IntervalSet.union_all(whole(lambda one: not one & undecided, cut))
+
+    @cached_property
+    def _leader(self) -> str | None:
+        """What fills the model's table in place of this run, if anything does."""
+        store, environment = self.run.store, self.run.environment.name
+        owner = store.versions.owner(self.run.pointer(self.model).version)
+        if owner not in (None, environment):
+            return owner
+        return None if self.model.name in store.environments.pointers(environment) else "a plan"
+
+    @cached_property
+    def _in_the_way(self) -> BackfillAssetsError | None:
+        """Settle what others have left in the model's table, once; say what is in the way."""
+        try:
+            patiently(self.run, lambda: settle(self.run, self.model))
+        except BackfillAssetsError as error:
+            return error
+        return None
+
+
+def _followed(run: RunContext, model: Model, target: IntervalSet, owner: str) -> Iterator[Event]:
+    """Leave a table alone that another environment writes: what it lacks is for that one to fill."""
+    view, reads = run.view(), run.reads.get(model.name)
+    work = needs_work(run.graph, view, model, now=run.until, reads=reads)
+    yield from _at_rest(view, model, replace(work, blocked={}), target, IntervalSet.empty())
+    if gaps := work.gaps & target:
+        yield Waiting(model.name, gaps, owner)
+
+
+def _asked_again(run: RunContext, model: Model, work: Work) -> IntervalSet:
+    """The published cells that a run by hand rebuilds, but for those that it built itself."""
+    if not run.rebuilds:
+        return IntervalSet.empty()
+    built = run.store.versions.built_by(run.pointer(model).version)
+    own = IntervalSet.of(cell for cell, one in built.items() if one.root_id == run.root_id)
+    return work.ready - own
+
+
+def _held_up(
+    run: RunContext, model: Model, work: Work, todo: IntervalSet, undecided: IntervalSet
+) -> Iterator[tuple[Event, IntervalSet]]:
+    """Tell which cells can't be filled now, and why: a source's, or those behind such a gap.
+
+    Args:
+        run: what all batches share.
+        model: whose cells they are.
+        work: what it needs.
+        todo: the cells to fill now.
+        undecided: those that are asked about again later.
+    """
+    published = _published(run, model)
+    for held in _held(run, model, work, todo):
+        if held.error is None:
+            # What is published and has no rows any more becomes empty when it is built again.
+            if waiting := (held.cells & todo) - published:
+                yield Waiting(model.name, waiting, held.source), waiting
+            todo -= waiting
+            continue
+        todo -= held.cells
+        for interval in held.cells:
+            one, kind = IntervalSet.of([interval]), kind_of(held.error)
+            yield Failed(model.name, "", one, str(held.error), kind=kind), held.cells
+    if model.in_order and (behind := _behind_a_gap(work.gaps - undecided, todo)):
+        yield Waiting(model.name, behind, model.name), behind
+
+
+def _held(run: RunContext, model: Model, work: Work, todo: IntervalSet) -> tuple[Held, ...]:
+    """Look at the sources, for cells that are not recorded as empty: those need no rows of any."""
+    wanted = todo if run.fills != EMPTY else work.refresh & todo
+    try:
+        return patiently(run, lambda: tuple(cells_held(run, model, wanted)))
+    except Exception as error:
+        found = explained(error)
+        if not isinstance(found, BackfillAssetsError):
+            raise
+        return (Held("its sources", wanted, found),)
+
+
+def _published(run: RunContext, model: Model) -> IntervalSet:
+    """The cells that a workspace is about to replace."""
+    follows = run.environment.follows
+    if not run.environment.is_workspace or follows is None:
+        return IntervalSet.empty()
+    return run.store.views.of(follows).ready(model.name)
+
+
+def _behind_a_gap(gaps: IntervalSet, todo: IntervalSet) -> IntervalSet:
+    """The cells of a self-reading model that come after a gap which this run will not fill."""
+    left = (gaps - todo).hull()
+    ahead = todo.hull()
+    if left is None or ahead is None or ahead.end <= left.start:
+        return IntervalSet.empty()
+    return todo & IntervalSet.of([Interval(left.start, ahead.end)])
+
+
+def _automatic(run: RunContext, model: Model, work: Work) -> IntervalSet:
+    """The stale cells that late data's own plan builds again."""
+    if not work.stale or run.environment.is_workspace:
+        return IntervalSet.empty()
+    return late_work_of(run).automatic[model.name]
+
+
+def _at_rest(
+    view: StateView, model: Model, work: Work, target: IntervalSet, automatic: IntervalSet
+) -> Iterator[Event]:
+    """Tell of the target's cells that no batch will touch, and why."""
+    fresh = (work.ready & target) - work.stale_cells
+    state = view.models.get(model.name)
+    built_by = {
+        cell: ready.batch_id
+        for ready in (state.runs if state else ())
+        for cell in model.cadence.cells(fresh & IntervalSet.of([ready.interval]))
+    }
+    if built_by:
+        yield Skipped(model.name, built_by)
+    for stale in work.stale:
+        for cells, itself in ((stale.cells - automatic, False), (stale.cells & automatic, True)):
+            if cells & target:
+                yield NeedsPlan(model.name, cells & target, stale.upstream, itself)
+    for upstream, cells in work.blocked.items():
+        if cells & target:
+            yield Waiting(model.name, cells & target, upstream)

@@ -1,0 +1,384 @@
+"""Look at sources before anything is built or planned: which of their cells changed since the last look.
+
+    head and id of the table -> the log's commits since -> where they can't tell, the rows themselves
+    -> one transaction: stamps of the cells that changed, and the head that batches read from now on
+
+Commits that concern a cell in common are one change, and bear one number; others are changes of their
+own. What a change has overtaken is published at once or not at all (`planning.late_work`).
+
+The first look takes what it finds as it is. But what cells that are ready have read may be older:
+each stretch between two of their pins is looked at, so that no late data of before is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.engine.project.at_work import AtWork, Phase
+from backfill_assets.engine.project.run_context import source_path
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.observation import (
+    BASELINE,
+    ChangedCells,
+    Observation,
+    ObservedSource,
+    SourceCell,
+    made_anew,
+)
+from backfill_assets.warehouse.files.table_size import bytes_in
+from backfill_assets.warehouse.files.tables import CorruptTableError, head
+from backfill_assets.warehouse.sources.source_changes import (
+    Touched,
+    life_of,
+    present,
+    table_id,
+    touched,
+)
+from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError, PinGoneError, explained
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import ModuleType
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.source import Source
+    from backfill_assets.state.store import Store
+
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at one source came to.
+
+    Attributes:
+        source: its name.
+        changed: its cells that got, lost or changed rows since the last look.
+        head: the delta_version up to which every change is known now; None for none.
+        note: what somebody should know: a table made anew, commits that could not be judged.
+        judged: False where rows would have to be looked at, and they could not be.
+        counts: False where nothing that is ready can have been overtaken.
+    """
+
+    source: str
+    changed: IntervalSet = field(default_factory=IntervalSet.empty)
+    head: int | None = None
+    note: str = ""
+    judged: bool = True
+    counts: bool = True
+
+
+def sources_of(run: RunContext, models: Iterable[str]) -> tuple[Source, ...]:
+    """Name the observed sources that some models read, each once."""
+    known = (run.graph.models[model] for model in models if model in run.graph.models)
+    names = dict.fromkeys(upstream.name for model in known for upstream in model.reads)
+    found = (run.graph.sources[name] for name in names if name in run.graph.sources)
+    return tuple(source for source in found if source.observed)
+
+
+def observe(run: RunContext, models: Iterable[str]) -> tuple[Looked, ...]:
+    """Look at the sources that some models read, before these are built.
+
+    A source that can't be looked at keeps nobody from going on: its note says why.
+    """
+    sources = sources_of(run, models)
+    return observe_sources(run.store, sources, run.data_root, run.spark, run.at_work)
+
+
+def observe_sources(
+    store: Store,
+    sources: Iterable[Source],
+    data_root: str,
+    spark: Callable[[], Any] | None,
+    at_work: AtWork | None = None,
+) -> tuple[Looked, ...]:
+    """Look at sources.
+
+    Args:
+        store: the state.
+        sources: which; those that can't be observed are left out.
+        data_root: folder or URI under which tables lie.
+        spark: gives the session, started only where rows must be looked at; None: never, the rows
+            of the files that came and went are read as far as that needs no Spark.
+        at_work: where it is told which source is looked at.
+
+    Returns:
+        What was found, of each source that has moved or that something must be said of.
+    """
+    looks = [
+        _Look(store, source, source_path(data_root, source.path), spark)
+        for source in sources
+        if source.observed
+    ]
+    found: list[Looked | None] = []
+    with (at_work or AtWork()).at(Phase.LOOKING, of=len(looks)) as step:
+        for look in looks:
+            step.next(look.source.name)
+            found.append(look.taken())
+    return tuple(one for one in found if one is not None)
+
+
+class _UnjudgedError(Exception):
+    """Only rows can tell what changed, and nobody may start Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """What happened between two delta_versions of a source.
+
+    Attributes:
+        cells: those that changed, as they are now.
+        same: those that were read and hold what they held.
+        log: what its log says, commit by commit.
+    """
+
+    cells: Mapping[Interval, SourceCell]
+    same: tuple[SourceCell, ...] = ()
+    log: Touched = field(default_factory=Touched)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at one source."""
+
+    store: Store
+    source: Source
+    path: str
+    spark: Callable[[], Any] | None
+
+    def taken(self) -> Looked | None:
+        """Look, and write what was found; None where nothing has moved."""
+        try:
+            return self._taken()
+        except _UnjudgedError:
+            return self._unjudged()
+        except Exception as error:  # noqa: BLE001 - whatever it is, other sources are looked at
+            from backfill_assets.engine.batch.failures import sentence  # noqa: PLC0415 - it imports Spark
+
+            said = sentence(explained(error))
+            note = f"source '{self.source.name}' was not looked at: {said}"
+            return Looked(self.source.name, note=note, judged=False)
+
+    def _taken(self) -> Looked | None:
+        for _ in range(_TRIES):
+            known = self.store.sources.observed().get(self.source.name)
+            found = self._found()
+            if found is None:
+                return self._gone() if known is not None else None
+            if _is_same(known, found):
+                return None
+            seen, note = self._seen(known, found)
+            held = bytes_in(self.path, found.head)  # counted once the look has come to an end
+            seen = replace(seen, found=replace(seen.found, bytes=held))
+            if self.store.sources.observe(seen):
+                changed = IntervalSet.of(
+                    one.cell
+                    for change in seen.changes
+                    if change.changed_at != BASELINE
+                    for one in change.cells
+                )
+                return Looked(self.source.name, changed, found.head, note)
+        return None  # others look at it all the time
+
+    def _found(self) -> ObservedSource | None:
+        now = head(self.path)
+        if now < 0:
+            return None
+        return ObservedSource(
+            self.source.name, self.store.place(self.path), table_id(self.path),
+            _declared(self.source), now,
+        )  # fmt: skip
+
+    def _seen(self, known: ObservedSource | None, found: ObservedSource) -> tuple[Observation, str]:
+        if known is None or known.declared != found.declared:
+            return self._first(known, found), ""
+        if because := made_anew(known, found):
+            error = RequestError(
+                found=f"the table of source '{self.source.name}' at {self.path} was made anew: "
+                f"{because}. Every cell whose rows can't be shown to be the same counts as "
+                "changed"
+            )
+            return self._anew(known, found), str(error)
+        return self._moved(known, found), ""
+
+    def _gone(self) -> Looked:
+        note = (
+            f"the table of source '{self.source.name}' was at {self.path} and is gone; put it back, "
+            "or correct the path that its declaration names"
+        )
+        return Looked(self.source.name, note=note, judged=False)
+
+    def _unjudged(self) -> Looked | None:
+        known = self.store.sources.observed().get(self.source.name)
+        if known is None:  # nothing was built that it could have overtaken; a run looks first
+            read = self.store.sources.source_pins(self.source.name, self.path)
+            return Looked(self.source.name, judged=False, counts=bool(read))
+        since = f"since its delta_version {known.head}"
+        note = (
+            f"source '{self.source.name}' has commits {since} that can't be judged without Spark; "
+            "`backfill plan`, the next run, or its observation in Dagster looks at the rows"
+        )
+        return Looked(self.source.name, head=known.head, note=note, judged=False)
+
+    # The three ways to look
+
+    def _first(self, known: ObservedSource | None, found: ObservedSource) -> Observation:
+        """Take what is there; what ready cells have read of before is looked at stretch by stretch."""
+        there = self._present(found.head)
+        pins = [
+            pin.delta_version for pin in self.store.sources.source_pins(self.source.name, self.path)
+        ]
+        read = [pin for pin in pins if pin <= found.head]
+        late: dict[Interval, int] = {}
+        for since, until in pairwise([*read, found.head] if read else []):
+            seen = self._between(since, until, there)
+            late |= dict.fromkeys(seen.cells, since)
+        baseline = tuple(one for cell, one in there.items() if cell not in late)
+        changes = [ChangedCells(baseline, BASELINE)]
+        for since in sorted(set(late.values())):
+            cells = (cell for cell, at in late.items() if at == since)
+            gone_or_there = (there.get(cell, SourceCell(cell, 0)) for cell in cells)
+            changes.append(ChangedCells(tuple(gone_or_there), since=since))
+        return Observation(found, known, tuple(changes), anew=True, pins=frozenset(pins))
+
+    def _moved(self, known: ObservedSource, found: ObservedSource) -> Observation:
+        """Look at what came since the last look."""
+        stored = self.store.sources.source_cells(self.source.name, life_of(self.source))
+        seen = self._between(known.head, found.head, stored)
+        changes = (
+            ChangedCells(tuple(one for cell, one in seen.cells.items() if cell in part))
+            for part in seen.log.parts(IntervalSet.of(seen.cells))
+        )
+        return Observation(found, known, tuple(changes), seen.same)
+
+    def _anew(self, known: ObservedSource, found: ObservedSource) -> Observation:
+        """Compare every cell of a table that was made anew with what is known of the old one."""
+        everything = life_of(self.source)
+        stored = self.store.sources.source_cells(self.source.name, everything)
+        (now,) = _spark_side().content_by_cell(
+            self._session(), self.path, self.source, (found.head,), everything
+        )
+        changed, same = _against_known(stored, now, everything)
+        return Observation(found, known, (ChangedCells(tuple(changed.values())),), same)
+
+    # What they have in common
+
+    def _present(self, at: int) -> dict[Interval, SourceCell]:
+        """Count the rows of every cell at one delta_version."""
+        found = present(self.path, self.source, at)
+        cells = {cell: SourceCell(cell, rows) for cell, rows in found.changed.items() if rows}
+        if found.unsure:
+            cells |= _spark_side().rows_by_cell(
+                self._session(), self.path, self.source, at, found.unsure
+            )
+        return cells
+
+    def _between(self, since: int, until: int, stored: Mapping[Interval, SourceCell]) -> _Between:
+        """Look at what happened between two delta_versions."""
+        if since == until:
+            return _Between({})
+        log = touched(self.path, self.source, since, until)
+        changed = {
+            cell: SourceCell(cell, max(_rows(stored, cell) + more, 0))
+            for cell, more in log.changed.items()
+        }
+        if not log.unsure:
+            return _Between(changed, log=log)
+        looked, same = self._compared(since, until, stored, log.unsure)
+        return _Between({**changed, **looked}, same, log)
+
+    def _compared(
+        self, since: int, until: int, stored: Mapping[Interval, SourceCell], cells: IntervalSet
+    ) -> tuple[dict[Interval, SourceCell], tuple[SourceCell, ...]]:
+        if self.spark is None:
+            return self._compared_by_files(since, until, stored, cells), ()
+        session = self._session()
+        try:
+            both = _spark_side().content_by_cell(
+                session, self.path, self.source, (since, until), cells
+            )
+        except (PinGoneError, CorruptTableError):  # vacuumed: what it was, nobody can say
+            (now,) = _spark_side().content_by_cell(session, self.path, self.source, (until,), cells)
+            return _against_known(stored, now, cells)
+        before, now = both
+        changed = {
+            cell: now.get(cell, SourceCell(cell, 0))
+            for cell in before.keys() | now.keys()
+            if before.get(cell) != now.get(cell)
+        }
+        alike = IntervalSet.of(
+            cell
+            for cell, one in changed.items()
+            if cell in before and before[cell].rows == one.rows
+        )
+        if alike:
+            columns = _spark_side().columns_by_cell(
+                session, self.path, self.source, (since, until), alike
+            )
+            changed |= {
+                cell: replace(changed[cell], changed=named) for cell, named in columns.items()
+            }
+        return changed, tuple(one for cell, one in now.items() if cell not in changed)
+
+    def _compared_by_files(
+        self, since: int, until: int, stored: Mapping[Interval, SourceCell], cells: IntervalSet
+    ) -> dict[Interval, SourceCell]:
+        """Compare the rows of the files that came and went; what the cells hold is not remembered."""
+        from backfill_assets.warehouse.sources.file_rows import changed_rows  # noqa: PLC0415 - it imports pandas
+
+        try:
+            found = changed_rows(self.path, self.source, since, until, cells)
+        except NeedsSparkError as error:
+            raise _UnjudgedError(str(error)) from error
+        return {
+            cell: SourceCell(cell, max(_rows(stored, cell) + one.more, 0), changed=one.columns)
+            for cell, one in found.items()
+        }
+
+    def _session(self) -> Any:  # noqa: ANN401 - a Spark session
+        if self.spark is None:
+            raise _UnjudgedError
+        return self.spark()
+
+
+def _is_same(known: ObservedSource | None, found: ObservedSource) -> bool:
+    """Whether a source is as it was looked at last, and the bytes of its files are known."""
+    if known is None or known.bytes is None:
+        return False
+    return replace(known, observed_at=None, bytes=None) == found
+
+
+def _against_known(
+    stored: Mapping[Interval, SourceCell], now: Mapping[Interval, SourceCell], cells: IntervalSet
+) -> tuple[dict[Interval, SourceCell], tuple[SourceCell, ...]]:
+    """Let every cell count as changed whose rows are not known to be the same."""
+    same = {
+        cell: one
+        for cell, one in now.items()
+        if cell in stored and stored[cell].content == one.content
+    }
+    emptied = [cell for cell in stored if cell in cells and cell not in now and stored[cell].rows]
+    changed = {cell: one for cell, one in now.items() if cell not in same}
+    return {**changed, **{cell: SourceCell(cell, 0) for cell in emptied}}, tuple(same.values())
+
+
+def _rows(stored: Mapping[Interval, SourceCell], cell: Interval) -> int:
+    return stored[cell].rows if cell in stored else 0
+
+
+def _declared(source: Source) -> str:
+    """Write what the source's cells are cut by: another grid means other cells."""
+    cadence = source.cadence
+    life = "..".join("" if at is None else at.isoformat() for at in (cadence.start, cadence.end))
+    return f"{cadence.unit.name} {cadence.tz} {life} {source.time_column or ''}"
+
+
+def _spark_side() -> ModuleType:
+    """What needs Spark: half a second that a look which needs none must not pay."""
+    from backfill_assets.warehouse.sources import source_content  # noqa: PLC0415
+
+    return source_content

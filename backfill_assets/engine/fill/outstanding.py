@@ -1,0 +1,133 @@
+"""What is left in an environment, and for whom it waits: one answer for every command's last line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.fill.late_cells import late_work_of, lease_name, plans_at_work
+from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.snapshots.environment import PROD
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from backfill_assets.engine.fill.observing import Looked
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.cells_by_model import CellsByModel
+    from backfill_assets.state.locks import Lease
+
+A_PLAN = "need a plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """What is left, counted in cells.
+
+    Attributes:
+        missing: required and not ready.
+        running: of these, and of what is refreshed in place, those that a live batch holds.
+        stale: ready, and overtaken by a change of what they read.
+        waits: the stale ones, by what they wait for, in words; every one is counted once.
+        unlooked: sources with commits that were not looked at: what these change is not counted.
+    """
+
+    missing: int = 0
+    running: int = 0
+    stale: int = 0
+    waits: Mapping[str, int] = field(default_factory=dict[str, int])
+    unlooked: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Say all of it in one line, the same for every command."""
+        waits = ", ".join(f"{count:,} {whom}" for whom, count in self.waits.items())
+        running = f", {self.running:,} of them at work" if self.running else ""
+        found = f"{_cells(self.missing)} missing{running}, {self.stale:,} stale"
+        return found + (f": {waits}" if waits else "")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether cells wait to be built again, or nobody knows whether some do."""
+        return bool(self.stale or self.unlooked)
+
+    @property
+    def warning(self) -> str:
+        """Say what the answer does not know; empty where it knows everything."""
+        if not self.unlooked:
+            return ""
+        listed = ", ".join(f"'{name}'" for name in self.unlooked)
+        many = len(self.unlooked) > 1
+        return (
+            f"source{'s' if many else ''} {listed} {'have' if many else 'has'} commits that were not "
+            "looked at, so there may be more to do; `backfill plan` looks at the rows"
+        )
+
+
+def outstanding(
+    run: RunContext,
+    names: Collection[str],
+    looks: Iterable[Looked] = (),
+    within: CellsByModel | None = None,
+) -> Outstanding:
+    """Count what is left of some models.
+
+    Args:
+        run: the environment.
+        names: which models.
+        looks: what a look at the sources has come to.
+        within: by model, the cells that were asked for; None: all.
+    """
+    view, late = run.view(), late_work_of(run)
+    lease = run.store.locks.lease(lease_name(run.environment.name))
+    missing = running = stale = 0
+    waits: dict[str, int] = {}
+    for name in names:
+        model = run.graph.model(name)
+        work = needs_work(run.graph, view, model, now=run.clock(), reads=run.reads.get(name))
+        inside = work.required if within is None else within[name]
+        missing += model.cadence.count(work.gaps & inside)
+        claimed = view.claimed[name]
+        running += model.cadence.count(claimed & work.todo & inside)
+        stale += model.cadence.count(work.stale_cells & inside)
+        held = late.held[name]
+        needs = late.waiting[name]
+        by_need = (
+            (A_PLAN, work.stale_cells & needs),
+            (_for_whom(run, held, name), held),
+            (_for_run(run, lease), work.stale_cells - needs - held),
+        )
+        for whom, cells in by_need:
+            if count := model.cadence.count(cells & inside):
+                waits[whom] = waits.get(whom, 0) + count
+    unlooked = tuple(one.source for one in looks if not one.judged and one.counts)
+    return Outstanding(missing, running, stale, waits, unlooked)
+
+
+def _for_whom(run: RunContext, held: IntervalSet, name: str) -> str:
+    """Name the open plans that held cells wait for."""
+    if not held:
+        return ""
+    plans = plans_at_work(run)
+    theirs = [one.plan_id for one in plans if any(part.model == name for part in one.models)]
+    found = theirs or [one.plan_id for one in plans]
+    return f"wait for plan {', '.join(sorted(found))}" if found else _next_run(run)
+
+
+def _next_run(run: RunContext) -> str:
+    """Name the command that brings late data in; a run of some models, or of a range, does not."""
+    name = run.environment.name
+    return f"wait for `backfill run{'' if name == PROD else f' --env {name}'}` of all models"
+
+
+def _for_run(run: RunContext, lease: Lease | None) -> str:
+    """Name the run that brings late data in now, and until when it may be silent."""
+    if lease is None or lease.holder == run.run_id:
+        return _next_run(run)
+    until = lease.until.strftime("%Y-%m-%d %H:%M:%S %Z")
+    return f"wait for run {lease.holder}, which holds them until {until} unless it goes on"
+
+
+def _cells(count: int) -> str:
+    return f"{count:,} cell{'' if count == 1 else 's'}"

@@ -1,0 +1,354 @@
+"""Run batches of many models in threads, each when what it reads is ready.
+
+One scheduler over the graph: no model waits for the whole of another. What each model needs is asked of
+`fill`, the batches themselves are `batch_run`'s.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Protocol
+
+from backfill_assets.engine.batch.batch_run import run_batch
+from backfill_assets.engine.batch.failures import kind_of, sentence
+from backfill_assets.engine.batch.requests import batch_request
+from backfill_assets.engine.batch.retrying import attempted
+from backfill_assets.engine.fill.watching import giving_up
+from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.project.cancelling import RunCancelledError
+from backfill_assets.engine.project.events import (
+    Delayed,
+    Failed,
+    Skipped,
+    Started,
+    TryingAgain,
+    Waiting,
+)
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audits_of import looked_up
+from backfill_assets.models.cells import cells_reading
+from backfill_assets.planning.plan.batching import batches
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.slots import ALL, model_scope
+from backfill_assets.warehouse.spark.spark_errors import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+
+    from backfill_assets.engine.project.at_work import Telling
+    from backfill_assets.engine.project.events import Event
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.upstream import Upstream
+
+    _Events = SimpleQueue["tuple[_Lane, Event | _Ended]"]
+    _Work = Callable[[RunContext, Model, "Piece", Callable[[Event], None]], None]
+    _Begin = Callable[["_Lane", "Piece", _Events], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Cells that shall become one batch, and why."""
+
+    stretches: IntervalSet
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a model needs by now.
+
+    Attributes:
+        pieces: the batches that may begin, in order.
+        later: cells that can be decided, or batched, only when batches upstream have ended.
+        more: how many batches these may become.
+        rest: cells that no batch of this run will be begun for, whatever comes.
+        events: what there is to tell of cells that rest.
+    """
+
+    pieces: tuple[Piece, ...] = ()
+    later: IntervalSet = field(default_factory=IntervalSet.empty)
+    more: int = 0
+    rest: IntervalSet = field(default_factory=IntervalSet.empty)
+    events: tuple[Event, ...] = ()
+
+
+class Asked(Protocol):
+    """A model whose cells a run fills, and that says what these need."""
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+        ...
+
+    @property
+    def target(self) -> IntervalSet:
+        """Whole cells of it to fill where they are missing."""
+        ...
+
+    def needs(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
+        """Say what the model needs; see `fill.Filling.needs`."""
+        ...
+
+
+def scheduled(
+    run: RunContext, asked: Sequence[Asked], work: _Work | None = None
+) -> Generator[Event]:
+    """Run batches of models, each when the cells that it reads are ready, and tell what happens.
+
+    Models upstream have the first turn, and models that read their own cells the very first: each of
+    their batches waits for the one before. A model is looked at when a thread has nothing else to do,
+    and again when batches upstream of it have ended.
+
+    What ends a thread for good (an interrupt) is raised here, after the batches beside it ended; one
+    that waits for its turn gives up. Ctrl-C lets those in flight come to their end, a second one, or
+    another interrupt, cancels them. Where the plan is held, what has not begun waits with it.
+
+    Args:
+        run: what all batches share; its `overall` says how many threads there are.
+        asked: the models, upstream before downstream.
+        work: does what a thread has to do for a batch; None: `run_batch`, with patience.
+    """
+    limits = run.store.limits.by_scope()
+    lanes = _lanes(asked, limits)
+    most = limits.get(ALL, run.overall) or sum(lane.at_once for lane in lanes)
+    events: _Events = SimpleQueue()
+    with _told(run, lanes) as tell, _threads(run, max(most, 1), work or _run_piece) as begin:
+        while True:
+            looked: set[_Lane] = set()
+            for lane in lanes:
+                if _flying(lanes) == most:
+                    break
+                yield from lane.looked(looked)
+                for piece in lane.next(most - _flying(lanes)):
+                    tell()
+                    begin(lane, piece, events)
+            if not _flying(lanes):
+                return
+            lane, event = events.get()
+            while not isinstance(event, _Ended):
+                yield event
+                yield from lane.heed(event)
+                lane, event = events.get()
+            lane.flying.remove(event.piece)
+            event.future.result()
+
+
+@dataclass(eq=False)
+class _Lane:
+    """A model in the schedule: its batches that wait, those in flight, and what comes later."""
+
+    asked: Asked
+    at_once: int
+    upstream: tuple[tuple[Upstream, _Lane], ...]
+    waiting: deque[Piece] = field(default_factory=deque["Piece"])
+    flying: list[Piece] = field(default_factory=list["Piece"])
+    found: Needs = field(default_factory=Needs)
+    taken: IntervalSet = field(default_factory=IntervalSet.empty)
+    begun: int = 0
+    undecided: IntervalSet | None = None
+    behind: str | None = None
+
+    @property
+    def model(self) -> Model:
+        return self.asked.model
+
+    @property
+    def unsettled(self) -> IntervalSet:
+        """The cells that batches of this run may still change."""
+        return self.found.later | _cells((*self.waiting, *self.flying))
+
+    @property
+    def known(self) -> int:
+        """How many batches there are, as far as that is known."""
+        return self.begun + len(self.waiting) + self.found.more
+
+    def looked(self, before: set[_Lane]) -> Iterator[Event]:
+        """Ask what the model needs, if that may be another answer than before.
+
+        Args:
+            before: the models that were looked at in this turn; upstream comes first.
+        """
+        if self in before:
+            return
+        before.add(self)
+        for _, lane in self.upstream:
+            yield from lane.looked(before)
+        is_final = self.undecided is not None and not self.undecided
+        if is_final or (self.model.in_order and self.flying):
+            return
+        undecided = self._undecided()
+        if undecided == self.undecided:
+            return
+        self.undecided = undecided
+        self.found = self.asked.needs(undecided, self.taken)
+        self.waiting = deque(self.found.pieces)
+        self.taken |= self.found.rest
+        yield from self.found.events
+        if self.behind is not None:
+            yield from self._held()
+
+    def _undecided(self) -> IntervalSet:
+        """Give the cells that read what batches of this run may still change."""
+        read = IntervalSet.union_all(self._reading(up, lane) for up, lane in self.upstream)
+        return (read & self.asked.target) - self.taken
+
+    def _reading(self, upstream: Upstream, lane: _Lane) -> IntervalSet:
+        """Give the cells that read what batches of an upstream may still change.
+
+        Where rows of the upstream may move to other cells, or an audit looks them up in all of it, these
+        are all.
+        """
+        unsettled = lane.unsettled
+        if unsettled and (lane.model.moves_rows or upstream.name in looked_up(self.model)):
+            return self.asked.target
+        return cells_reading(self.model.cadence, upstream, lane.model.cadence, unsettled)
+
+    def next(self, free: int) -> Iterator[Piece]:
+        """Take batches that may begin now.
+
+        Args:
+            free: how many threads have nothing else to do.
+        """
+        for _ in range(min(free, self.at_once - len(self.flying), len(self.waiting))):
+            piece = self.waiting.popleft()
+            self.flying.append(piece)
+            self.taken |= _cells([piece])
+            self.begun += 1
+            yield piece
+
+    def heed(self, event: Event) -> Iterator[Event]:
+        """Let batches that have not begun wait, if one that did can't be."""
+        if isinstance(event, Waiting):
+            self.behind = event.upstream
+        elif self.model.in_order and isinstance(event, Failed):
+            self.behind = self.model.name
+        else:
+            return
+        yield from self._held()
+
+    def _held(self) -> Iterator[Event]:
+        left = _cells(self.waiting)
+        self.waiting.clear()
+        self.taken |= left
+        if left and self.behind is not None:
+            yield Waiting(self.model.name, left, self.behind)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ended:
+    """A thread is free again."""
+
+    piece: Piece
+    future: Future[None]
+
+
+def _lanes(asked: Sequence[Asked], limits: Mapping[str, int]) -> list[_Lane]:
+    """Give each model its lane, in the order of their turns."""
+    lanes: dict[str, _Lane] = {}
+    for one in asked:
+        model = one.model
+        own = limits.get(model_scope(model.name), model.batch_concurrency)
+        read = tuple((up, lanes[up.name]) for up in model.reads if up.name in lanes)
+        lanes[model.name] = _Lane(one, 1 if model.in_order else own, read)
+    return sorted(lanes.values(), key=lambda lane: not lane.model.in_order)
+
+
+def _flying(lanes: Sequence[_Lane]) -> int:
+    return sum(len(lane.flying) for lane in lanes)
+
+
+def _cells(pieces: Iterable[Piece]) -> IntervalSet:
+    return IntervalSet.union_all(piece.stretches for piece in pieces)
+
+
+@contextmanager
+def _told(run: RunContext, lanes: Sequence[_Lane]) -> Iterator[Callable[[], None]]:
+    """Lend a function that tells which batch begins, of which models some are at work."""
+    with ExitStack() as stack:
+        step: Telling | None = None
+
+        def tell() -> None:
+            nonlocal step
+            if step is None:
+                step = stack.enter_context(run.at_work.at(Phase.BUILDING, of=1))
+            names = ", ".join(sorted(lane.model.name for lane in lanes if lane.flying))
+            step.tell(names, sum(one.begun for one in lanes), sum(one.known for one in lanes))
+
+        yield tell
+
+
+@contextmanager
+def _threads(run: RunContext, most: int, work: _Work) -> Iterator[_Begin]:
+    """Lend threads, and wait for what runs in them; the impatient may interrupt that too."""
+    begun: list[Future[None]] = []
+    with ThreadPoolExecutor(most, thread_name_prefix="batch") as pool:
+
+        def begin(lane: _Lane, piece: Piece, events: _Events) -> None:
+            def put(event: Event) -> None:
+                events.put((lane, event))
+
+            future = pool.submit(work, run, lane.model, piece, put)
+            begun.append(future)
+            future.add_done_callback(lambda done: events.put((lane, _Ended(piece, done))))
+
+        try:
+            with giving_up(run):
+                yield begin
+        finally:
+            _await(run, begun)
+
+
+def _await(run: RunContext, begun: Sequence[Future[None]]) -> None:
+    """Wait for batches in flight; one more interrupt cancels them.
+
+    Not by joining their threads: one that was interrupted takes a thread for ended that still runs.
+    """
+    try:
+        wait(begun)
+    except BaseException:
+        run.flights.cancel(RunCancelledError(run.run_id))
+        wait(begun)
+        raise
+
+
+def _run_piece(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> None:
+    """Run one batch in its thread; where others filled some of its cells, the rest once more.
+
+    Where one of several stretches may have failed a batch, each is tried by itself.
+    """
+    todo = [piece.stretches]
+    while todo:
+        one = replace(piece, stretches=todo.pop())
+        ending = attempted(run, partial(_attempt, run, model, one, put), put)
+        if isinstance(ending, Failed) and len(one.stretches) > 1 and ending.kind in _ONE_S_OWN:
+            put(TryingAgain(model.name, one.stretches, 2, 2, 0.0, ending.error))
+            todo += [IntervalSet.of([each]) for each in one.stretches]
+            continue
+        put(ending)
+        if isinstance(ending, Skipped):
+            left = one.stretches - IntervalSet.of(ending.built_by)
+            todo += [IntervalSet.of([each]) for each in batches(model.cadence, left)]
+
+
+_ONE_S_OWN = (FailureKind.AUDIT, FailureKind.CODE, FailureKind.INPUT, FailureKind.TIMEOUT)
+"""Failures that may be those of one stretch; any other would meet all of them."""
+
+
+def _attempt(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> Event:
+    """Run one batch once, tell what happens meanwhile, and give how it ended."""
+    try:
+        request = batch_request(run, model, piece.stretches, reason=piece.reason)
+        for event in run_batch(run, request):
+            if not isinstance(event, Started | Delayed):
+                return event
+            put(event)
+    except Exception as error:  # noqa: BLE001 - a thread's error must reach the run
+        found = explained(error, run.table(model))
+        return Failed(model.name, "", piece.stretches, sentence(found), kind=kind_of(found))
+    raise AssertionError  # every batch ends

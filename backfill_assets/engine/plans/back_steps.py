@@ -1,0 +1,135 @@
+"""What going back does to each model: an old pointer again, or old content in the same table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.batch.rewriting import Rewrite
+from backfill_assets.engine.plans.leftover import to_remember
+from backfill_assets.engine.plans.publishing import Step
+from backfill_assets.engine.plans.undone_versions import carried_pins
+from backfill_assets.engine.project.relied_sources import Relied, as_relied_on
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.models.graph import stored_graph
+from backfill_assets.models.source_reading import read_readings
+from backfill_assets.models.sql.lineage import lineage_of
+from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.snapshots.environment import Layer
+from backfill_assets.snapshots.publication import Copy, Move
+from backfill_assets.snapshots.snapshot import stored_model
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.publication import PointerMove
+    from backfill_assets.snapshots.ready import ReadyRecord
+
+
+def steps_back(op: Operation, moves: list[PointerMove], *, only_cells: bool) -> tuple[Step, ...]:
+    """Decide what moves back, model by model; called under the locks.
+
+    Args:
+        op: who goes back, from which plan.
+        moves: what the plan's promotion moved.
+        only_cells: whether only the plan's cells come back, and what was written since stays.
+    """
+    pointers = op.store.environments.pointers(op.plan.environment)
+    pins = carried_pins(op) if only_cells else {}
+    owed = _stale_then(op, moves)
+    found: list[Step] = []
+    for one in moves:
+        if one.old is None or is_dropped(op.plan.environment, one):
+            continue
+        at, wrong = pointers.get(one.model), owed[one.model] | one.stale_before
+        if at is None or at.version != one.old.version:
+            pin = pins.get(one.model, one.old.delta_version)
+            found.append(_pointed_back(replace(one.old, delta_version=pin), at, wrong))
+        else:
+            found.append(_brought_back(op, one, at, wrong, only_cells=only_cells))
+    return tuple(found)
+
+
+def is_dropped(environment: str, move: PointerMove) -> bool:
+    """Whether going back leaves no pointer: the model was new, or another environment's is followed."""
+    return move.old is None or move.old.environment != environment
+
+
+def _pointed_back(old: Pointer, at: Pointer | None, owed: IntervalSet) -> Step:
+    """Read another table again: no data moves."""
+    if at is None:
+        return Step(Move(pointer=old, owed=owed))
+    return Step(
+        Move(pointer=old, old_version=at.version, old_fingerprint=at.fingerprint, owed=owed)
+    )
+
+
+def _brought_back(
+    op: Operation, one: PointerMove, at: Pointer, owed: IntervalSet, *, only_cells: bool
+) -> Step:
+    """Bring cells of the same table back to what they held."""
+    old = one.old
+    assert old is not None  # noqa: S101 - the caller has looked
+    before = {
+        each.cell: each for each in op.store.versions.ready_records(old.version, old.delta_version)
+    }
+    now = {
+        each.cell: each for each in op.store.versions.ready_records(at.version, at.delta_version)
+    }
+    touched = [
+        cell
+        for cell in before.keys() | now.keys()
+        if (cell in before) != (cell in now) or _is_another(before[cell], now[cell])
+        if not only_cells or cell in one.cells
+    ]
+    cells = IntervalSet.of(cell for cell in touched if cell in before)
+    emptied = IntervalSet.of(cell for cell in touched if cell not in before)
+    differing = IntervalSet.of(
+        cell
+        for cell in touched
+        if cell in before and (cell not in now or before[cell].content != now[cell].content)
+    )
+    source = Layer(old.version, old.delta_version)
+    move = Move(
+        pointer=replace(at, fingerprint=old.fingerprint),
+        old_version=at.version,
+        old_fingerprint=at.fingerprint,
+        copies=(Copy(source, cells),) if touched else (),
+        emptied=emptied,
+        owed=owed & IntervalSet.of(before),
+    )
+    return Step(move, Rewrite(source, cells, differing, emptied) if touched else None)
+
+
+def _is_another(before: ReadyRecord, now: ReadyRecord) -> bool:
+    """Whether a cell was built again, or rows moved into it or out of it."""
+    return (before.batch_id, before.content) != (now.batch_id, now.content)
+
+
+def _stale_then(op: Operation, moves: list[PointerMove]) -> CellsByModel:
+    """Ask the rule what will be stale where the models are brought back to.
+
+    What is published counts as built when it is published; what was stale before that must be
+    remembered.
+    """
+    environment = op.environment()
+    instead = {one.model: one.old for one in moves}
+    models = {name: one for name, one in environment.graph.models.items() if instead.get(name, 1)}
+    relied: dict[str, Relied] = {}
+    for name, old in instead.items():
+        if old is not None:
+            stored = op.store.snapshots.get(old.fingerprint)
+            models[name] = stored_model(stored.definition)
+            relied[name] = read_readings(stored.sources)
+    then = stored_graph(models.values(), environment.graph.sources.values())
+    graph, _ = as_relied_on(then, relied, relied)
+    view = op.store.views.view_with(op.plan.environment, instead)
+    found = CellsByModel()
+    for name, old in instead.items():
+        if old is not None:
+            model = graph.model(name)
+            reads = lineage_of(graph, model).reads
+            work = needs_work(graph, view, model, now=op.clock(), reads=reads)
+            found |= {name: to_remember(op.plan, work)}
+    return found

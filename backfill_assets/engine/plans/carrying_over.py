@@ -1,0 +1,106 @@
+"""Carry over: what an environment published after a plan was made, computed with the new logic.
+
+Cells that the plan had built before, and whose published ones have read newer inputs since, are built
+again: nothing is ever published with older inputs than it was published with before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.plans.leftover import BUILT_APART, as_text, left_in, todo, work_of
+from backfill_assets.engine.project.events import Failed, Waiting
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.plan import Build
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.project.events import Event
+    from backfill_assets.planning.plan.plan import ModelPlan
+    from backfill_assets.snapshots.state_view import StateView
+
+
+def not_carried_over(
+    plan_id: str, cells: Mapping[str, str], errors: tuple[str, ...]
+) -> RequestError:
+    """List the cells that were published after a plan was made and lack in its workspace."""
+    listed = "; ".join(f"{model}: {ranges}" for model, ranges in cells.items())
+    why = f" ({errors[0]})" if errors else ""
+    return RequestError(
+        found=f"cells were published after plan {plan_id} was made, and can't be carried over: "
+        f"{listed}{why}. Nothing was published",
+        do="see `backfill batches`, then promote again",
+    )
+
+
+def carried_over(op: Operation) -> CellsByModel:
+    """Compute in the plan's workspace what was published meanwhile, and say what was computed.
+
+    Planned cells that read these are built again as well, where the rule says so; no other cell that
+    is built is touched, so late rows of its source do not come in unseen.
+
+    Raises:
+        RequestError: some of it can't be computed, or fails its audits.
+    """
+    cells = lacking(op)
+    if not cells:
+        return cells
+    run = op.workspace()
+    unbuilt = left_in(run, op.plan)  # what was never built is not carried over
+    carried = CellsByModel()
+    events: dict[str, tuple[Event, ...]] = {}
+    while cells:
+        told = fill_cells(
+            run, cells, op.project.listener, batches_at_once=op.project.batches_at_once
+        )
+        events = {name: (*events.get(name, ()), *told.get(name, ())) for name in events | told}
+        carried |= cells
+        cells = left_in(run, op.plan) - unbuilt - carried
+    if left := lacking(op):
+        raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
+    return carried
+
+
+def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
+    """Say why cells were not built: what failed first, then what they wait for."""
+    told = [one for each in events.values() for one in each]
+    failed = [one.error for one in told if isinstance(one, Failed)]
+    waits = [f"{one.model} waits for {one.upstream}" for one in told if isinstance(one, Waiting)]
+    return (*failed, *dict.fromkeys(waits))
+
+
+def lacking(op: Operation) -> CellsByModel:
+    """Give the cells that the environment published meanwhile and that need work, by model.
+
+    A planned cell is among them when the published one has read newer inputs than the workspace's.
+    """
+    run = op.workspace()
+    view, published = run.view(), op.store.views.of(op.plan.environment)
+    found = CellsByModel()
+    for one in op.plan.models:
+        if one.build not in BUILT_APART:
+            continue
+        model = run.graph.model(one.model)
+        since = model.cadence.snap_out(_published(published, one, op.plan.seen))
+        work = work_of(run, view, one.model)
+        cells = ((todo(view, work, one.model) & since) - one.cells) | work.older
+        found |= {one.model: cells}
+    return found
+
+
+def _published(view: StateView, one: ModelPlan, seen: int) -> IntervalSet:
+    """Give what the readers must find too: of a new table all that a protected environment has.
+
+    Else what was built since; a plan of another one may be about a window alone.
+    """
+    if one.build is Build.NEW_VERSION and view.environment.protected:
+        return view.ready(one.model)
+    state = view.models.get(one.model)
+    return IntervalSet.of(
+        run.interval for run in (state.runs if state else ()) if run.built_at > seen
+    )

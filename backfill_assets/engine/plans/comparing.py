@@ -1,0 +1,97 @@
+"""Comparisons of what a plan has built with what is published, each made once.
+
+A comparison is a fact about files: it is kept with the plan under a key that names every file of the
+cells that it has read. So `apply` makes it while Spark is warm, and `promote` makes again only what
+reads other files by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.models.codec import dumps, loads
+from backfill_assets.warehouse.compare.compare import (
+    Comparison,
+    Group,
+    Measure,
+    OutsideRows,
+    compare,
+    rows_outside,
+)
+from backfill_assets.warehouse.files.layers import files_read
+from backfill_assets.warehouse.rows.totals import Totals, totals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.compare.compare import Compared, Question
+    from backfill_assets.warehouse.files.tables import Table
+
+_KEPT = (Comparison, Group, Measure, OutsideRows, Totals)
+
+
+def compared_once(op: Operation, both: Compared, question: Question) -> Comparison:
+    """Compare two tables, or give what an earlier comparison of the same files has found, but its SQL.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    # The query names where the tables lie today, and a state may be copied with its tables.
+    asked = replace(question, cells=None)
+    key = _key(both.model, (both.old, both.new), asked, question.cells)
+    return _once(op, key, lambda: replace(compare(op.spark(), both, question), sql=""))
+
+
+def totals_once(
+    op: Operation, model: Model, table: Table, names: Sequence[str], cells: IntervalSet | None
+) -> Totals:
+    """Sum columns of a table, or give what was found when the same files were read before.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    key = _key(model, (table,), ("totals", tuple(names)), cells)
+    return _once(op, key, lambda: totals(op.spark, model, table, names, cells))
+
+
+def outside_once(op: Operation, both: Compared, where: str, cells: IntervalSet) -> OutsideRows:
+    """Find what differs in rows that a condition does not choose; only that nothing does is kept.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    key = _key(both.model, (both.old, both.new), ("outside", where), cells)
+    return _once(op, key, lambda: rows_outside(op.spark(), both, where, cells))
+
+
+def _once(op: Operation, key: str, ask: Callable[[], Any]) -> Any:  # noqa: ANN401 - what is asked for
+    kept = op.store.plans.comparison(op.plan_id, key)
+    if kept is not None:
+        return loads(kept, _KEPT)
+    found = ask()
+    if not (isinstance(found, OutsideRows) and found.differing):
+        op.store.plans.keep_comparison(op.plan_id, key, dumps(found))
+    return found
+
+
+def _key(model: Model, tables: Sequence[Table], asked: object, cells: IntervalSet | None) -> str:
+    """Name a question, and all that its answer rests on."""
+    sides = [_read(model, table, cells) for table in tables]
+    text = dumps((model, asked, None if cells is None else str(cells), sides))
+    return sha256(text.encode()).hexdigest()
+
+
+def _read(model: Model, table: Table, cells: IntervalSet | None) -> object:
+    """Name the files that are read; where all cells are, the versions of the tables say as much."""
+    if cells is None:
+        return table
+    read = files_read(model, table, cells)
+    return [(one.cells, sorted(file.name for file in one.files)) for one in read]

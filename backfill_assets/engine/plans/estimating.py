@@ -1,0 +1,114 @@
+"""What an estimate rests on: recorded batches and operations, else sizes; and the prices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.project.run_context import source_path
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan.estimate import BatchFact, Known, TableSize, estimate
+from backfill_assets.planning.plan.overhead import OperationFact
+from backfill_assets.warehouse.files.table_size import source_bytes
+from backfill_assets.warehouse.files.tables import CorruptTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.timing import Timing
+    from backfill_assets.state.batch_rows import BatchRow
+    from backfill_assets.state.store import Store
+
+_COMMITTED = "committed"
+_RECENT, _RECENT_OF_ALL = 200, 1000
+_OPERATIONS = 50
+
+
+def estimated(project: Project, plan: Plan) -> Plan:
+    """Fill in what a plan will take; nothing is looked up for a plan that builds nothing."""
+    building = [one for one in plan.models if one.batches]
+    if not building:
+        return plan
+    store, terms, warm = project.store, project.terms, _warm(project.store)
+    history = {one.model: _facts(project, one.model, warm) for one in building}
+    read = sorted({each.upstream for one in building for each in one.reads})
+    known = Known(
+        history=history,
+        sizes={name: size for name in read if (size := _size(project, plan, name))},
+        prices=terms.prices,
+        batches_at_once=terms.batches_at_once,
+        operations=tuple(map(_operation, store.plans.timings(limit=_OPERATIONS))),
+    )
+    return estimate(plan, known)
+
+
+def _warm(store: Store) -> dict[str, datetime]:
+    """Tell when the first batch of each run ended: what began before that was slowed by its start."""
+    ends: dict[str, datetime] = {}
+    for row in store.batches.latest(limit=_RECENT_OF_ALL):
+        if row.finished_at is not None:
+            ends[row.run_id] = min(row.finished_at, ends.get(row.run_id, row.finished_at))
+    return ends
+
+
+def _facts(project: Project, model: str, warm: Mapping[str, datetime]) -> tuple[BatchFact, ...]:
+    graph, rows = project.loaded.graph, project.store.batches.latest(model=model, limit=_RECENT)
+    return tuple(
+        _fact(graph, row, cold=row.run_id in warm and row.started_at < warm[row.run_id])
+        for row in rows
+        if row.status == _COMMITTED and row.finished_at
+    )
+
+
+def _fact(graph: Graph, row: BatchRow, *, cold: bool) -> BatchFact:
+    ended = row.finished_at or row.started_at
+    known = graph.models.get(row.model)
+    return BatchFact(
+        seconds=(ended - row.started_at).total_seconds(),
+        cells=known.cadence.count(row.stretches) if known else 1,
+        rows=row.rows or 0,
+        bytes=row.bytes_written or 0,
+        cold=cold,
+    )
+
+
+def _size(project: Project, plan: Plan, name: str) -> TableSize | None:
+    """Give the size of what is read: of a source by its log, of a model by its batches."""
+    declared = project.loaded.graph.sources.get(name)
+    if declared is None:
+        return _built(project.store, name)
+    reads = (one.cells for model in plan.models for one in model.reads if one.upstream == name)
+    cells = IntervalSet.union_all(reads)
+    column = declared.times.event if declared.times else None
+    path = source_path(project.data_root, declared.path)
+    try:
+        found = source_bytes(path, column=column, cadence=declared.cadence, cells=cells)
+    except CorruptTableError:
+        return None  # the batch that reads it says so
+    return TableSize(found, cells) if found and cells else None
+
+
+def _built(store: Store, model: str) -> TableSize | None:
+    rows = [row for row in store.batches.latest(model=model, limit=_RECENT) if row.bytes_written]
+    cells = IntervalSet.union_all(row.stretches for row in rows)
+    last = {row.stretches: row.bytes_written or 0 for row in reversed(rows)}
+    return TableSize(sum(last.values()), cells) if cells else None
+
+
+def _operation(timing: Timing) -> OperationFact:
+    """Tell apart what an operation took beside its batches."""
+    steps = timing.steps
+    apart = (Phase.STARTING.value, Phase.LOOKING.value, Phase.BUILDING.value)
+    starting, looking, _ = (float(steps.get(name, 0.0)) for name in apart)
+    return OperationFact(
+        verb=timing.verb,
+        starting=starting,
+        looking=looking,
+        rest=sum(float(took) for name, took in steps.items() if name not in apart),
+        cells=timing.cells,
+        by_rows=timing.by_rows,
+    )

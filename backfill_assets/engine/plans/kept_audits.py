@@ -1,0 +1,182 @@
+"""Audits that a plan changes, over the published cells that it keeps: nothing is rebuilt for them.
+
+What passed is remembered in the plan's history, with the commits that were looked at; only cells
+that were committed since are audited again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.engine.batch.audit_run import audit_published
+from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.plan.request import Category
+from backfill_assets.snapshots.snapshot import stored_model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.audit import Audit
+    from backfill_assets.models.audit_result import AuditResult
+    from backfill_assets.planning.plan.plan import ModelPlan
+
+AUDITED = "audited"
+"""The plan event that tells what the changed audits found."""
+_SHOWN = 5
+
+
+def _failing_audits(plan_id: str, results: Mapping[str, tuple[AuditResult, ...]]) -> RequestError:
+    listed = "; ".join(
+        f"audit '{one.audit}' of '{model}' failed in {', '.join(one.cells[:_SHOWN])}"
+        f"{' and more' if len(one.cells) > _SHOWN else ''}: found {one.found}, "
+        f"allowed {one.allowed}"
+        for model, found in results.items()
+        for one in found
+        if one.blocks
+    )
+    return RequestError(
+        found=f"published cells that plan {plan_id} keeps fail its new audits, nothing was "
+        f"published: {listed}",
+        do="Restate these cells in the same plan, or change the audit, and plan again",
+    )
+
+
+def check_kept(op: Operation) -> None:
+    """Refuse a promotion whose changed audits fail on what it keeps.
+
+    Raises:
+        RequestError: a blocking one does.
+    """
+    refuse_failing(op, audit_kept(op))
+
+
+def refuse_failing(op: Operation, results: Mapping[str, tuple[AuditResult, ...]]) -> None:
+    """Refuse to publish where a blocking audit failed.
+
+    Raises:
+        RequestError: one did.
+    """
+    if any(one.blocks for found in results.values() for one in found):
+        raise _failing_audits(op.plan_id, results)
+
+
+def audit_kept(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
+    """Run the audits that a plan changes on the cells that it keeps, and tell what they found.
+
+    Returns:
+        By model, one result per changed audit; nothing where all of it has passed already.
+    """
+    todo = unaudited(op)
+    if not todo:
+        return {}
+    found: dict[str, tuple[AuditResult, ...]] = {}
+    run = op.workspace()
+    with op.at_work.at(Phase.CHECKING, of=len(todo)) as step:
+        for name, cells in todo.items():
+            step.next(name)
+            tables = _tables(run, name)
+            audits = _changed_audits(op, _planned(op, name))
+            results = audit_published(run, name, cells, audits)
+            op.tell(AUDITED, **_detail(run, name, cells, tables, results))
+            found[name] = results
+    return found
+
+
+def unaudited(op: Operation) -> CellsByModel:
+    """Give the kept cells that the plan's changed audits have not passed yet, by model."""
+    touched = [one for one in op.plan.models if _keeps(one) and _changed_audits(op, one)]
+    if not touched:
+        return CellsByModel()
+    run, passed = op.workspace(), _passed(op)
+    view = run.view()
+    found = CellsByModel()
+    for one in touched:
+        state = view.models.get(one.model)
+        since = passed.get(one.model, {})
+        cells = _committed_since(run, one.model, since) if since else None
+        kept = IntervalSet.empty() if state is None else state.ready - state.own
+        kept -= view.kept(run.graph.model(one.model), kept)  # the old definition's, for good
+        found |= {one.model: kept if cells is None else kept & cells}
+    return found
+
+
+def _planned(op: Operation, name: str) -> ModelPlan:
+    return next(one for one in op.plan.models if one.model == name)
+
+
+def _keeps(one: ModelPlan) -> bool:
+    """Whether published cells stay and must hold what the new declaration says.
+
+    A forward-only change counts from now on, and so do its audits.
+    """
+    kept = (
+        one.build in (Build.POINTER, Build.IN_PLACE) and one.category is not Category.FORWARD_ONLY
+    )
+    return kept and bool(one.old_fingerprint) and one.fingerprint != one.old_fingerprint
+
+
+def _changed_audits(op: Operation, one: ModelPlan) -> tuple[Audit, ...]:
+    old, new = (
+        audits_of(stored_model(op.store.snapshots.definition(print_)))
+        for print_ in (one.old_fingerprint, one.fingerprint)
+    )
+    return tuple(audit for audit in new if audit not in old)
+
+
+def _tables(run: RunContext, name: str) -> dict[str, int]:
+    """Give the tables that the workspace reads a model from, at their pins."""
+    pointer = run.store.environments.pointers(run.environment.name)[name]
+    return {one.version: one.delta_version for one in run.store.views.tables(pointer)}
+
+
+def _committed_since(run: RunContext, name: str, since: Mapping[str, int]) -> IntervalSet:
+    """Give the cells of commits that came after those that were looked at."""
+    cells = (
+        record.cell
+        for version, at in _tables(run, name).items()
+        if at != since.get(version)
+        for record in run.store.versions.ready_records(version, at)
+        if record.valid_from > since.get(version, -1)
+    )
+    return IntervalSet.of(cells)
+
+
+def _passed(op: Operation) -> dict[str, dict[str, int]]:
+    """Read per model at which pins its kept cells have passed."""
+    events = op.store.plans.events(op.plan_id)
+    told = (one.detail for one in events if one.event == AUDITED and one.detail["passed"])
+    return {detail["model"]: detail["tables"] for detail in told}
+
+
+def _detail(
+    run: RunContext,
+    name: str,
+    cells: IntervalSet,
+    tables: Mapping[str, int],
+    results: tuple[AuditResult, ...],
+) -> dict[str, Any]:
+    return {
+        "model": name,
+        "cells": ranges_text(run.graph.model(name).cadence, cells),
+        "passed": not any(one.blocks for one in results),
+        "tables": dict(tables),
+        "audits": [
+            {
+                "audit": one.audit,
+                "severity": one.severity.value,
+                "passed": one.passed,
+                "found": one.found,
+                "allowed": one.allowed,
+                "cells": list(one.cells),
+            }
+            for one in results
+        ],
+    }

@@ -1,0 +1,64 @@
+"""What is left to do in a plan: the one rule on its workspace, within its cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.rule.left import left_to_do
+from backfill_assets.planning.rule.needs_work import needs_work
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.cells_by_model import CellsByModel
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.rule.needs_work import Work
+    from backfill_assets.snapshots.state_view import StateView
+
+BUILT_APART = (Build.NEW_VERSION, Build.IN_PLACE)
+"""Where cells are built in the plan's workspace."""
+
+
+def plan_unfinished(plan_id: str, left: Mapping[str, str]) -> RequestError:
+    """List what is left to build of a plan."""
+    listed = "; ".join(f"{model}: {cells}" for model, cells in left.items())
+    return RequestError(
+        found=f"plan {plan_id} is not built to the end, nothing was published",
+        do=f"Left are {listed}. `backfill apply {plan_id}` goes on with exactly these",
+    )
+
+
+def left_in(run: RunContext, plan: Plan) -> CellsByModel:
+    """Give the plan's cells that still need work in its workspace, by model."""
+    return left_to_do(plan, run.graph, run.view(), plan.until, run.reads)
+
+
+def work_of(run: RunContext, view: StateView, name: str) -> Work:
+    """Apply the rule to one model of a run's environment."""
+    model, reads = run.graph.model(name), run.reads.get(name)
+    return needs_work(run.graph, view, model, now=run.until, reads=reads)
+
+
+def todo(view: StateView, work: Work, name: str) -> IntervalSet:
+    """Every gap and every stale or owed cell, those that wait included."""
+    return work.left(view.own(name))
+
+
+def to_remember(plan: Plan, work: Work) -> IntervalSet:
+    """Give the stale cells that must be owed after a way back, for the rule does not find them again.
+
+    It finds those that read a source with late rows. But when a person takes late data back, that
+    must not come again by itself.
+    """
+    return work.stale_cells if plan.request.late else work.overtaken_cells
+
+
+def as_text(graph: Graph, cells: CellsByModel) -> dict[str, str]:
+    """Write cells by model as ranges."""
+    return {name: ranges_text(graph.model(name).cadence, found) for name, found in cells.items()}

@@ -1,0 +1,185 @@
+"""Make plans: one way for the command, the launchpad, late data and launches by hand.
+
+    look at the sources -> draw the picture of the state -> build_plan -> estimate -> keep
+
+A plan may be for an environment that does not exist yet: it follows prod, so it is planned over what
+prod reads, and begins to exist when the plan is applied.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.fill.observing import observe_sources
+from backfill_assets.engine.fill.outstanding import outstanding
+from backfill_assets.engine.plans.estimating import estimated
+from backfill_assets.engine.plans.plan_state import plan_state
+from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.project.opening import look
+from backfill_assets.engine.project.operators import refuse_reach
+from backfill_assets.errors import RequestError
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.build_plan import build_plan
+from backfill_assets.planning.plan.plan_json import content_hash, identified, plan_json
+from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from backfill_assets.engine.fill.observing import Looked
+    from backfill_assets.engine.fill.outstanding import Outstanding
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.plan.plan_state import PlanState
+    from backfill_assets.planning.plan.request import PlanRequest
+    from backfill_assets.snapshots.person import Person
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A plan, and what the look at the sources before it came to."""
+
+    plan: Plan
+    looks: tuple[Looked, ...]
+
+
+def make_plan(
+    project: Project,
+    request: PlanRequest,
+    as_of: datetime | None = None,
+    told: Callable[[str], None] = lambda _: None,
+) -> Made:
+    """Look at the sources, make a plan, and keep it unless there is nothing to do.
+
+    Args:
+        project: what plans are made for.
+        request: what is asked.
+        as_of: the instant that history ends at (UTC); None: now.
+        told: called with each thing that people must know of the sources.
+
+    Raises:
+        RequestError: the environment is a new one that can't be called so.
+        BackfillAssetsError: the request can't be met; each cause has its own class.
+    """
+    looks = look_at_sources(project, told)
+    plan = plan_of(project, request, as_of)
+    keep(project, plan)
+    return Made(plan, looks)
+
+
+def look_at_sources(
+    project: Project, told: Callable[[str], None] = lambda _: None
+) -> tuple[Looked, ...]:
+    """Look at the sources, as planning rests on them; Spark is started only where it is the last way.
+
+    Args:
+        project: whose sources.
+        told: called with each thing that people must know of them.
+    """
+    store, data_root, at_work = project.store, project.data_root, project.at_work
+    sources = project.loaded.graph.sources
+    looks = observe_sources(store, sources.values(), data_root, None, at_work)
+    left = [sources[one.source] for one in looks if not one.judged and one.counts]
+    again = observe_sources(store, left, data_root, project.spark, at_work)
+    found = (*(one for one in looks if one.judged or not one.counts), *again)
+    for one in found:
+        if one.note:
+            told(one.note)
+    return found
+
+
+def plan_of(project: Project, request: PlanRequest, as_of: datetime | None = None) -> Plan:
+    """Make a plan from what was looked at; nothing is written.
+
+    Args:
+        project: what plans are made for.
+        request: what is asked.
+        as_of: the instant that history ends at (UTC); None: now. The plan is made, and expires, by the
+            clock whatever this says.
+
+    Raises:
+        RequestError: the environment is a new one that can't be called so.
+        BackfillAssetsError: the request can't be met; each cause has its own class.
+    """
+    with project.at_work.at(Phase.PLANNING):
+        made_at = project.clock()
+        until = as_of or made_at
+        graph, state = project.loaded.graph, _state(project, request.environment, until)
+        built = build_plan(request, graph, state, until, project.loaded)
+        if as_of is not None:
+            lasts = built.expires_at - built.created_at
+            built = identified(replace(built, created_at=made_at, expires_at=made_at + lasts))
+        return estimated(project, built)
+
+
+def keep(project: Project, plan: Plan) -> None:
+    """Keep a plan as it was shown; the same one again stays as it is, and an empty one is not kept."""
+    if plan.is_empty:
+        return
+    project.store.plans.save_plan(
+        StoredPlan(
+            plan_id=plan.plan_id,
+            environment=plan.environment,
+            status=PlanStatus.PROPOSED,
+            content=plan_json(plan),
+            content_hash=content_hash(plan),
+            created_at=plan.created_at,
+            created_by=plan.request.asked_by,
+            reason=plan.request.reason,
+            expires_at=plan.expires_at,
+            cells=CellsByModel({one.model: one.cells for one in plan.models}),
+        )
+    )
+
+
+def new_environment(project: Project, name: str) -> Environment | None:
+    """Describe an environment that is to follow prod; None when it is there already.
+
+    Raises:
+        RequestError: it can't be called so.
+    """
+    if any(one.name == name for one in project.store.environments.by_name()):
+        return None
+    if not _NAME.fullmatch(name):
+        raise RequestError(
+            found=f"no environment can be called {name!r}",
+            do="a name is up to 40 small letters, digits and underscores, and begins with a "
+            "letter, as dev_refunds does",
+        )
+    expires = project.clock() + timedelta(days=project.terms.environment_days)
+    return Environment(name, protected=False, follows=PROD, expires_at=expires)
+
+
+def prepare(project: Project, plan: Plan, who: Person, operators: Sequence[str]) -> None:
+    """Refuse a plan whose reach this person may not change; make the environment that it begins.
+
+    Raises:
+        RequestError: it restates what others read, too, and the settings name who may.
+    """
+    refuse_reach(project.store, plan, who, operators)
+    new = new_environment(project, plan.environment)
+    if new is not None:
+        project.store.environments.save_environment(new)
+
+
+def left_before(project: Project, made: Made, as_of: datetime | None = None) -> Outstanding:
+    """Count what is left in a plan's environment before it is applied; a new one reads what prod reads."""
+    name = made.plan.environment
+    if as_of is not None:
+        project = replace(project, clock=lambda: as_of)
+    run = look(project, PROD if new_environment(project, name) else name)
+    return outstanding(run, run.graph.order, made.looks)
+
+
+def _state(project: Project, environment: str, instant: datetime) -> PlanState:
+    """Draw the picture that planning works on; a new environment reads all that prod reads."""
+    new = new_environment(project, environment)
+    state = plan_state(project, PROD if new else environment, instant)
+    return state if new is None else replace(state, view=replace(state.view, environment=new))

@@ -1,0 +1,82 @@
+"""An operation on a plan: in which project, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.frozen_code import FrozenCode
+from backfill_assets.engine.project.opening import look
+from backfill_assets.engine.project.project import InProject
+from backfill_assets.planning.plan.overhead import by_rows, planned_cells
+from backfill_assets.planning.plan.request import KeptRows
+from backfill_assets.snapshots.environment import workspace_name
+from backfill_assets.snapshots.timing import Timing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.planning.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation(InProject):
+    """What is done with a plan, and why.
+
+    Attributes:
+        plan: the plan.
+        why: the reason, in words.
+    """
+
+    plan: Plan
+    why: str = ""
+
+    @property
+    def plan_id(self) -> str:
+        """The plan."""
+        return self.plan.plan_id
+
+    @property
+    def who(self) -> str:
+        """Who asks for it, as the history keeps it."""
+        return self.project.who
+
+    def environment(self) -> RunContext:
+        """Look at the environment whose history the plan changes."""
+        return self.run_in(self.plan.environment)
+
+    def workspace(self) -> RunContext:
+        """Open a run in the plan's workspace."""
+        run, code = self.run_in(workspace_name(self.plan_id)), self.project.code
+        frozen = FrozenCode.of(self.plan, code) if code else None
+        kept = {
+            one.model: one.kept_rows or KeptRows.CARRY
+            for one in self.plan.models
+            if one.model in run.graph.models and run.graph.model(one.model).keeps_rows
+        }
+        return replace(run, frozen=frozen, kept_rows=kept)
+
+    def tell(self, event: str, **detail: object) -> None:
+        """Add to the plan's history."""
+        self.store.plans.tell(self.plan_id, event, who=self.who, why=self.why, detail=detail)
+
+    def timed(self, verb: str, since: Mapping[str, float]) -> None:
+        """Keep how long the steps of an operation took, for estimates of plans to come.
+
+        Args:
+            verb: ``apply`` or ``promote``.
+            since: what the steps had taken before it.
+        """
+        steps, cells = self.at_work.seconds(since), planned_cells(self.plan)
+        self.store.plans.keep_timing(Timing(verb, steps, self.plan_id, cells, by_rows(self.plan)))
+
+    def run_in(self, environment: str) -> RunContext:
+        """Look at any environment."""
+        return replace(
+            look(self.project, environment),
+            plan_id=self.plan_id,
+            root_id=self.plan.request.launch or self.run_id,
+            tuning=dict(self.plan.request.spark),
+            batch_cells=self.plan.batch_cells,
+        )

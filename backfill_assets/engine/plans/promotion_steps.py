@@ -1,0 +1,98 @@
+"""What a promotion does to each model: a pointer to a new table, a copy, or only other words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.batch.rewriting import Rewrite
+from backfill_assets.engine.plans.leftover import to_remember, work_of
+from backfill_assets.engine.plans.publishing import Step
+from backfill_assets.engine.plans.workspace import scope
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.plan import Build
+from backfill_assets.snapshots.environment import Layer, Pointer, workspace_name
+from backfill_assets.snapshots.publication import Copy, Move
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.planning.plan.plan import ModelPlan
+
+
+def concerned(op: Operation) -> tuple[str, ...]:
+    """Name every table that a promotion must hold: those of the workspace, and the environment's."""
+    plan, name = op.plan, workspace_name(op.plan_id)
+    pointers = op.store.environments.pointers(plan.environment)
+    models = [*(one.model for one in scope(plan.models)), *plan.removed]
+    ours = {one.version for one in op.store.environments.own_pointers(name).values()}
+    theirs = {pointers[model].version for model in models if model in pointers}
+    owned = {one for one in theirs if op.store.versions.owner(one) == plan.environment}
+    return tuple(sorted(ours | owned))
+
+
+def steps_of(op: Operation) -> tuple[Step, ...]:
+    """Decide what moves, model by model; called under the locks."""
+    environment = op.environment()
+    pointers = op.store.environments.pointers(op.plan.environment)
+    own = op.store.environments.own_pointers(workspace_name(op.plan_id))
+    stale = _stale_before(op, environment)
+    steps = (
+        _step(op, one, own[one.model], pointers.get(one.model), stale[one.model])
+        for one in scope(op.plan.models)
+    )
+    return tuple(step for step in steps if step is not None)
+
+
+def _step(
+    op: Operation, one: ModelPlan, built: Pointer, at: Pointer | None, stale: IntervalSet
+) -> Step | None:
+    """Decide what moves of one model; None for nothing."""
+    environment = op.plan.environment
+    if at is None or one.build is Build.NEW_VERSION:
+        new = Pointer(environment, one.model, built.fingerprint, built.version, built.delta_version)
+        return Step(_move(new, at, stale))
+    records = op.store.versions.ready_records(built.version, built.delta_version)
+    cells = IntervalSet.of(record.cell for record in records)
+    if not cells and built.fingerprint == at.fingerprint:
+        return None
+    if at.environment != environment or op.store.versions.owner(at.version) != environment:
+        # Somebody else's table lies under it: the workspace's own becomes the environment's.
+        over = replace(built, environment=environment, certain=_NONE)
+        return Step(_move(over, at, stale))
+    same = replace(at, fingerprint=built.fingerprint)
+    if not cells:
+        return Step(_move(same, at, stale))
+    # A cell that only a table below holds is copied too: from now on this one answers for it.
+    known = op.store.versions.held_contents(at.version, cells, at.delta_version)
+    differing = IntervalSet.of(
+        record.cell for record in records if known.get(record.cell) != record.content
+    )
+    source = Layer(built.version, built.delta_version)
+    move = replace(_move(same, at, stale), copies=(Copy(source),))
+    over = next((one.delta_version for one in built.under if one.version == at.version), None)
+    return Step(move, Rewrite(source, cells, differing, over=over))
+
+
+def _move(new: Pointer, at: Pointer | None, stale: IntervalSet) -> Move:
+    if at is None:
+        return Move(pointer=new, stale_before=stale)
+    return Move(
+        pointer=new, old_version=at.version, old_fingerprint=at.fingerprint, stale_before=stale
+    )
+
+
+def _stale_before(op: Operation, environment: RunContext) -> CellsByModel:
+    """Remember what was stale, for the way back."""
+    view, names = environment.view(), [one.model for one in scope(op.plan.models)]
+    return CellsByModel(
+        {
+            name: to_remember(op.plan, work_of(environment, view, name))
+            for name in names
+            if name in view.models
+        }
+    )
+
+
+_NONE = IntervalSet.empty()

@@ -1,0 +1,209 @@
+"""Publish: intent, locks, copies, and the one transaction that moves every pointer.
+
+Promotion, rollback and undo are all this. Whoever finds an intent whose holder died finishes it: what
+it was about to do is noted before the first copy, and a copy that is in a table's log is found there
+by its name. Before the transaction nobody reads anything of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.batch.rewriting import Rewrite, rewritten
+from backfill_assets.engine.batch.table_turn import reconcile, take, take_back
+from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.codec import dumps, loads
+from backfill_assets.snapshots.environment import Layer, Pointer
+from backfill_assets.snapshots.publication import Copy, IntentStatus, Move, Publication
+from backfill_assets.state.promotions import PromotionPendingError, PromotionTakenOverError
+from backfill_assets.state.publications import PinMovedError, PointerMovedError
+from backfill_assets.state.versions import UnknownVersionError, VersionCollectingError
+from backfill_assets.warehouse.files.tables import head
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.snapshots.publication import Intent
+    from backfill_assets.state.locks import CommitLock
+
+_NOTED = "prepared"
+_ONE_AT_A_TIME = threading.RLock()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a publication does to one model.
+
+    Attributes:
+        move: its pointer, as it will be; after a rewrite, at the commit that it makes.
+        rewrite: cells that enter the pointer's table before; None where the table is as it must be.
+    """
+
+    move: Move
+    rewrite: Rewrite | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All that a publication does, decided under the locks.
+
+    Attributes:
+        steps: by model.
+        removed: models that the environment does not run any more.
+        who: the person or run that asked for it.
+        why: in words.
+        seen: the counter when it was last looked whether anything was left to do.
+        pins: the environment's pins then, by model.
+        tables: the pins then of the tables of what moves, by version, those underneath included.
+    """
+
+    steps: tuple[Step, ...]
+    removed: tuple[str, ...] = ()
+    who: str = ""
+    why: str = ""
+    seen: int = 0
+    pins: Mapping[str, int] = field(default_factory=dict[str, int])
+    tables: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) -> int:
+    """Write the intent, take the locks, decide under them what moves, copy, and move it.
+
+    What others left in the tables has been accounted for before, upstream first (`settle_tables`).
+
+    Args:
+        run: who publishes; its id holds intent and locks.
+        wanted: the intent, with every table concerned.
+        prepare: called under the locks; what it raises withdraws the intent.
+
+    Returns:
+        The number of the publication.
+
+    Raises:
+        TableLockedError: a live promotion, or a batch that does not end, is at one of the tables.
+        PointerMovedError: a pointer is not where it was believed to be.
+        PinMovedError: another environment has published more in a table that this one reads.
+    """
+    with _ONE_AT_A_TIME, beating(run.store, run.run_id):
+        intent = _begun(run, wanted)
+        if _NOTED in intent.steps:
+            return _carried_out(run, intent, _locked(run, intent))
+        try:
+            locks = _locked(run, intent)
+            for lock in locks.values():
+                reconcile(run, lock)
+            steps = {_NOTED: dumps(prepare())}
+        except BaseException:
+            run.store.publications.withdraw_promotion(intent)
+            raise
+        run.store.publications.note_promotion(intent, steps)
+        return _carried_out(run, replace(intent, steps=steps), locks)
+
+
+def finish_publication(run: RunContext, plan_id: str) -> None:
+    """Finish what somebody who died had begun; of what was not decided yet, nothing is left."""
+    with _ONE_AT_A_TIME, beating(run.store, run.run_id):
+        found = run.store.publications.promotion(plan_id)
+        if found is None or found.status is not IntentStatus.OPEN:
+            return
+        try:
+            intent = run.store.publications.begin_promotion(replace(found, holder=run.run_id))
+        except PromotionTakenOverError:  # somebody else has finished it meanwhile
+            return
+        if _NOTED in intent.steps:
+            with suppress(PinMovedError):  # it is given up: the plan is as it was before
+                _carried_out(run, intent, _locked(run, intent))
+        else:
+            run.store.publications.withdraw_promotion(intent)
+
+
+def _begun(run: RunContext, wanted: Intent) -> Intent:
+    """Write the intent; dead ones of others that name one of its tables are finished first."""
+    while True:
+        try:
+            return run.store.publications.begin_promotion(replace(wanted, holder=run.run_id))
+        except PromotionPendingError as pending:
+            finish_publication(run, pending.plan_id)
+
+
+def _locked(run: RunContext, intent: Intent) -> dict[str, CommitLock]:
+    with run.at_work.at(Phase.PUBLISHING, "waiting for its turn at the tables"):
+        return {version: take(run, version, run.run_id) for version in sorted(intent.versions)}
+
+
+def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -> int:
+    prepared: Prepared = loads(intent.steps[_NOTED], _STORED)
+    try:
+        moves = _all_moved(run, intent, prepared, locks)
+    except Exception:  # whatever a copy raises, it would raise for all who come after
+        _give_up(run, intent, locks)
+        raise
+    publication = Publication(
+        intent=intent.number,
+        holder=run.run_id,
+        plan_id=intent.plan_id,
+        environment=intent.environment,
+        kind=intent.kind,
+        moves=moves,
+        removed=prepared.removed,
+        who=prepared.who,
+        why=prepared.why,
+        seen=prepared.seen,
+        pins=prepared.pins,
+        tables=prepared.tables,
+    )
+    try:
+        with run.at_work.at(Phase.RECORDING, "the pointers"):
+            return run.store.publications.publish(publication, locks.values())
+    except (PinMovedError, PointerMovedError, UnknownVersionError, VersionCollectingError):
+        _give_up(run, intent, locks)
+        raise
+
+
+def _give_up(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -> None:
+    """Take back the copies of a publication that can't be carried out, and close its intent.
+
+    Else its tables would stay closed for good.
+    """
+    for version, lock in locks.items():
+        known = run.store.versions.known_head(version)
+        if known >= 0 and head(run.store.versions.version_path(version)) > known:
+            take_back(run, lock)
+    run.store.publications.withdraw_promotion(intent)
+
+
+def _together(prepared: Prepared) -> Iterator[Step]:
+    """Let each copy name every table that the publication copies into."""
+    named = tuple(sorted(one.move.pointer.version for one in prepared.steps if one.rewrite))
+    for step in prepared.steps:
+        copy = step.rewrite
+        yield step if copy is None else replace(step, rewrite=replace(copy, together=named))
+
+
+def _all_moved(
+    run: RunContext, intent: Intent, prepared: Prepared, locks: Mapping[str, CommitLock]
+) -> tuple[Move, ...]:
+    moves: list[Move] = []
+    with run.at_work.at(Phase.PUBLISHING, of=len(prepared.steps)) as telling:
+        for step in _together(prepared):
+            telling.next(step.move.pointer.model)
+            moves.append(_moved(run, intent, step, locks))
+    return tuple(moves)
+
+
+def _moved(run: RunContext, intent: Intent, step: Step, locks: Mapping[str, CommitLock]) -> Move:
+    """Make a step's copy, if it has one, and let the pointer name its commit."""
+    if step.rewrite is None:
+        return step.move
+    lock = locks[step.move.pointer.version]
+    at = rewritten(run, intent, step.move.pointer, step.rewrite, lock)
+    return replace(step.move, pointer=replace(step.move.pointer, delta_version=at))
+
+
+_STORED = (Prepared, Step, Rewrite, Move, Copy, Layer, Pointer, IntervalSet)

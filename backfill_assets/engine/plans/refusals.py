@@ -1,0 +1,170 @@
+"""What keeps a plan from being applied, all of it found before the first write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.plans.workspace import planned_snapshots
+from backfill_assets.engine.project.frozen_code import FrozenCode
+from backfill_assets.engine.project.plan_age import open_plans, waits_until
+from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.planning.plan.in_flight import in_flight
+from backfill_assets.planning.plan.moved import Moved, moved
+from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.plan.plan_json import content_hash
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import InFlight, Plan
+
+
+def plan_ended(plan_id: str, status: PlanStatus) -> RequestError:
+    """Refuse a plan whose life is over."""
+    return RequestError(
+        found=f"plan {plan_id} is {status.value} already, nothing was written",
+        do="make a new plan for what is still to be done",
+    )
+
+
+class StalePlanError(BackfillAssetsError):
+    """What a plan reads or rewrites is not what it saw when it was made."""
+
+    def __init__(self, plan_id: str, found: tuple[Moved, ...]) -> None:
+        self.plan_id, self.moved = plan_id, found
+        listed = "; ".join(
+            f"{one.of} {one.what}" + (f" (read by {one.model})" if one.of != one.model else "")
+            for one in found
+        )
+        super().__init__(
+            f"plan {plan_id} is stale, nothing was written: {listed}. Make it again, so that it says "
+            "what there is to do now"
+        )
+
+
+class PlanConflictError(BackfillAssetsError):
+    """Another plan is at work where this one wants to be."""
+
+    def __init__(self, plan_id: str, conflicts: tuple[InFlight, ...], graph: Graph) -> None:
+        self.plan_id, self.conflicts = plan_id, conflicts
+        listed = "; ".join(
+            f"{one.model} {ranges_text(graph.model(one.model).cadence, one.cells) if one.cells else 'its table'} "
+            f"by {one.who}"
+            for one in conflicts
+        )
+        super().__init__(
+            f"plan {plan_id} overlaps with what others are at, nothing was written: {listed}. Promote "
+            "or abandon that first, then make this plan again"
+        )
+
+
+def refuse(op: Operation) -> None:
+    """Refuse a plan that is not what was shown, or whose world has moved.
+
+    Raises:
+        RequestError: it is too old.
+        RequestError: it was applied, and then waited for too long.
+        RequestError: it is not the plan that the state keeps under its id.
+        RequestError: it is promoted, abandoned or taken back already.
+        RequestError: a model was edited since.
+        StalePlanError: cells, columns or snapshots that it reads or rewrites have moved.
+        PlanConflictError: another plan is at work on the same cells.
+    """
+    plan, stored = op.plan, op.store.plans.get(op.plan_id)
+    if stored.content_hash != content_hash(plan):
+        raise RequestError(
+            found=f"plan {plan.plan_id} is not what was saved under this id: its file was edited. "
+            "Nothing was written",
+            do="a plan is never changed, make a new one",
+        )
+    if stored.status not in (PlanStatus.PROPOSED, *OPEN):
+        raise plan_ended(plan.plan_id, stored.status)
+    _refuse_other_code(op)
+    if stored.status is PlanStatus.PROPOSED:
+        if plan.expires_at <= op.clock():
+            raise RequestError(
+                found=f"plan {plan.plan_id} expired at {plan.expires_at:%Y-%m-%d %H:%M} UTC, "
+                "nothing was written",
+                do="make it again, so that it says what there is to do now",
+            )
+        _refuse_conflicts(op)
+        refuse_stale(op)
+    else:
+        refuse_outwaited(op)
+
+
+def refuse_outwaited(op: Operation) -> None:
+    """Refuse a plan that was applied, and then waited for too long.
+
+    Raises:
+        RequestError: late data does not wait for it any more.
+    """
+    until = waits_until(op.store, op.plan)
+    if until <= op.clock():
+        raise RequestError(
+            found=f"plan {op.plan_id} was not gone on with until {until:%Y-%m-%d %H:%M} UTC, "
+            "nothing was written: late data goes on without it since then, so what it has "
+            "built is too old",
+            do=f"Run `backfill abandon {op.plan_id}`, then make the plan again; BACKFILL_PLAN_DAYS "
+            "says how long a plan may wait",
+        )
+
+
+def refuse_stale(op: Operation) -> None:
+    """Refuse a plan when something that it reads or rewrites is not as it saw it.
+
+    Raises:
+        StalePlanError: it lists what.
+    """
+    environment = op.environment()
+    found = [
+        *moved(op.plan, environment.graph, op.store.views.of(op.plan.environment)),
+        *_snapshots_moved(op, environment),
+    ]
+    if found:
+        raise StalePlanError(op.plan_id, tuple(found))
+
+
+def _refuse_other_code(op: Operation) -> None:
+    FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints).check()
+    if op.project.code is not None:
+        FrozenCode.of(op.plan, op.project.code).check()
+
+
+def _refuse_conflicts(op: Operation) -> None:
+    others = tuple(
+        one
+        for one in open_plans(op.store)
+        if one.plan_id != op.plan_id and (_stands(op, one) or _shares_table(op.plan, one))
+    )
+    state = PlanState(op.environment().view(), open_plans=others)
+    conflicts = [one for one in in_flight(op.plan.models, state) if one.blocks]
+    if conflicts:
+        raise PlanConflictError(op.plan_id, tuple(conflicts), op.environment().graph)
+
+
+def _stands(op: Operation, other: Plan) -> bool:
+    return op.clock() < waits_until(op.store, other)
+
+
+def _shares_table(plan: Plan, other: Plan) -> bool:
+    """Whether two plans build the same new table, which belongs to one of them until that ends."""
+    new = {one.version for one in plan.models if one.build is Build.NEW_VERSION}
+    return any(one.version in new for one in other.models if one.build is Build.NEW_VERSION)
+
+
+def _snapshots_moved(op: Operation, environment: RunContext) -> Iterator[Moved]:
+    """Find models whose snapshot would be another one: what they read has been changed since."""
+    snapshots = planned_snapshots(op, environment)
+    for one in op.plan.models:
+        found = snapshots.get(one.model)
+        if found is not None and found.fingerprint.id != one.fingerprint:
+            what = f"'{op.plan.environment}' runs other snapshots of what it reads by now"
+            yield Moved(one.model, one.model, IntervalSet.empty(), what)

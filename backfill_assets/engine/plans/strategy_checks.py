@@ -1,0 +1,285 @@
+"""The blocking checks that a plan's strategies, and its slice, add before its promotion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.batch.batch_inputs import published_table
+from backfill_assets.engine.plans.comparing import compared_once, outside_once, totals_once
+from backfill_assets.engine.plans.leftover import BUILT_APART, work_of
+from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.change.explained import explained
+from backfill_assets.planning.change.strategy_checks import (
+    Comparison,
+    Expected,
+    RowsCompared,
+    check,
+    declared_coverage,
+    in_doubt,
+)
+from backfill_assets.planning.plan.plan import Change, Why
+from backfill_assets.planning.plan.request import KeptRows, Strategy
+from backfill_assets.planning.plan.restating import restated_cells
+from backfill_assets.warehouse.compare.compare import Compared, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from decimal import Decimal
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.change.categorize import Difference
+    from backfill_assets.planning.change.strategy_checks import CheckResult
+    from backfill_assets.planning.plan.plan import ModelPlan
+    from backfill_assets.snapshots.state_view import StateView
+
+
+class StrategyCheckError(BackfillAssetsError):
+    """What a plan has built is not what its strategy promises."""
+
+    def __init__(self, plan_id: str, failed: Mapping[str, tuple[CheckResult, ...]]) -> None:
+        self.plan_id, self.failed = plan_id, dict(failed)
+        listed = "; ".join(
+            f"{model}: {one.name}: {one.text}" for model, all_ in failed.items() for one in all_
+        )
+        super().__init__(
+            f"plan {plan_id} does not hold what its strategy promises, nothing was published: "
+            f"{listed}. Look at `backfill diff {plan_id}`; where only late data differs, abandon the plan and "
+            "plan again, as a new plan knows of it; else correct the model, or plan with another "
+            "--strategy and say why"
+        )
+
+
+class SliceLeakError(BackfillAssetsError):
+    """Rows that a plan's condition does not choose would differ."""
+
+    def __init__(self, plan_id: str, model: str, rows: int, sample: str) -> None:
+        self.plan_id, self.model, self.rows = plan_id, model, rows
+        super().__init__(
+            f"plan {plan_id} would change {rows:,} rows of '{model}' that its --where does not choose, "
+            f"nothing was published; such as {sample}. Widen the condition, or repair what else differs "
+            "with a plan of its own"
+        )
+
+
+def check_strategies(op: Operation) -> None:
+    """Hold what is built against what each strategy promises.
+
+    Raises:
+        StrategyCheckError: a blocking check fails.
+        SliceLeakError: rows outside the plan's slice would change.
+    """
+    failed = {
+        name: stopping
+        for name, results in strategy_results(op).items()
+        if (stopping := tuple(one for one in results if one.stops))
+    }
+    if failed:
+        raise StrategyCheckError(op.plan_id, failed)
+    _check_slice(op)
+
+
+def refusal(op: Operation) -> str:
+    """Say why a promotion of what is built would be refused by these checks; nothing, if it would not."""
+    try:
+        check_strategies(op)
+    except (StrategyCheckError, SliceLeakError) as error:
+        return str(error)
+    return ""
+
+
+def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
+    """Make every check of the plan's strategies, by model; also for those who only look.
+
+    None where cells are recorded without computing: no strategy promises anything of those.
+    """
+    if op.plan.request.empty:
+        return {}
+    sides = _Sides(op, op.environment(), op.workspace())
+    found: dict[str, tuple[CheckResult, ...]] = {}
+    promising = [
+        (one, one.strategy)
+        for one in op.plan.models
+        if one.strategy is not None and one.build in BUILT_APART
+    ]
+    with op.at_work.at(Phase.COMPARING, of=len(promising)) as step:
+        for one, strategy in promising:
+            step.next(one.model)
+            found[one.model] = check(strategy, _comparison(sides, one))
+    return found
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """What is published, and what would be.
+
+    Attributes:
+        op: the plan, and who works on it.
+        environment: what is published.
+        workspace: what would be.
+    """
+
+    op: Operation
+    environment: RunContext
+    workspace: RunContext
+
+    @cached_property
+    def edits(self) -> Mapping[str, Difference]:
+        """How models may differ by the plan's edits, their own and those upstream."""
+        run = self.workspace
+        return explained(self.op.plan, self.environment.graph, run.graph, run.reads)
+
+    @cached_property
+    def restated(self) -> CellsByModel:
+        """The cells that the plan's restatements reach."""
+        if not self.op.plan.request.restate:
+            return CellsByModel()
+        return restated_cells(self.op.plan, self.workspace.graph, self.environment.view())
+
+
+def _comparison(both: _Sides, one: ModelPlan) -> Comparison:
+    op, environment, workspace = both.op, both.environment, both.workspace
+    before, after = environment.view(), workspace.view()
+    sides = (
+        op.store.views.content_at_pin(run.environment.name, one.model, view.ready(one.model))
+        for run, view in ((environment, before), (workspace, after))
+    )
+    old, new = sides
+    coverage, planned = None, one.cells | _appended(op, one, before, after)
+    if one.strategy is Strategy.COLUMN_ENRICHMENT:
+        coverage = _coverage(both, one.model, planned)
+    expected = _expected(both, one)
+    looked = _looked(both, one.model, in_doubt(old, new, expected))
+    compared = Comparison(old, new, planned, expected, coverage, looked=looked)
+    if one.strategy is Strategy.FULL_REBUILD:
+        common = IntervalSet.of(old.keys() & new.keys()) - expected.cells
+        differ = IntervalSet.of(
+            each.cell for each in compared.differences if each.rows or each.columns
+        )
+        if common & differ:
+            totals = _totals(both, one.model, common)
+            return replace(compared, totals=totals)
+    return compared
+
+
+def _looked(both: _Sides, name: str, cells: IntervalSet) -> dict[Interval, RowsCompared]:
+    """Compare the rows of cells whose checksums leave it open what differs."""
+    if not cells:
+        return {}
+    model = both.workspace.graph.model(name)
+    sides = (published_table(run, name) for run in (both.environment, both.workspace))
+    found = compared_once(both.op, Compared(model, *sides), Question(cells=cells)).cells(model)
+    nothing = RowsCompared(0, 0, frozenset())  # a cell without a row on either side
+    by_rows = {
+        cell: RowsCompared(
+            group.keys_added,
+            group.keys_removed,
+            frozenset(column for column, one in group.columns.items() if one.changed),
+        )
+        for cell, group in found.items()
+    }
+    return {cell: by_rows.get(cell, nothing) for cell in model.cadence.cells(cells)}
+
+
+def _totals(
+    both: _Sides, name: str, cells: IntervalSet
+) -> dict[str, tuple[Decimal | None, Decimal | None]]:
+    """Sum every numeric column that both have, over the same cells, before and after."""
+    runs = (both.environment, both.workspace)
+    types = [{column.name: column.dtype for column in run.graph.model(name).schema} for run in runs]
+    key = both.workspace.graph.model(name).key
+    names = [
+        one for one, dtype in types[0].items() if types[1].get(one) == dtype and one not in key
+    ]
+    before, after = (_sums(both.op, run, name, names, cells) for run in runs)
+    return {
+        column: (before.get(column), after.get(column))
+        for column in names
+        if column in before or column in after
+    }
+
+
+def _sums(
+    op: Operation, run: RunContext, name: str, names: Sequence[str], cells: IntervalSet
+) -> dict[str, Decimal | None]:
+    found = totals_once(op, run.graph.model(name), published_table(run, name), names, cells)
+    return {
+        column: total if found.filled[column] else None
+        for column, total in found.sums.items()
+        if total is not None
+    }
+
+
+def _appended(op: Operation, one: ModelPlan, before: StateView, after: StateView) -> IntervalSet:
+    """Give what was built beside the plan's cells because the environment has published it since.
+
+    Any other cell is a neighbour, also one into which the plan's rows moved.
+    """
+    state = before.models.get(one.model)
+    runs = state.runs if state is not None else ()
+    known = IntervalSet.of(run.interval for run in runs if run.built_at <= op.plan.seen)
+    return after.models[one.model].own - known
+
+
+def _expected(both: _Sides, one: ModelPlan) -> Expected:
+    """What may differ: what edits explain, and anything where an input had changed anyway.
+
+    Rows that only history has, and that a person let the plan drop, are gone on purpose.
+    """
+    environment = both.environment
+    if one.change is not Change.MODIFIED or one.model not in environment.graph.models:
+        return Expected()
+    edit = both.edits[one.model]
+    again = (work.cells for work in one.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP))
+    stale = work_of(environment, environment.view(), one.model).stale_cells
+    restated = both.restated[one.model]
+    return Expected(
+        rows=edit.rows,
+        columns=edit.columns,
+        cells=IntervalSet.union_all([*again, stale, restated]),
+        missing=one.kept_rows is KeptRows.DROP,
+    )
+
+
+def _coverage(both: _Sides, name: str, cells: IntervalSet) -> dict[str, tuple[float, float]]:
+    """Count in how many rows of these cells (of all, if none is left to build) new columns have a value."""
+    model = both.workspace.graph.model(name)
+    known = both.environment.graph.models.get(name)
+    before = set[str]() if known is None else {column.name for column in known.schema}
+    new = [column.name for column in model.schema if column.name not in before]
+    if not new:
+        return {}
+    table = published_table(both.workspace, name)
+    found = totals_once(both.op, model, table, new, cells or None)
+    return {
+        name: (count / found.rows if found.rows else 1.0, declared_coverage(model, name))
+        for name, count in found.filled.items()
+    }
+
+
+def _check_slice(op: Operation) -> None:
+    where = op.plan.request.where
+    if where is None:
+        return
+    restated = {one.name for one in op.plan.request.restate}
+    for one in op.plan.models:
+        if one.model in restated and one.build in BUILT_APART:
+            with op.at_work.at(Phase.COMPARING, one.model):
+                _refuse_leak(op, op.workspace().graph.model(one.model), one, where)
+
+
+def _refuse_leak(op: Operation, model: Model, one: ModelPlan, where: str) -> None:
+    environment, workspace = op.environment(), op.workspace()
+    sides = (published_table(run, one.model) for run in (environment, workspace))
+    leaked = outside_once(op, Compared(model, *sides), where, one.cells)
+    if leaked.differing:
+        first = leaked.sample[0]
+        key = ", ".join(f"{name}={value}" for name, value in first.key.items())
+        raise SliceLeakError(op.plan_id, one.model, leaked.differing, f"{first.change} {key}")

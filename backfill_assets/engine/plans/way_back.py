@@ -1,0 +1,132 @@
+"""Whether the way back is open: what a plan has published, who touched it since, and what is kept."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, NoReturn
+
+from backfill_assets.engine.plans.publishing import finish_publication
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.planning.plan.request import PlanRequest, Restatement
+from backfill_assets.snapshots.publication import PublicationKind
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.state.versions import UnknownVersionError
+from backfill_assets.warehouse.files.tables import head
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.publication import PointerMove
+
+PROMISE = timedelta(days=30)
+"""How long the way back is kept open, unless the settings say otherwise."""
+
+
+def nothing_to_take_back(plan_id: str, status: PlanStatus) -> RequestError:
+    """Refuse to take back a plan that is not published."""
+    return RequestError(
+        found=f"plan {plan_id} is {status.value}",
+        do="only one that is promoted can be rolled back or undone",
+    )
+
+
+def _later_plans(plan_id: str, later: Mapping[str, Mapping[str, str]]) -> RequestError:
+    listed = "; ".join(
+        f"{one}: {', '.join(f'{model} {cells}' for model, cells in touched.items())}"
+        for one, touched in later.items()
+    )
+    return RequestError(
+        found=f"plan {plan_id} can't be taken back, later plans have changed the same: {listed}. "
+        "Nothing was changed",
+        do="take those back first",
+    )
+
+
+def _not_kept(plan_id: str, why: str, request: PlanRequest) -> RequestError:
+    asked = " ".join(f"--restate {one.name}:{one.start}..{one.end}" for one in request.restate)
+    return RequestError(
+        found=f"plan {plan_id} can't be taken back any more: {why}. Nothing was changed",
+        do=f"build it anew with `backfill plan {request.environment} {asked}`",
+    )
+
+
+def moves_to_take_back(op: Operation, promise: timedelta) -> list[PointerMove]:
+    """Read what a plan's promotion has moved, if the way back is still open."""
+    finish_publication(op.environment(), op.plan_id)
+    status = op.store.plans.get(op.plan_id).status
+    moves = [
+        one for one in op.store.history.moves_of(op.plan_id) if one.kind is PublicationKind.PROMOTE
+    ]
+    if status is not PlanStatus.PROMOTED or not moves:
+        raise nothing_to_take_back(op.plan_id, status)
+    refuse_after_promise(op, moves, promise)
+    for one in moves:
+        if one.old is not None and not _is_kept(op, one.old):
+            refuse_expired(op, moves, f"the old table of {one.model} is not there any more")
+    return moves
+
+
+def refuse_after_promise(op: Operation, moves: list[PointerMove], promise: timedelta) -> None:
+    """Refuse once the old cells are promised no more: a collection may be deleting them.
+
+    Raises:
+        RequestError: the promise has run out.
+    """
+    if moves[0].at + promise < op.clock():
+        refuse_expired(op, moves, f"it was promoted more than {promise.days} days ago")
+
+
+def _is_kept(op: Operation, old: Pointer) -> bool:
+    try:
+        return head(op.store.versions.version_path(old.version)) >= old.delta_version
+    except UnknownVersionError:
+        return False
+
+
+def refuse_expired(op: Operation, moves: list[PointerMove], why: str) -> NoReturn:
+    """Refuse, and say which plan does it instead.
+
+    Raises:
+        RequestError: in any case.
+    """
+    hulls = {one.model: one.cells.hull() for one in moves}
+    restate = tuple(
+        Restatement(name, hull.start.date().isoformat(), (hull.end - _INSTANT).date().isoformat())
+        for name, hull in hulls.items()
+        if hull is not None
+    )
+    request = PlanRequest(
+        environment=op.plan.environment, restate=restate, reason=f"in place of undoing {op.plan_id}"
+    )
+    raise _not_kept(op.plan_id, why, request)
+
+
+def refuse_later(op: Operation, moves: list[PointerMove], *, cells_only: bool) -> None:
+    """Refuse when later plans, that are not taken back themselves, have touched the same."""
+    mine, later = {one.model: one for one in moves}, dict[str, dict[str, str]]()
+    for one in op.store.history.moves_in(op.plan.environment, moves[0].number):
+        own = mine.get(one.model)
+        if own is None or one.plan_id == op.plan_id or _is_taken_back(op, one.plan_id):
+            continue
+        same_table = _version(own.old) == _version(own.new) == _version(one.new)
+        touched = own.cells & one.cells
+        if touched or not (cells_only and same_table):
+            model = op.environment().graph.models.get(one.model)
+            cells = ranges_text(model.cadence, touched) if model and touched else "its table"
+            later.setdefault(one.plan_id, {})[one.model] = cells
+    if later:
+        raise _later_plans(op.plan_id, later)
+
+
+def _is_taken_back(op: Operation, plan_id: str) -> bool:
+    return op.store.plans.get(plan_id).status in (PlanStatus.ROLLED_BACK, PlanStatus.UNDONE)
+
+
+def _version(pointer: object) -> str:
+    return getattr(pointer, "version", "")
+
+
+_INSTANT = timedelta(microseconds=1)

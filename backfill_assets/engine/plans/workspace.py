@@ -1,0 +1,109 @@
+"""A plan's workspace: an environment of its own that follows the one whose history changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.opening import save_snapshot
+from backfill_assets.engine.project.run_context import table_path
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.graph import stored_graph
+from backfill_assets.planning.plan.plan import Build, Why
+from backfill_assets.snapshots.environment import Layer, Pointer, workspace_name
+from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets.snapshots.workspace import OwedCells, WorkspaceModel, WorkspaceRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.planning.plan.plan import ModelPlan, Plan
+    from backfill_assets.snapshots.cutoff import Cutoff
+    from backfill_assets.snapshots.snapshot import Snapshot
+
+NOT_BUILT_APART = Build.GAP_FILL
+"""Cells that nobody has published go straight into the environment's own table."""
+
+
+def scope(plan_models: tuple[ModelPlan, ...]) -> tuple[ModelPlan, ...]:
+    """Give the models whose pointers a plan moves."""
+    return tuple(one for one in plan_models if one.build is not NOT_BUILT_APART)
+
+
+def open_workspace(op: Operation, environment: RunContext) -> None:
+    """Open a plan's workspace in one transaction; one that is open stays as it is."""
+    plan = op.plan
+    for snapshot in planned_snapshots(op, environment).values():
+        save_snapshot(op.store, snapshot)
+    op.store.environments.open_workspace(
+        WorkspaceRequest(
+            plan_id=plan.plan_id,
+            environment=plan.environment,
+            models=tuple(_model(op, environment, one) for one in scope(plan.models)),
+            owed=tuple(owed for one in plan.models for owed in _owed(op, one)),
+            cutoffs=_cutoffs(plan),
+        )
+    )
+
+
+def _cutoffs(plan: Plan) -> dict[str, Cutoff | None]:
+    """Give what the plan sets itself, by model, and None for what it lifts."""
+    lifted = dict[str, "Cutoff | None"].fromkeys(plan.request.lift_cutoffs)
+    own = {one.model: one.kept_before for one in plan.models if one.kept_before is not None}
+    return lifted | {name: one for name, one in own.items() if not one.plan_id}
+
+
+def planned_snapshots(op: Operation, environment: RunContext) -> dict[str, Snapshot]:
+    """Take the snapshots that the plan lets run, as the loaded code and the environment give them."""
+    names = [one.model for one in op.plan.models if one.fingerprint != one.old_fingerprint]
+    found = _intended(op, environment, names) if names else {}
+    return {name: found[name] for name in names if name in found}
+
+
+def _intended(op: Operation, environment: RunContext, loaded: list[str]) -> dict[str, Snapshot]:
+    """Take snapshots of the models that the environment will run: some as they are loaded."""
+    models = {
+        name: one for name, one in environment.graph.models.items() if name not in op.plan.removed
+    }
+    graph = op.project.loaded.graph
+    models |= {name: graph.models[name] for name in loaded if name in graph.models}
+    return snapshots_of(stored_graph(models.values(), graph.sources.values()))
+
+
+def restated(one: ModelPlan) -> IntervalSet:
+    """Give the cells of a model that a plan declares wrong."""
+    return IntervalSet.union_all(
+        work.cells for work in one.work if work.why is Why.RESTATED and work.certain
+    )
+
+
+def _model(op: Operation, environment: RunContext, one: ModelPlan) -> WorkspaceModel:
+    pointer = _pointer(op, environment, one)
+    return WorkspaceModel(pointer, table_path(op.data_root, one.model, pointer.version))
+
+
+def _pointer(op: Operation, environment: RunContext, one: ModelPlan) -> Pointer:
+    name = workspace_name(op.plan_id)
+    if one.build is Build.NEW_VERSION:
+        return Pointer(name, one.model, one.fingerprint, one.version, -1)
+    at = environment.pointers[one.model]
+    certain = one.certain if one.build is Build.IN_PLACE else IntervalSet.empty()
+    under = (Layer(at.version, at.delta_version), *at.under)
+    version = f"{at.version}__{op.plan_id}"
+    fingerprint = at.fingerprint if one.fingerprint == one.old_fingerprint else one.fingerprint
+    return Pointer(name, one.model, fingerprint, version, -1, under, certain)
+
+
+def _owed(op: Operation, one: ModelPlan) -> Iterator[OwedCells]:
+    """What a plan restates is remembered until it is rebuilt and published, or abandoned.
+
+    A new table may hold such cells already, from before they were declared wrong.
+    """
+    cells = restated(one)
+    reason = op.plan.request.reason or f"restated by plan {op.plan_id}"
+    versions = (
+        {one.old_version, one.version} if one.build is Build.NEW_VERSION else {one.old_version}
+    )
+    if cells:
+        yield from (OwedCells(version, cells, reason) for version in sorted(versions) if version)

@@ -1,0 +1,220 @@
+"""Bring an environment and the loaded models together: each runs the snapshot it points at.
+
+This only looks. A model whose logic changed goes on with the environment's own snapshot until a plan
+promotes the new one; it is reported, never silently run. A workspace runs nothing but the snapshots
+that its pointers name. What a run has yet to write is listed: new models, and new words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.relied_sources import as_relied_on
+from backfill_assets.models.fingerprint import Fingerprint, fingerprints
+from backfill_assets.models.graph import stored_graph
+from backfill_assets.models.source_reading import (
+    changed_sources,
+    read_readings,
+    source_readings,
+)
+from backfill_assets.snapshots.environment import PROD, Pointer
+from backfill_assets.snapshots.loaded import Reads
+from backfill_assets.snapshots.snapshot import Snapshot, stored_model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.engine.project.relied_sources import Misread
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.source import Source
+    from backfill_assets.snapshots.environment import Environment
+    from backfill_assets.snapshots.loaded import Loaded
+    from backfill_assets.state.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentGraph:
+    """The models that an environment runs.
+
+    Attributes:
+        graph: its snapshots' models, and the sources as these snapshots declare them.
+        pointers: where it keeps each model; a new one where it would be kept.
+        reads: per model, what it reads by column.
+        changed: models whose loaded logic is not the environment's: a plan is owed.
+        running: the snapshots that its pointers name, models that are not loaded any more included.
+        misread: by model, the sources that its snapshot relies on otherwise than others do whose
+            declarations count here, and of each of them the models to plan; it can't be run until
+            a plan has made these anew.
+        new: snapshots of models that it never saw.
+        reworded: snapshots of its own models that only say something else, and keep their table.
+    """
+
+    graph: Graph
+    pointers: Mapping[str, Pointer]
+    reads: Mapping[str, Mapping[str, frozenset[str]]]
+    changed: tuple[str, ...]
+    running: Mapping[str, Snapshot]
+    misread: Misread = field(default_factory=dict[str, "Mapping[str, tuple[str, ...]]"])
+    new: tuple[Snapshot, ...] = ()
+    reworded: tuple[Snapshot, ...] = ()
+
+
+def environment_graph(store: Store, known: Loaded, environment: Environment) -> EnvironmentGraph:
+    """Tell what an environment runs, and how that differs from what is loaded.
+
+    Args:
+        store: the state.
+        known: the models and sources that are declared now.
+        environment: whose.
+    """
+    loaded, snapshots = known.graph, known.snapshots
+    pointers = store.environments.pointers(environment.name)
+    running = _running(store, loaded, pointers, snapshots)
+    if environment.is_workspace:
+        graph = _graph({name: one.model for name, one in running.items()}, loaded)
+        graph, misread = _as_relied_on(graph, running, environment, pointers)
+        return EnvironmentGraph(graph, pointers, Reads(graph), (), running, misread)
+    changed = tuple(
+        name
+        for name in loaded.order
+        if name in running
+        and (
+            running[name].fingerprint.data != snapshots[name].fingerprint.data
+            or _lives_shorter(running[name].model, snapshots[name].model)
+        )
+    )
+    kept = {
+        name: running[name].model
+        for name in running
+        if name in changed or name not in loaded.models
+    }
+    graph = loaded
+    misread: Misread = {}
+    if changed:
+        graph = _graph({**loaded.models, **kept}, loaded)
+        graph, misread = _as_relied_on(graph, running, environment, pointers)
+    new = _new(graph, pointers, snapshots, changed)
+    reworded = tuple(
+        snapshots[name]
+        for name, at in pointers.items()
+        if name in snapshots
+        and name not in changed
+        and _is_reworded(environment, at, snapshots[name])
+    )
+    first = {one.model.name: _first(environment, one) for one in new}
+    reads = known.reads if graph is loaded else Reads(graph)
+    seen = {**first, **pointers}
+    return EnvironmentGraph(graph, seen, reads, changed, running, misread, new, reworded)
+
+
+def sources_read(store: Store, loaded: Loaded) -> Mapping[str, Source]:
+    """Give every source as prod reads it: as its snapshots declare it, until a plan has promoted another.
+
+    Who looks at sources by itself looks so, as runs do: what is known of a source's cells is known for
+    one declaration, and is compared anew for another.
+
+    Args:
+        store: the state.
+        loaded: the models and sources that are declared now.
+    """
+    prod = store.environments.get(PROD)
+    return environment_graph(store, loaded, prod).graph.sources
+
+
+def _lives_shorter(before: Model, after: Model) -> bool:
+    """Whether a model begins later or ends earlier: that may take published cells away."""
+    old, new = before.cadence, after.cadence
+    later = new.start is not None and (old.start is None or new.start > old.start)
+    earlier = new.end is not None and (old.end is None or new.end < old.end)
+    return later or earlier
+
+
+def _running(
+    store: Store, loaded: Graph, pointers: Mapping[str, Pointer], snapshots: Mapping[str, Snapshot]
+) -> dict[str, Snapshot]:
+    """Read back the snapshots that pointers name, where they are not the loaded ones."""
+    same = {
+        name: snapshots[name]
+        for name, pointer in pointers.items()
+        if name in snapshots and pointer.fingerprint == snapshots[name].fingerprint.id
+    }
+    if len(same) == len(pointers):
+        return same
+    stored = {
+        name: store.snapshots.get(at.fingerprint)
+        for name, at in pointers.items()
+        if name not in same
+    }
+    read = {name: stored_model(one.definition) for name, one in stored.items()}
+    # Fingerprinted again: a newer release may hash the same declaration to another id.
+    graph = _graph({**{name: one.model for name, one in same.items()}, **read}, loaded)
+    relied = {name: read_readings(one.sources) for name, one in stored.items()}
+    otherwise = {
+        name: known
+        for name, known in relied.items()
+        if known is not None
+        and name in graph.models
+        and changed_sources(graph, graph.models[name], known)
+    }
+    prints = fingerprints(graph, otherwise)
+    as_saved = {
+        name: Fingerprint(one.logic, one.upstream, one.metadata) for name, one in stored.items()
+    }
+    again = {
+        name: Snapshot(read[name], prints.get(name, as_saved[name]), relied[name]) for name in read
+    }
+    return {**same, **again}
+
+
+def _graph(models: Mapping[str, Model], loaded: Graph) -> Graph:
+    """Build a graph of the loaded models' names, and of those that they still read."""
+    wanted, todo = dict[str, "Model"](), [name for name in models if name in loaded.models]
+    while todo:
+        name = todo.pop()
+        if name in models and name not in wanted:
+            wanted[name] = models[name]
+            todo += [upstream.name for upstream in models[name].reads]
+    return stored_graph(wanted.values(), loaded.sources.values())
+
+
+def _new(
+    graph: Graph,
+    pointers: Mapping[str, Pointer],
+    snapshots: Mapping[str, Snapshot],
+    changed: tuple[str, ...],
+) -> tuple[Snapshot, ...]:
+    """Take snapshots of new models on the graph that the environment runs.
+
+    Over an upstream that still runs its old logic, or a source that is still read as it was declared
+    before, a new model's table is another one.
+    """
+    names = [name for name in snapshots if name not in pointers]
+    prints = fingerprints(graph) if names and changed else {}
+    return tuple(
+        Snapshot(snapshots[name].model, prints[name], source_readings(graph, graph.models[name]))
+        if name in prints
+        else snapshots[name]
+        for name in names
+    )
+
+
+def _as_relied_on(
+    graph: Graph,
+    running: Mapping[str, Snapshot],
+    environment: Environment,
+    pointers: Mapping[str, Pointer],
+) -> tuple[Graph, Misread]:
+    own = {name for name, at in pointers.items() if at.environment == environment.name}
+    return as_relied_on(graph, {name: one.sources for name, one in running.items()}, own)
+
+
+def _is_reworded(environment: Environment, pointer: Pointer, snapshot: Snapshot) -> bool:
+    own = pointer.environment == environment.name
+    return own and pointer.fingerprint != snapshot.fingerprint.id
+
+
+def _first(environment: Environment, snapshot: Snapshot) -> Pointer:
+    name, fingerprint = snapshot.model.name, snapshot.fingerprint.id
+    return Pointer(environment.name, name, fingerprint, snapshot.version, -1)

@@ -1,0 +1,65 @@
+"""Code is frozen while a plan is applied: every batch looks whether it still is what was planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from backfill_assets.planning.plan.plan import Plan
+
+_SHOWN = 10
+
+
+def _code_changed(
+    plan_id: str, changed: Mapping[str, str | None], planned: Mapping[str, str]
+) -> RequestError:
+    told = "; ".join(
+        f"'{name}' was {planned[name][:_SHOWN]} and is {found[:_SHOWN] if found else 'gone'}"
+        for name, found in changed.items()
+    )
+    return RequestError(
+        found=f"the code has changed since plan {plan_id} was made: {told}",
+        do="What is built stays, nothing more is; put the code back and apply again, or make a new "
+        "plan, which shows the difference",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenCode:
+    """The declarations that a plan was made for.
+
+    Attributes:
+        plan_id: the plan.
+        planned: per model of it, the fingerprint of its declaration when it was made.
+        now: gives the fingerprints of the declarations as they are at this moment.
+    """
+
+    plan_id: str
+    planned: Mapping[str, str]
+    now: Callable[[], Mapping[str, str]]
+
+    @classmethod
+    def of(cls, plan: Plan, now: Callable[[], Mapping[str, str]]) -> FrozenCode:
+        """Take what a plan was made for."""
+        planned = {one.model: one.loaded for one in plan.models if one.loaded}
+        return cls(plan.plan_id, planned, now)
+
+    def check(self) -> None:
+        """Refuse to go on once any model of the plan is another one.
+
+        Raises:
+            RequestError: some are; it names them.
+        """
+        found = self.now()
+        changed = {
+            name: found.get(name)
+            for name, planned in self.planned.items()
+            if found.get(name) != planned
+        }
+        if changed:
+            raise _code_changed(self.plan_id, changed, self.planned)

@@ -1,0 +1,131 @@
+"""Open a run: the state, the environment's own models, and Spark for when it is needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.environment_graph import environment_graph
+from backfill_assets.engine.project.run_context import Published, RunContext, table_path
+from backfill_assets.models.source_reading import readings_text
+from backfill_assets.snapshots.environment import Pointer
+from backfill_assets.state.versions import UnknownVersionError
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.project.environment_graph import EnvironmentGraph
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.snapshots.environment import Environment
+    from backfill_assets.snapshots.snapshot import Snapshot
+    from backfill_assets.state.store import Store
+
+
+def open_run(
+    project: Project,
+    environment: str,
+    *,
+    root_id: str | None = None,
+    published: Published = Published.KEPT,
+) -> RunContext:
+    """Bring the store, an environment and the loaded models together for one run.
+
+    New models get their first pointers.
+
+    Args:
+        project: what is loaded, and what the run works with.
+        environment: its name.
+        root_id: of the root run or backfill; the run itself when it is none's re-execution.
+        published: what to do with published cells that are asked for again; a protected
+            environment keeps them whatever this says.
+
+    Raises:
+        UnknownEnvironmentError: there is no environment of that name.
+    """
+    run, own = _seen(project, environment)
+    store, known, data_root = project.store, run.environment, project.data_root
+    settled = {
+        **{one.model.name: _pointed(store, known, one, data_root) for one in own.new},
+        **{one.model.name: _reworded(store, own, one) for one in own.reworded},
+    }
+    return replace(
+        run,
+        pointers={**own.pointers, **settled},
+        root_id=root_id or project.run_id,
+        published=published,
+    )
+
+
+def look(project: Project, environment: str) -> RunContext:
+    """Do the same for those who only look: nothing is written, not even a first pointer.
+
+    Raises:
+        UnknownEnvironmentError: there is no environment of that name.
+    """
+    return _seen(project, environment)[0]
+
+
+def _seen(project: Project, environment: str) -> tuple[RunContext, EnvironmentGraph]:
+    known = project.store.environments.get(environment)
+    own = environment_graph(project.store, project.loaded, known)
+    run = RunContext(
+        project=project,
+        environment=known,
+        graph=own.graph,
+        pointers=own.pointers,
+        reads=own.reads,
+        until=project.clock(),
+        root_id=project.run_id,
+        changed=own.changed,
+        misread=own.misread,
+    )
+    return run, own
+
+
+def save_snapshot(store: Store, snapshot: Snapshot) -> None:
+    """Keep what running a snapshot later needs."""
+    fingerprint = snapshot.fingerprint
+    store.snapshots.save_snapshot(
+        fingerprint_id=fingerprint.id,
+        model=snapshot.model.name,
+        version=snapshot.version,
+        definition=snapshot.definition(),
+        logic=fingerprint.logic,
+        upstream=fingerprint.upstream,
+        metadata=fingerprint.metadata,
+        sources=None if snapshot.sources is None else readings_text(snapshot.sources),
+    )
+
+
+def _pointed(store: Store, environment: Environment, snapshot: Snapshot, data_root: str) -> Pointer:
+    """Give a model its first pointer in the environment; one that somebody else gave it stays.
+
+    A model that an open plan is about to bring is left to that plan. So is one whose table others
+    own, or that was taken back: what the table holds is no gap's business, a plan looks at it.
+    """
+    model, version = snapshot.model.name, snapshot.version
+    for plan in store.environments.by_name():
+        if plan.is_workspace and plan.follows == environment.name:
+            brought = store.environments.own_pointers(plan.name).get(model)
+            if brought is not None:
+                return brought
+    save_snapshot(store, snapshot)
+    wanted = Pointer(environment.name, model, snapshot.fingerprint.id, version, -1)
+    if _is_there(store, version, environment):
+        return wanted
+    return store.environments.ensure_pointer(wanted, table_path(data_root, model, version))
+
+
+def _is_there(store: Store, version: str, environment: Environment) -> bool:
+    """Whether a table holds what the environment does not publish."""
+    try:
+        owner, head = store.versions.owner(version), store.versions.known_head(version)
+    except UnknownVersionError:
+        return False
+    return owner not in (None, environment.name) or (environment.protected and head >= 0)
+
+
+def _reworded(store: Store, own: EnvironmentGraph, snapshot: Snapshot) -> Pointer:
+    """Run new words over the same table."""
+    pointer, fingerprint = own.pointers[snapshot.model.name], snapshot.fingerprint.id
+    save_snapshot(store, snapshot)
+    store.environments.repoint_metadata(pointer.environment, pointer.model, fingerprint)
+    return replace(pointer, fingerprint=fingerprint)

@@ -1,0 +1,56 @@
+"""Who may change a protected environment: one answer for the command and the launchpad."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.person import Person
+    from backfill_assets.state.store import Store
+
+
+def _not_an_operator(who: Person, environment: str, operators: Sequence[str]) -> RequestError:
+    way = "Ask one of them"
+    if who.identity is None:
+        way += " to use the command `backfill`, which knows the user of the operating system"
+    return RequestError(
+        found=f"{who} may not change {environment}, which is protected; BACKFILL_OPERATORS names "
+        f"who may: {', '.join(operators)}",
+        do=way,
+    )
+
+
+def refuse_strangers(store: Store, environment: str, who: Person, operators: Sequence[str]) -> None:
+    """Refuse those who may not change a protected environment; one that is not there is not.
+
+    Only a name that the system knows counts; one that was typed never does.
+
+    Args:
+        store: the state.
+        environment: what somebody wants to change.
+        who: the person.
+        operators: who may; empty for everybody, known or not.
+
+    Raises:
+        RequestError: the person is none of them.
+    """
+    known = {one.name: one for one in store.environments.by_name()}
+    protected = environment in known and known[environment].protected
+    if protected and operators and who.identity not in operators:
+        raise _not_an_operator(who, environment, operators)
+
+
+def refuse_reach(store: Store, plan: Plan, who: Person, operators: Sequence[str]) -> None:
+    """Refuse those who may not change all that a plan restates, if it restates what others read.
+
+    Raises:
+        RequestError: some of it is protected, and the person is no operator.
+    """
+    if plan.request.restate_all_snapshots:
+        for one in store.environments.by_name():
+            refuse_strangers(store, one.name, who, operators)

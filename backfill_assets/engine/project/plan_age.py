@@ -1,0 +1,38 @@
+"""How long a plan that is applied may wait: as long after its last step as it could be applied at all.
+
+While it waits, late data leaves its cells alone. So that no plan stops late data for ever, one that
+waits for too long holds nothing any more, and can't be promoted: what it built is older by then than
+what is published.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.snapshots.stored_plan import OPEN
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.state.store import Store
+
+
+def waits_until(store: Store, plan: Plan) -> datetime:
+    """Give the instant (UTC) from which on an applied plan holds nothing and can't be promoted.
+
+    Raises:
+        UnknownPlanError: there is no such plan.
+    """
+    return store.plans.touched(plan.plan_id) + (plan.expires_at - plan.created_at)
+
+
+def open_plans(store: Store) -> tuple[Plan, ...]:
+    """Read the plans that are applied and neither promoted nor abandoned, of every environment."""
+    return tuple(read_plan(one.content) for one in store.plans.latest(statuses=OPEN))
+
+
+def standing_plans(store: Store, now: datetime) -> tuple[Plan, ...]:
+    """Read the open plans that have not waited for too long."""
+    return tuple(one for one in open_plans(store) if now < waits_until(store, one))

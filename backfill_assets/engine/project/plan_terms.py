@@ -1,0 +1,42 @@
+"""How long plans and new environments last, and what the work of a plan costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.planning.plan.estimate import Prices
+
+if TYPE_CHECKING:
+    from backfill_assets.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTerms:
+    """What people set for all plans.
+
+    Attributes:
+        plan_days: after how many days a plan expires.
+        environment_days: how long an environment lives that a plan begins.
+        prices: what things cost.
+        batches_at_once: how many batches may be in flight.
+    """
+
+    plan_days: int = 7
+    environment_days: int = 30
+    prices: Prices = field(default_factory=Prices)
+    batches_at_once: int = 2
+
+
+USUAL = PlanTerms()
+"""What holds where nothing is set."""
+
+
+def terms_of(settings: Settings) -> PlanTerms:
+    """Give the terms that the settings name."""
+    return PlanTerms(
+        plan_days=settings.plan_days,
+        environment_days=settings.environment_days,
+        prices=Prices(settings.price_per_hour, settings.price_per_gb),
+        batches_at_once=settings.max_batches,
+    )

@@ -1,0 +1,150 @@
+"""What every batch of one run shares: the environment, its snapshots, and the project."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.project.cancelling import Flights
+from backfill_assets.engine.project.project import InProject
+from backfill_assets.models.spark_tuning import tuned
+from backfill_assets.planning.plan.batch_size import batch_size
+from backfill_assets.snapshots.batch import GAP
+from backfill_assets.snapshots.loaded import Loaded
+from backfill_assets.snapshots.places import located
+from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets.warehouse.files.collection import GRACE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.engine.project.frozen_code import FrozenCode
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.engine.project.relied_sources import Misread
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.plan.batch_size import BatchSize
+    from backfill_assets.planning.plan.request import KeptRows
+    from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.snapshots.state_view import StateView
+
+
+class Published(StrEnum):
+    """What a run does with cells that are published already and asked for again."""
+
+    KEPT = "kept"
+    REBUILT = "rebuilt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext(InProject):
+    """What every batch of one run shares.
+
+    Attributes:
+        environment: whose pointers are read and moved.
+        graph: the models that the environment runs (its snapshots), and the sources.
+        pointers: where the environment read each model when the run began.
+        reads: per model, what it reads by column (lineage).
+        until: the instant that history ends at for this run, so that all its batches agree.
+        root_id: the root run or backfill; the same over re-executions.
+        plan_id: the plan served; None for a gap fill.
+        changed: models whose loaded logic is not what the environment runs.
+        misread: by model, the sources that its snapshot relies on otherwise than the graph declares,
+            and of each of them the models to plan.
+        published: what a person who launched this run by hand wants of published cells.
+        fills: the reason that batches of gaps give.
+        frozen: the code that the run's plan was made for, and a look at what is there now; None
+            where no plan is served.
+        tuning: the Spark settings of the plan's batches, over those of their models.
+        batch_cells: how many cells a batch has at most in the plan that is served, by model.
+        overall: how many batches may be in flight over all runs and processes; None for any number.
+        kept_rows: in a plan's workspace, of the models that keep rows whose source is gone: whether these
+            are carried over.
+        interrupted: set when the run is to end: what waits for a slot, or for its next attempt, gives
+            up.
+        flights: its batches in flight, so that they can be given up before their commit.
+    """
+
+    environment: Environment
+    graph: Graph
+    pointers: Mapping[str, Pointer]
+    reads: Mapping[str, Mapping[str, frozenset[str]]]
+    until: datetime
+    root_id: str
+    plan_id: str | None = None
+    changed: tuple[str, ...] = ()
+    misread: Misread = field(default_factory=dict[str, "Mapping[str, tuple[str, ...]]"])
+    published: Published = Published.KEPT
+    fills: str = GAP
+    frozen: FrozenCode | None = None
+    tuning: Mapping[str, str] = field(default_factory=dict[str, str])
+    batch_cells: Mapping[str, int] = field(default_factory=dict[str, int])
+    overall: int | None = None
+    kept_rows: Mapping[str, KeptRows] = field(default_factory=dict[str, "KeptRows"])
+    interrupted: threading.Event = field(default_factory=threading.Event)
+    flights: Flights = field(default_factory=Flights)
+
+    @property
+    def own(self) -> Project:
+        """The project as if what the environment runs were loaded, whatever code is."""
+        if self.graph is self.project.loaded.graph:
+            return self.project
+        loaded = Loaded(self.graph, snapshots_of(self.graph), self.reads)
+        return replace(self.project, loaded=loaded)
+
+    @property
+    def rebuilds(self) -> bool:
+        """Whether published cells are built again: never where history is protected."""
+        return self.published is Published.REBUILT and not self.environment.protected
+
+    def allowed(self, model: Model) -> float:
+        """How many seconds a batch of a model may take until its commit turn.
+
+        Never longer than files stay that no log names: one that takes longer could commit nothing.
+        """
+        wanted = (
+            self.project.patience.timeout if model.batch_timeout is None else model.batch_timeout
+        )
+        longest = GRACE.total_seconds()
+        return longest if wanted is None else min(wanted, longest)
+
+    def resources(self, model: str) -> dict[str, str]:
+        """The Spark settings that a batch of a model has of its own when it is opened now."""
+        hours = self.project.patience.off_peak
+        off_peak = hours is not None and hours.covers(self.clock())
+        return tuned(self.graph.model(model), self.tuning, off_peak=off_peak)
+
+    def batch_size(self, model: Model, view: StateView) -> BatchSize:
+        """How many cells of a model go in one batch: as the plan says, else by what is recorded.
+
+        Args:
+            model: the model.
+            view: what is recorded.
+        """
+        found = batch_size(self.graph, view, model)
+        return replace(found, cells=self.batch_cells.get(model.name, found.cells))
+
+    def pointer(self, model: Model) -> Pointer:
+        """Where the environment keeps a model."""
+        return self.pointers[model.name]
+
+    def table(self, model: Model) -> str:
+        """The path of the model's physical table."""
+        return self.store.versions.version_path(self.pointer(model).version)
+
+    def view(self) -> StateView:
+        """What is ready now, at the environment's pins."""
+        return self.store.views.of(self.environment.name)
+
+
+def source_path(data_root: str, path: str) -> str:
+    """The path of a source's table: below the data folder, unless it is absolute or a URI."""
+    return located(path, data_root)
+
+
+def table_path(data_root: str, model: str, version: str) -> str:
+    """Where a version's table lies: ``<data>/tables/<subject>/<version>``."""
+    return f"{data_root}/tables/{model.partition('.')[0]}/{version}"

@@ -1,0 +1,246 @@
+"""Collect what nobody needs: expired environments, tables that nothing points at, old files.
+
+Nothing else deletes a file. What a pin, a promise of a way back, a claim or an open promotion needs
+stays, and what just became unneeded stays for a reader's grace period. Besides, files that have piled
+up in a block of fine cells are joined.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.batch.table_turn import reconcile, refuse_strangers, take
+from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.state.collection import VersionNeededError
+from backfill_assets.state.promotions import PromotionPendingError
+from backfill_assets.warehouse.files.collection import (
+    GRACE,
+    Vacuumed,
+    delete_table,
+    vacuum,
+    vacuum_unborn,
+)
+from backfill_assets.warehouse.files.compaction import Compacted, joined_files, what_to_compact
+from backfill_assets.warehouse.files.tables import ABSENT, head
+from backfill_assets.warehouse.spark.spark_errors import CommitConflictError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime, timedelta
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.snapshots.environment import Environment, Pointer
+    from backfill_assets.state.collection import Collectable
+    from backfill_assets.state.locks import CommitLock
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a collection deleted, or would delete.
+
+    Attributes:
+        environments: expired ones.
+        tables: of versions that nobody needs.
+        vacuumed: old files of tables that go on.
+        compacted: tables whose small files were joined.
+    """
+
+    environments: tuple[str, ...]
+    tables: tuple[Collectable, ...]
+    vacuumed: tuple[Vacuumed, ...]
+    compacted: tuple[Compacted, ...]
+
+
+def settle_read(run: RunContext) -> None:
+    """Account for what others left in the tables that environments read, a collection's commit among it.
+
+    What a publication is at stays to it.
+
+    Raises:
+        TableLockedError: a live holder has a table and did not give it back in time.
+        CorruptTableError: a table's log is damaged, or lacks commits that the state knows.
+    """
+    for version in _tables_read(run):
+        if head(run.store.versions.version_path(version)) != run.store.versions.known_head(version):
+            with suppress(PromotionPendingError), _turn(run, version):
+                pass
+
+
+def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Collected:
+    """Say what a collection would delete; nothing is written.
+
+    Tables of expired environments are named by a collection that follows the one which forgets the
+    environments by the grace period.
+    """
+    return Collected(
+        environments=tuple(one.name for one in _expired(run)),
+        tables=tuple(run.store.collection.collectable_versions(promise, grace)),
+        vacuumed=tuple(_vacuumed(run, promise, grace, dry_run=True)),
+        compacted=tuple(_piled_up(run)),
+    )
+
+
+def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Collected:
+    """Delete what nobody needs.
+
+    Args:
+        run: of any environment.
+        promise: how long after a pointer's move the way back is kept open.
+        grace: how long a file stays anyway, and a table that was left.
+    """
+    environments = tuple(_forgotten(run))
+    tables = tuple(_deleted(run, promise, grace))
+    vacuumed = tuple(_vacuumed(run, promise, grace, dry_run=False))
+    return Collected(environments, tables, vacuumed, tuple(_compacted(run)))
+
+
+def _expired(run: RunContext) -> list[Environment]:
+    """Give the environments whose time is over, and that nobody follows."""
+    known = run.store.environments.by_name()
+    followed = {one.follows for one in known}
+    return [
+        one
+        for one in known
+        if one.expires_at is not None and one.expires_at <= run.clock()
+        if not one.protected and one.name not in followed
+    ]
+
+
+def _forgotten(run: RunContext) -> Iterator[str]:
+    for one in _expired(run):
+        run.store.environments.drop_environment(one.name)
+        yield one.name
+
+
+def _deleted(run: RunContext, promise: timedelta, grace: timedelta) -> Iterator[Collectable]:
+    """Delete the tables of versions that nobody needs; one that was begun is finished."""
+    for one in run.store.collection.collectable_versions(promise, grace):
+        with suppress(VersionNeededError):  # somebody needs it since it was listed
+            run.store.collection.mark_collecting(one.version, promise, grace)
+            delete_table(one.path)
+            run.store.collection.forget_version(one.version)
+            yield one
+
+
+def _vacuumed(
+    run: RunContext, promise: timedelta, grace: timedelta, *, dry_run: bool
+) -> Iterator[Vacuumed]:
+    """Vacuum the tables that environments read, each under its commit lock."""
+    for version, oldest in sorted(_oldest_needed(run, promise).items()):
+        path = run.store.versions.version_path(version)
+        if oldest < 0 <= head(path):
+            continue  # of this table the state knows nothing
+        gone = _Vacuum(path, oldest, run.clock(), grace)
+        found = gone.look() if dry_run else _alone(run, version, gone)
+        if found.files:
+            yield found
+
+
+@dataclass(frozen=True, slots=True)
+class _Vacuum:
+    """A table, which need not be there yet, and the oldest version of it that somebody needs."""
+
+    path: str
+    oldest: int
+    now: datetime
+    grace: timedelta
+
+    def look(self) -> Vacuumed:
+        return self._done(dry_run=True)
+
+    def run(self) -> Vacuumed:
+        return self._done(dry_run=False)
+
+    def _done(self, *, dry_run: bool) -> Vacuumed:
+        if head(self.path) < 0:
+            return vacuum_unborn(self.path, now=self.now, grace=self.grace, dry_run=dry_run)
+        return vacuum(
+            self.path, keep_from=self.oldest, now=self.now, grace=self.grace, dry_run=dry_run
+        )
+
+
+def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:
+    """Vacuum under the table's commit lock: files of a commit on its way are in no log yet."""
+    with _turn(run, version):
+        return gone.run()
+
+
+def _piled_up(run: RunContext) -> Iterator[Compacted]:
+    """Name the tables in which small files have piled up."""
+    for version in _tables_read(run):
+        found = what_to_compact(run.store.versions.version_path(version))
+        if found.files:
+            yield found
+
+
+def _compacted(run: RunContext) -> Iterator[Compacted]:
+    """Join files before the lock is taken; where one of them has gone by then, the next time.
+
+    What lay there for longer than the grace another collection may be about to delete.
+    """
+    for version in _tables_read(run):
+        path, since = run.store.versions.version_path(version), run.clock()
+        with suppress(CommitConflictError), joined_files(path) as joined:
+            if not joined.instead_of:
+                continue
+            with _turn(run, version) as lock:
+                if run.clock() - since >= GRACE:
+                    continue
+                done = joined.commit(app_id=version, token=lock.token)
+                refuse_strangers(run, version, done.delta_version)
+                run.store.locks.follow_head(lock, done.delta_version, run.clock())
+            yield Compacted(path, len(joined.instead_of), len(joined.written.files))
+
+
+def _tables_read(run: RunContext) -> list[str]:
+    """Name the versions that environments read and of whose tables the state knows."""
+    pointed = (
+        run.store.environments.own_pointers(one.name).values()
+        for one in run.store.environments.by_name()
+    )
+    read = {at.version for at in chain.from_iterable(pointed)}
+    return sorted(version for version in read if run.store.versions.known_head(version) > ABSENT)
+
+
+@contextmanager
+def _turn(run: RunContext, version: str) -> Iterator[CommitLock]:
+    with beating(run.store, run.run_id):
+        lock = take(run, version, run.run_id)
+        try:
+            reconcile(run, lock)
+            yield lock
+        finally:
+            run.store.locks.release_commit_lock(lock)
+
+
+def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:
+    """Give the oldest pin that somebody needs, by version that some environment reads."""
+    pointed = [
+        at
+        for one in run.store.environments.by_name()
+        for at in run.store.environments.own_pointers(one.name).values()
+    ]
+    since = run.clock() - promise
+    promised = [
+        at
+        for one in run.store.environments.by_name()
+        for move in run.store.history.moves_in(one.name)
+        if move.at >= since
+        for at in (move.old, move.new)
+        if at is not None
+    ]
+    read = dict(_pins(pointed))
+    needed: dict[str, int] = {}
+    for version, pin in (*_pins(pointed), *_pins(promised)):
+        if version in read:
+            needed[version] = min(pin, needed.get(version, pin))
+    return needed
+
+
+def _pins(pointers: Iterable[Pointer]) -> Iterator[tuple[str, int]]:
+    for at in pointers:
+        yield at.version, at.delta_version
+        yield from ((layer.version, layer.delta_version) for layer in at.under)

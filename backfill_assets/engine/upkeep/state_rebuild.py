@@ -1,0 +1,237 @@
+"""Rebuild the state from the tables' own commits: each says all about its batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.source_reading import readings_text
+from backfill_assets.snapshots.batch import BatchCommit
+from backfill_assets.snapshots.publication import PROMOTED
+from backfill_assets.snapshots.snapshot import snapshots_of, stored_model
+from backfill_assets.state.rebuild import LoggedCommit, TableHead
+from backfill_assets.warehouse.files.housekeeping import created_by, is_ours, restored_to
+from backfill_assets.warehouse.files.tables import last_token, logged_commits
+
+if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.state.store import Store
+    from backfill_assets.warehouse.files.tables import LoggedCommit as Logged
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The end of a table's log that does not count, because it begins with half a publication.
+
+    Attributes:
+        version: whose table.
+        delta_version: Delta's number of the first commit that does not count.
+        commits: how many commits do not count.
+        plan_id: the plan whose publication is not complete; None for one without a plan.
+        missing: the versions whose tables do not hold the publication.
+    """
+
+    version: str
+    delta_version: int
+    commits: int
+    plan_id: str | None
+    missing: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Say what was found and what to do about it."""
+        plan = f"plan {self.plan_id}" if self.plan_id else "a publication"
+        return (
+            f"{self.version}: its log from delta_version {self.delta_version} on is not counted "
+            f"(commits: {self.commits}), because {plan} is published there but not in "
+            f"{', '.join(self.missing)}. The next batch of the table takes these commits back. If "
+            "the other tables were lost, restore their folders from a backup and rebuild into an "
+            "empty state again; otherwise run `backfill plan` and publish the change anew"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What a rebuild found.
+
+    Attributes:
+        batches: per version, how many batches of its log count.
+        left_out: the ends of logs that do not count.
+    """
+
+    batches: dict[str, int]
+    left_out: tuple[LeftOut, ...]
+
+
+def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> Rebuilt:
+    """Replay every table's log into an empty state.
+
+    Snapshots whose models are loaded are stored again; pointers come back at the version that each
+    environment built last.
+
+    Raises:
+        RequestError: the state holds something.
+        CorruptTableError: a table's log is damaged.
+    """
+    tables = {path.name: str(path) for path in sorted(Path(data_root, "tables").glob("*/*"))}
+    accounted = {version: _known(path, version) for version, path in tables.items()}
+    known = _whole(accounted)
+    commits = {
+        version: _batches(version, path, known[version], loaded) for version, path in tables.items()
+    }
+    heads = {
+        version: TableHead(
+            known[version][-1].delta_version if known[version] else -1, last_token(path, version)
+        )
+        for version, path in tables.items()
+    }
+    seen = max(
+        (_number(one) for path in tables.values() for one in logged_commits(path, -1)), default=0
+    )
+    store.rebuild([one for found in commits.values() for one in found], heads=heads, seen=seen)
+    for snapshot in snapshots_of(loaded).values():
+        store.snapshots.save_snapshot(
+            fingerprint_id=snapshot.fingerprint.id,
+            model=snapshot.model.name,
+            version=snapshot.version,
+            definition=snapshot.definition(),
+            logic=snapshot.fingerprint.logic,
+            upstream=snapshot.fingerprint.upstream,
+            metadata=snapshot.fingerprint.metadata,
+            sources=None if snapshot.sources is None else readings_text(snapshot.sources),
+        )
+    for version, path in tables.items():
+        _save_creator(store, path, commits[version])
+    return Rebuilt(
+        {version: len(found) for version, found in commits.items()}, _left_out(accounted, known)
+    )
+
+
+def _known(path: str, version: str) -> list[Logged]:
+    """Give the commits that a state accounts for: neither a stranger's, nor what was taken back.
+
+    A stranger's commit at the end of the log, and what follows it, is left out as well: the table's
+    next holder finds it unknown and takes it back.
+    """
+    known: list[Logged] = []
+    strange = False
+    for logged in logged_commits(path, -1):
+        kept = restored_to(logged.metadata)
+        if kept is not None:
+            known = [one for one in known if one.delta_version <= kept]
+            strange = False
+        commit = BatchCommit.from_json(logged.metadata)
+        ours = is_ours(logged.metadata) or (commit is not None and commit.version == version)
+        strange = strange or not ours
+        if not strange:
+            known.append(logged)
+    return known
+
+
+def _number(logged: Logged) -> int:
+    commit = BatchCommit.from_json(logged.metadata)
+    return 0 if commit is None else commit.built_at
+
+
+def _whole(known: dict[str, list[Logged]]) -> dict[str, list[Logged]]:
+    """Leave out copies of a publication that not all of its tables hold, and what follows them.
+
+    A table that is not there any more was collected after the publication was done.
+    """
+    while (cut := _cut(known)) != known:
+        known = cut
+    return known
+
+
+def _cut(known: dict[str, list[Logged]]) -> dict[str, list[Logged]]:
+    """End each table before its first copy whose publication another table does not hold."""
+    held = {version: set(map(_publication, commits)) for version, commits in known.items()}
+    return {
+        version: list(takewhile(lambda one: _in_all(one, held), commits))
+        for version, commits in known.items()
+    }
+
+
+def _left_out(
+    before: dict[str, list[Logged]], after: dict[str, list[Logged]]
+) -> tuple[LeftOut, ...]:
+    """Name each end of a log that was cut off, with the publication that it begins with."""
+    held = {version: set(map(_publication, commits)) for version, commits in after.items()}
+    found: list[LeftOut] = []
+    for version, commits in before.items():
+        rest = commits[len(after[version]) :]
+        copy = BatchCommit.from_json(rest[0].metadata) if rest else None
+        if copy is not None:
+            missing = tuple(
+                one
+                for one in copy.together
+                if one != version and one in held and _publication(rest[0]) not in held[one]
+            )
+            first = rest[0].delta_version
+            found.append(LeftOut(version, first, len(rest), copy.plan_id, missing))
+    return tuple(found)
+
+
+def _in_all(logged: Logged, held: dict[str, set[str]]) -> bool:
+    commit = BatchCommit.from_json(logged.metadata)
+    tables = () if commit is None else commit.together
+    return all(_publication(logged) in held[version] for version in tables if version in held)
+
+
+def _publication(logged: Logged) -> str:
+    """Name the publication that a copy belongs to: a plan's id and the number of its intent."""
+    commit = BatchCommit.from_json(logged.metadata)
+    if commit is None or commit.reason != PROMOTED:
+        return ""
+    return f"{commit.plan_id}:{commit.built_at}"
+
+
+def _batches(version: str, path: str, known: list[Logged], loaded: Graph) -> list[LoggedCommit]:
+    return [
+        LoggedCommit(
+            version,
+            path,
+            logged.delta_version,
+            commit if commit.exact else commit.built_by(_model(path, commit, loaded)),
+            committed_at=logged.committed_at,
+            # A publication's commit adds only what differs of the cells that it names.
+            bytes_written=None if commit.reason == PROMOTED else logged.bytes_added,
+        )
+        for logged in known
+        if (commit := BatchCommit.from_json(logged.metadata)) is not None
+    ]
+
+
+def _model(path: str, commit: BatchCommit, loaded: Graph) -> Model | None:
+    """Give the model that a table was made for; where its log doesn't say, the loaded one of its name."""
+    definition = _creator(path)
+    return loaded.models.get(commit.model) if definition is None else stored_model(definition)
+
+
+def _creator(path: str) -> str | None:
+    """Read the stored model that a table was made for; None where its log has been trimmed."""
+    return next(
+        (found for one in logged_commits(path, -1) if (found := created_by(one.metadata))), None
+    )
+
+
+def _save_creator(store: Store, path: str, batches: list[LoggedCommit]) -> None:
+    """Store the model that a table was made for, under every fingerprint that its batches ran.
+
+    One that is loaded is stored by now, with its own words, and stays.
+    """
+    definition = _creator(path)
+    if definition is None:
+        return
+    for fingerprint, commit in {one.commit.fingerprint: one.commit for one in batches}.items():
+        store.snapshots.save_snapshot(
+            fingerprint_id=fingerprint,
+            model=commit.model,
+            version=commit.version,
+            definition=definition,
+            logic="",
+            upstream="",
+            metadata="",
+        )

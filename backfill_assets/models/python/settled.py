@@ -1,0 +1,108 @@
+"""Select the statements of a snapshot's modules that may matter to the model's function.
+
+All of the modules run as they were written. The selection only decides about the word "unchanged". A
+top-level statement is left out where it provably can't matter: it only binds names (a plain function,
+class or constant, an import from the standard library, an import for type checkers), and no statement
+that is kept mentions one of these names as a name, an attribute, a keyword, or a word in a text. If
+kept code may look names up in another way, every statement is kept. If it may read its own source,
+comments and formatting are kept, too.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.python.inert import inert
+from backfill_assets.models.python.own_modules import by_name, imports_of
+from backfill_assets.models.python.reflection import Kept, reflects, sees_source
+from backfill_assets.models.python.syntax import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backfill_assets.models.python.own_modules import StoredModule
+
+
+def kept(modules: tuple[StoredModule, ...], module: str, function: str) -> tuple[Kept, ...]:
+    """Give the statements that may matter to a function, per module that kept code may import.
+
+    Args:
+        modules: every module that the snapshot stores.
+        module: the name of the function's own.
+        function: its name there.
+    """
+    found = _Keeping(modules, module, function).found()
+    return (
+        found
+        if not reflects(found, frozenset(one.name for one in modules))
+        else _everything(modules)
+    )
+
+
+def identity(modules: tuple[StoredModule, ...], module: str, function: str) -> str:
+    """Write the statements that may matter as text: equal texts mean equal rows.
+
+    Comments and formatting are left out, unless the code may look at its own source, or at the private
+    names and paths under which it runs: these depend on everything that the snapshot stores.
+    """
+    found = kept(modules, module, function)
+    if sees_source(found):
+        parts = [f"{one.name} {one.is_package}\n{one.source}" for one in modules]
+    else:
+        parts = [  # one without a statement too: that it is there decides whether an import succeeds
+            f"{one.module.name} {one.module.is_package}\n{_dumped(one.body)}" for one in found
+        ]
+    return "\x1e".join([f"{module}.{function}", *parts])
+
+
+def _dumped(body: Iterable[ast.stmt]) -> str:
+    return "\n".join(ast.dump(node) for node in body)
+
+
+def _everything(modules: tuple[StoredModule, ...]) -> tuple[Kept, ...]:
+    return tuple(Kept(one, tuple(ast.parse(one.source).body)) for one in modules)
+
+
+class _Keeping:
+    """Extends the kept statements until they mention no name that another statement binds."""
+
+    def __init__(self, modules: tuple[StoredModule, ...], module: str, function: str) -> None:
+        self._modules = by_name(modules)
+        self._bodies = {one.name: ast.parse(one.source).body for one in modules}
+        self._inert = {
+            name: inert(body, self._modules[name].package, {*self._modules})
+            for name, body in self._bodies.items()
+        }
+        self._live: dict[str, set[int]] = {}
+        self._words = {function}
+        self._enter(module)
+
+    def found(self) -> tuple[Kept, ...]:
+        while self._step():
+            pass
+        return tuple(
+            Kept(self._modules[name], tuple(self._bodies[name][at] for at in sorted(live)))
+            for name, live in sorted(self._live.items())
+        )
+
+    def _enter(self, name: str) -> None:
+        """Take a module in, with the packages that are imported before it."""
+        for one in self._modules:
+            if one not in self._live and (one == name or name.startswith(f"{one}.")):
+                self._live[one] = set()
+
+    def _step(self) -> bool:
+        before = sum(len(live) for live in self._live.values()), len(self._live)
+        for name in [*self._live]:
+            for at, node in enumerate(self._bodies[name]):
+                binds = self._inert[name][at]
+                if at not in self._live[name] and (binds is None or binds & self._words):
+                    self._keep(name, at, node)
+        return before != (sum(len(live) for live in self._live.values()), len(self._live))
+
+    def _keep(self, name: str, at: int, node: ast.stmt) -> None:
+        self._live[name].add(at)
+        self._words |= words([node])
+        for imported in imports_of(node, self._modules[name].package):
+            self._enter(imported)

@@ -1,0 +1,169 @@
+"""Column lineage: which upstream columns a SQL model reads, and where each output comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.pushdown_projections import pushdown_projections
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import Scope, build_scope, walk_in_scope
+
+from backfill_assets.models.sql.query import SqlQuery, table_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """What a model reads, by column.
+
+    Attributes:
+        reads: per upstream, the columns that anything in the query's answer depends on, filters,
+            joins and grouping included, so that a change of any other column can't matter; an
+            upstream that is missing here is read as a whole.
+        outputs: per output column, the (upstream, column) pairs that its expression is made of.
+    """
+
+    reads: Mapping[str, frozenset[str]]
+    outputs: Mapping[str, tuple[tuple[str, str], ...]]
+
+
+OPAQUE = Lineage({}, {})
+
+
+def lineage_of(graph: Graph, model: Model) -> Lineage:
+    """Trace a model's columns; a function, or SQL that can't be analysed, counts as reading all."""
+    analysis = model.logic.analysis() if isinstance(model.logic, SqlQuery) else None
+    if not isinstance(model.logic, SqlQuery) or analysis is None:
+        return OPAQUE
+    try:
+        tree = qualify(
+            analysis,
+            schema=cast("dict[str, object]", _schema(graph, model)),
+            dialect="spark",
+            validate_qualify_columns=False,
+            quote_identifiers=False,
+            identify=False,
+        )
+        root = build_scope(tree)
+    except SqlglotError:
+        return OPAQUE
+    if root is None:
+        return OPAQUE
+    tables = set(model.logic.tables())
+    outputs = _outputs(root, tables)
+    reads = _reads(root, tables)
+    if reads and _may_lose_outputs(tree):
+        needed = build_scope(pushdown_projections(tree))
+        reads = _reads(needed, tables) if needed is not None else reads
+    declared = {name: _as_declared(graph, name, columns) for name, columns in reads.items()}
+    return Lineage(declared, outputs)
+
+
+def _may_lose_outputs(tree: exp.Expr) -> bool:
+    """Whether outputs of a CTE or subquery that no query reads can be left out.
+
+    Not where it decides about rows: by EXPLODE, under EXCEPT or INTERSECT, with GROUP BY ALL.
+    """
+    row_makers = (exp.Explode, exp.Inline, exp.Stack, exp.UDTF, exp.Anonymous, exp.QueryTransform)
+    if any(
+        projection.find(*row_makers)
+        for one in tree.find_all(exp.Select)
+        for projection in one.selects
+    ):
+        return False
+    if tree.find(exp.Except, exp.Intersect) is not None:
+        return False
+    if any(bool(one.args.get("recursive")) for one in tree.find_all(exp.With)):
+        return False
+    return not any(bool(one.args.get("all")) for one in tree.find_all(exp.Group))
+
+
+def _as_declared(graph: Graph, upstream: str, columns: frozenset[str]) -> frozenset[str]:
+    """Spell columns as the upstream does: qualification writes them in lower case."""
+    declared = {column.name.lower(): column.name for column in graph.node(upstream).schema}
+    return frozenset(declared.get(name.lower(), name) for name in columns)
+
+
+def _schema(graph: Graph, model: Model) -> dict[str, dict[str, dict[str, str]]]:
+    schema: dict[str, dict[str, dict[str, str]]] = {}
+    for upstream in model.reads:
+        subject, table = upstream.name.split(".")
+        columns = {column.name: column.dtype for column in graph.node(upstream.name).schema}
+        schema.setdefault(subject, {})[table] = columns
+    return schema
+
+
+def _reads(root: Scope, tables: set[str]) -> dict[str, frozenset[str]]:
+    """Collect columns by upstream; empty (every column is read) if the upstream of one is unknown."""
+    found: dict[str, set[str]] = {table: set() for table in tables}
+    for scope in root.traverse():
+        if _reads_unnamed(scope):
+            return {}
+        for column in scope.columns:
+            source = scope.sources.get(column.table)
+            if isinstance(source, exp.Table):
+                found.setdefault(table_name(source), set()).add(column.name)
+    return {table: frozenset(columns) for table, columns in found.items() if table in tables}
+
+
+def _reads_unnamed(scope: Scope) -> bool:
+    """Whether a scope reads columns without naming them: a star, a pivot, a row as a whole.
+
+    A star that is left after qualification is harmless inside count(*) only. A column without a
+    table is one that no upstream declares, or a whole row by its table's alias.
+    """
+    stars = (not isinstance(star.parent, exp.Count) for star in scope.find_all(exp.Star))
+    pivots = (True for _ in scope.find_all(exp.Pivot))
+    return any(stars) or any(pivots) or any(not column.table for column in scope.columns)
+
+
+def _selects(scope: Scope) -> list[exp.Expr]:
+    return scope.expression.selects if isinstance(scope.expression, exp.Query) else []
+
+
+def _outputs(root: Scope, tables: set[str]) -> dict[str, tuple[tuple[str, str], ...]]:
+    return {
+        select.alias_or_name: tuple(sorted(set(_sources(root, position, tables, frozenset()))))
+        for position, select in enumerate(_selects(root))
+    }
+
+
+_Seen = frozenset[tuple[int, int]]
+
+
+def _sources(
+    scope: Scope, position: int, tables: set[str], seen: _Seen
+) -> Iterator[tuple[str, str]]:
+    """Follow the output at a position through CTEs, subqueries and set operations."""
+    here = (id(scope), position)
+    if here in seen:
+        return  # a recursive CTE
+    seen |= {here}
+    for branch in scope.set_operation_scopes:
+        yield from _sources(branch, position, tables, seen)
+    selects = _selects(scope)
+    if scope.set_operation_scopes or position >= len(selects):
+        return
+    for node in walk_in_scope(selects[position]):
+        if isinstance(node, exp.Column):
+            yield from _column_sources(scope, node, tables, seen)
+
+
+def _column_sources(
+    scope: Scope, column: exp.Column, tables: set[str], seen: _Seen
+) -> Iterator[tuple[str, str]]:
+    source = scope.sources.get(column.table)
+    if isinstance(source, exp.Table) and table_name(source) in tables:
+        yield table_name(source), column.name
+    elif isinstance(source, Scope):
+        names = [select.alias_or_name for select in _selects(source)]
+        if column.name in names:
+            yield from _sources(source, names.index(column.name), tables, seen)

@@ -1,0 +1,105 @@
+"""Find the parts of a query whose answer may change tomorrow although the input is the same.
+
+The list follows Spark 4.2's own functions: those that Spark executes as non-deterministic, and
+those that answer from the clock, the session, files or code outside of the query. Functions whose
+answer depends only on the order of rows (`first`, `collect_list`, `mode`, ...) are allowed, because
+an author can order the rows.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from backfill_assets.models.sql.spark_tokens import Token
+
+VOLATILE = frozenset(
+    {
+        "aes_encrypt",  # draws its first block
+        "curdate", "current_catalog", "current_database", "current_date", "current_path",
+        "current_schema", "current_time", "current_timestamp", "current_timezone", "current_user",
+        "getdate", "input_file_block_length", "input_file_block_start", "input_file_name",
+        "java_method", "kll_merge_agg_bigint", "kll_merge_agg_double", "kll_merge_agg_float",
+        "kll_sketch_agg_bigint", "kll_sketch_agg_double", "kll_sketch_agg_float", "localtime",
+        "localtimestamp", "monotonically_increasing_id", "now", "rand", "randn", "random",
+        "randstr", "reflect", "session_user", "shuffle", "spark_partition_id", "try_reflect",
+        "uniform", "user", "uuid", "version",
+    }
+)  # fmt: skip
+"""Functions, by name in lower case."""
+
+_OF_THE_CLOCK = frozenset({"current_date", "current_time", "current_timestamp", "localtimestamp"})
+_OF_THE_SESSION = frozenset({"current_path", "current_user", "session_user", "user"})
+_SPECIAL_TIME = re.compile(r"""r?['"]\s*(now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
+_TYPED = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"})
+
+
+def volatile_in(
+    tokens: Sequence[Token], columns: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, Token]]:
+    """Give each volatile part by name, with its token.
+
+    Args:
+        tokens: of a query, or of a part of one.
+        columns: names in lower case that are columns, so that a bare ``user`` is one.
+    """
+    named = columns | _aliases(tokens)
+    for at, token in enumerate(tokens):
+        before, after = _text(tokens, at - 1), _text(tokens, at + 1)
+        found = (
+            _without_brackets(token, before, after, named)
+            or _called(tokens, at, after)
+            or _said(tokens, at)
+        )
+        if found:
+            yield found, token
+
+
+def _called(tokens: Sequence[Token], at: int, after: str) -> str:
+    """A function that is called, under any qualifier."""
+    name = tokens[at].name
+    if after != "(":
+        return ""
+    if name == "unix_timestamp":  # the clock's, without an argument
+        return name if _text(tokens, at + 2) == ")" else ""
+    return name if name in VOLATILE else ""
+
+
+def _without_brackets(token: Token, before: str, after: str, columns: frozenset[str]) -> str:
+    """A word that Spark takes for a function where no column has its name, in backquotes too."""
+    if before == "." or after in (".", "("):
+        return "_metadata" if token.name == "_metadata" else ""
+    is_alias = before == "AS"
+    is_column = is_alias or token.name in columns
+    if token.name == "_metadata" or (token.name in _OF_THE_CLOCK and not is_alias):
+        return token.name
+    return token.name if token.name in _OF_THE_SESSION and not is_column else ""
+
+
+def _said(tokens: Sequence[Token], at: int) -> str:
+    """The volatile part that a word forms with the next tokens: a sample, DATE 'today', a script."""
+    word = tokens[at].keyword
+    following = tokens[at + 1] if at + 1 < len(tokens) else None
+    if following is None:
+        return ""
+    if word == "TABLESAMPLE" and following.text.upper() in ("(", "SYSTEM", "BERNOULLI"):
+        return "tablesample"
+    if following.kind != "string":
+        return ""
+    if word == "USING":
+        return "transform"
+    special = _SPECIAL_TIME.match(following.text) if word in _TYPED else None
+    return special.group(1).lower() if special else ""
+
+
+def _aliases(tokens: Sequence[Token]) -> frozenset[str]:
+    return frozenset(
+        token.name for at, token in enumerate(tokens) if _text(tokens, at - 1) == "AS"
+    )  # fmt: skip
+
+
+def _text(tokens: Sequence[Token], at: int) -> str:
+    return tokens[at].text.upper() if 0 <= at < len(tokens) else ""

@@ -1,0 +1,326 @@
+"""Find the models that change, the category of each change, and the table that each then reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval import epoch_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.fingerprint import changed_logic
+from backfill_assets.planning.change.categorize import Difference, affected, both, difference
+from backfill_assets.planning.change.decided import decided
+from backfill_assets.planning.change.deriving import derived
+from backfill_assets.planning.change.model_change import Changes, ModelChange
+from backfill_assets.planning.plan.plan import Change, Untouched
+from backfill_assets.planning.plan.request import Category
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.change.decided import Decided
+    from backfill_assets.planning.change.intended import Intended
+    from backfill_assets.planning.plan.plan_state import PlanState
+    from backfill_assets.planning.plan.request import PlanRequest
+    from backfill_assets.snapshots.snapshot import Snapshot
+    from backfill_assets.snapshots.state_view import ModelState
+
+_SHOWN = 6
+_DECLARED_OTHERWISE = Difference(
+    Category.BREAKING, "a source is declared otherwise", rows=True, columns=None
+)
+"""How a source differs for a model, once a declaration that it relies on has changed."""
+
+
+def changes_of(request: PlanRequest, intended: Intended, state: PlanState) -> Changes:
+    """Decide for every model of the planned graph, upstream first.
+
+    Raises:
+        RequestError: a person's category contradicts the difference.
+        RequestError: forward-only, or with a cutoff, a column goes or is retyped.
+    """
+    found = Changes()
+    for name in intended.graph.order:
+        found.models[name] = _Deciding(request, intended, state, found).decide(name)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Deciding:
+    request: PlanRequest
+    intended: Intended
+    state: PlanState
+    found: Changes
+
+    def decide(self, name: str) -> ModelChange:
+        new, old = self.intended.snapshots[name], self.intended.before.get(name)
+        if old is None:
+            return ModelChange(
+                change=Change.ADDED,
+                category=Category.NON_BREAKING,
+                reason="new: nobody reads it yet",
+                new_version=True,
+                fingerprint=new.fingerprint.id,
+                version=self._free_version(new),
+            )
+        if self.request.late:  # a change takes a plan that a person asks for
+            return self._unchanged(name)
+        moved = self._moved_upstreams(name)
+        if name not in self.intended.chosen:
+            self._leave(name, moved, "is not selected")
+            return self._unchanged(name)
+        direct = self._shortened(old.model, new.model, _direct(old, new))
+        choice = decided(self.request, new.model, old.model, direct, reads_changed=bool(moved))
+        if direct is not None and choice is not None and choice.category is Category.METADATA:
+            direct = Difference(Category.METADATA, direct.why, rows=False, columns=frozenset())
+        if direct is None and choice is None and name not in self.intended.otherwise:
+            return self._unchanged(name)
+        return self._changed(name, new, direct, moved, choice)
+
+    def _shortened(self, old: Model, new: Model, direct: Difference | None) -> Difference | None:
+        """Add that a life which begins later, or ends earlier, takes published cells away."""
+        life = (new.cadence.start, new.cadence.end)
+        if direct is None or life == (old.cadence.start, old.cadence.end):
+            return direct
+        published = self.state.view.ready(new.name)
+        lost = published - _within(new, published)
+        if not lost:
+            return direct
+        why = f"its life takes {ranges_text(old.cadence, lost)} away, which is published"
+        return both(direct, Difference(Category.BREAKING, why, rows=True, columns=None))
+
+    def _changed(
+        self,
+        name: str,
+        new: Snapshot,
+        direct: Difference | None,
+        moved: Mapping[str, frozenset[str] | None],
+        choice: Decided | None,
+    ) -> ModelChange:
+        change = Change.INDIRECT if direct is None else Change.MODIFIED
+        category, reason, by = self._meaning(name, direct, moved, choice)
+        history = category in (Category.BREAKING, Category.NON_BREAKING)
+        builds = history and (bool(moved) or _computes(direct) or choice is not None)
+        if choice is not None and choice.category is Category.NON_BREAKING and direct is None:
+            builds = False  # a person decided that the upstream change does not matter here
+        in_place = self._has_cutoff(name) or category is Category.FORWARD_ONLY
+        if in_place and (_computes(direct) or builds):
+            self._refuse_destruction(name, new.model)
+        new_version = builds and not in_place
+        if new_version:
+            self._carry_on(name, direct, moved, choice)
+        elif direct is None and not moved:
+            self._leave(name, {}, "")
+        return ModelChange(
+            change=change,
+            category=category,
+            reason=reason,
+            decided_by=by,
+            new_version=new_version,
+            fingerprint=new.fingerprint.id,
+            version=self._free_version(new) if new_version else self._kept_version(name),
+            restates=in_place and (_computes(direct) or builds) and self._has_date(name, category),
+            notes=_audits(self.intended.before[name].model, new.model),
+        )
+
+    def _has_cutoff(self, name: str) -> bool:
+        """Whether older cells keep the old definition: by this request, or since a plan before."""
+        stored = name in self.state.view.cutoffs and name not in self.request.lift_cutoffs
+        return self.request.cutoff is not None or stored
+
+    def _has_date(self, name: str, category: Category) -> bool:
+        """Whether the kept table is computed anew from a date on."""
+        if category is Category.FORWARD_ONLY:
+            return self.request.cutoff is not None or self.request.effective_from is not None
+        return self._has_cutoff(name)
+
+    def _meaning(
+        self,
+        name: str,
+        direct: Difference | None,
+        moved: Mapping[str, frozenset[str] | None],
+        choice: Decided | None,
+    ) -> tuple[Category, str, str]:
+        """Give category, reason, and who decided."""
+        if choice is not None:
+            return choice.category, choice.why, choice.by
+        if direct is not None and (not moved or direct.category is Category.BREAKING):
+            return direct.category, direct.why, "planner"
+        if moved:
+            why = "; ".join(self._reads_text(up, columns) for up, columns in moved.items())
+            additive = direct is not None and self._stays_additive(name, direct, moved)
+            category = Category.NON_BREAKING if additive else Category.BREAKING
+            return category, f"{direct.why}; {why}" if direct else why, "planner"
+        following = self._follows_forward_only(name)
+        if following:
+            return Category.FORWARD_ONLY, f"follows {following}, which is forward-only", "planner"
+        return Category.NON_BREAKING, self._reads_none(name), "planner"
+
+    def _reads_text(self, upstream: str, columns: frozenset[str] | None) -> str:
+        if upstream in self.intended.graph.sources:
+            return f"reads {upstream}, which is declared otherwise"
+        return _reads_text(upstream, columns)
+
+    def _stays_additive(
+        self, name: str, direct: Difference, moved: Mapping[str, frozenset[str] | None]
+    ) -> bool:
+        """Whether the upstream changes reach only new columns."""
+        if direct.category is not Category.NON_BREAKING or direct.columns is None:
+            return False
+        changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
+        found = derived(self.intended.graph.models[name], changed)
+        return not found.rows and found.columns is not None and found.columns <= direct.columns
+
+    def _follows_forward_only(self, name: str) -> str | None:
+        for up in self.intended.graph.models[name].reads:
+            theirs = self.found.models.get(up.name)
+            if theirs is not None and theirs.category is Category.FORWARD_ONLY:
+                return up.name
+        return None
+
+    def _moved_upstreams(self, name: str) -> dict[str, frozenset[str] | None]:
+        """Upstreams whose published data change in columns that the model reads, with those columns."""
+        moved: dict[str, frozenset[str] | None] = dict.fromkeys(
+            self.intended.resourced.get(name, ())
+        )
+        if not self._any_effect(name):
+            return moved
+        reads = self.intended.reads(name)
+        for up in self.intended.graph.models[name].reads:
+            effect = self.found.effects.get(up.name)
+            if up.name == name or effect is None or not affected(effect, reads.get(up.name)):
+                continue
+            columns, read = effect.columns, reads.get(up.name)
+            moved[up.name] = None if columns is None or read is None else columns & read
+        return moved
+
+    def _any_effect(self, name: str) -> bool:
+        return any(up.name in self.found.effects for up in self.intended.graph.models[name].reads)
+
+    def _carry_on(
+        self,
+        name: str,
+        direct: Difference | None,
+        moved: Mapping[str, frozenset[str] | None],
+        choice: Decided | None,
+    ) -> None:
+        """Record the difference that the model's own readers will see."""
+        if choice is not None and choice.category is Category.NON_BREAKING:
+            return
+        if choice is not None:
+            self.found.effects[name] = Difference(
+                choice.category, choice.why, rows=True, columns=None
+            )
+            return
+        changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
+        found = derived(self.intended.graph.models[name], changed)
+        self.found.effects[name] = (
+            found if direct is None else both(direct, found) if moved else direct
+        )
+
+    def _leave(self, name: str, moved: Mapping[str, frozenset[str] | None], because: str) -> None:
+        if because and moved:
+            text = f"{because}, though it reads what changes: its cells become stale at promotion"
+            self.found.untouched.append(Untouched(name, text))
+        elif not because and self._any_effect(name):
+            self.found.untouched.append(Untouched(name, self._reads_none(name)))
+
+    def _reads_none(self, name: str) -> str:
+        """Name the changed columns, none of which the model reads."""
+        names: list[str] = []
+        for up in self.intended.graph.models[name].reads:
+            effect = self.found.effects.get(up.name)
+            names += sorted(effect.columns or ()) if effect is not None else []
+        if not names:
+            again = [
+                up.name for up in self.intended.graph.models[name].reads if self._restates(up.name)
+            ]
+            if again:
+                return f"of {', '.join(again)}, only cells that the plan builds again may change"
+            return "what it reads is published as before"
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return f"reads none of: {', '.join(names[:_SHOWN])}{more}"
+
+    def _restates(self, name: str) -> bool:
+        found = self.found.models.get(name)
+        return found is not None and found.restates
+
+    def _unchanged(self, name: str) -> ModelChange:
+        state = self.state.view.models.get(name)
+        print_ = state.pointer.fingerprint if state else self.state.running[name].fingerprint.id
+        return ModelChange(
+            change=Change.UNCHANGED, fingerprint=print_, version=self._kept_version(name)
+        )
+
+    def _kept_version(self, name: str) -> str:
+        state = self.state.view.models.get(name)
+        return state.pointer.version if state else self.state.running[name].version
+
+    def _free_version(self, new: Snapshot) -> str:
+        """Name the table; one that the environment reads already holds another logic's rows.
+
+        One that another plan has built may hold kept rows, or none, as that plan was asked.
+        """
+        state = self.state.view.models.get(new.model.name)
+        built = self.state.built.get(new.version)
+        undecided = new.model.keeps_rows and built is not None and bool(built.runs)
+        if state is None or (new.version not in _versions_of(state) and not undecided):
+            return new.version
+        return f"{new.version}_{self.state.view.counter}"
+
+    def _refuse_destruction(self, name: str, new: Model) -> None:
+        """Refuse to keep a table whose columns go."""
+        old = {column.name: column.dtype for column in self.intended.before[name].model.schema}
+        now = {column.name: column.dtype for column in new.schema}
+        lost = tuple(column for column, dtype in old.items() if now.get(column) != dtype)
+        if lost:
+            asked = "a cutoff" if self._has_cutoff(name) else "forward-only"
+            raise RequestError(
+                found=f"{asked} keeps the table of '{name}', but {', '.join(lost)} "
+                f"{'is' if len(lost) == 1 else 'are'} removed or of another type, which its "
+                "published history can't follow",
+                do="plan it as a breaking change instead",
+            )
+
+
+def _versions_of(state: ModelState) -> set[str]:
+    return {state.pointer.version, *(layer.version for layer in state.pointer.under)}
+
+
+def _direct(old: Snapshot, new: Snapshot) -> Difference | None:
+    """Compare the declarations; None where nothing was edited."""
+    same_words = old.fingerprint.metadata == new.fingerprint.metadata
+    if same_words and not changed_logic(old.model, new.model):
+        return None
+    return difference(old.model, new.model)
+
+
+def _within(model: Model, cells: IntervalSet) -> IntervalSet:
+    """Give those of the cells that lie in the model's life."""
+    if not cells or model.cadence.unit is Unit.WHOLE:
+        return cells
+    first, last = cells.boundaries[0], cells.boundaries[-1]
+    start, end = model.cadence.start, model.cadence.end
+    first = first if start is None else max(first, epoch_of(start))
+    last = last if end is None else min(last, epoch_of(end))
+    return cells.within(first, last) if first < last else IntervalSet.empty()
+
+
+def _computes(direct: Difference | None) -> bool:
+    return direct is not None and direct.category is not Category.METADATA
+
+
+def _reads_text(upstream: str, columns: frozenset[str] | None) -> str:
+    if not columns:
+        return f"reads {upstream}, whose rows change"
+    return f"reads {', '.join(sorted(columns)[:_SHOWN])} of {upstream}"
+
+
+def _audits(old: Model, new: Model) -> tuple[str, ...]:
+    if old.all_audits == new.all_audits:
+        return ()
+    return ("its audits change: they are run on the published data, nothing is rebuilt for them",)

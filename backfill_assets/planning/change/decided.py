@@ -1,0 +1,129 @@
+"""Categories that a person or a declaration decided, checked against the actual difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.planning.plan.request import Category
+
+if TYPE_CHECKING:
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.change.categorize import Difference
+    from backfill_assets.planning.plan.request import PlanRequest
+
+
+DECLARATION = "the model's declaration"
+"""Who decides where a model is declared `forward_only`."""
+
+_STALE = "what it reads changes, so that published cells may become stale at the promotion"
+
+
+def _category_contradicts(
+    model: str, asked: Category, found: str, instead: str = ""
+) -> RequestError:
+    instead = instead or ("leave the category to the planner, or choose one that the change allows")
+    return RequestError(found=f"'{model}' was declared {asked.value}, but {found}", do=instead)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The decision of a person, or of the declaration, about one model."""
+
+    category: Category
+    why: str
+    by: str
+
+
+def decided(
+    request: PlanRequest,
+    new: Model,
+    old: Model,
+    direct: Difference | None,
+    *,
+    reads_changed: bool,
+) -> Decided | None:
+    """Give the category that was decided for a model, if one was and it can be true.
+
+    A person's word on the model counts first, then forward-only for the whole plan, then the loaded
+    declaration's: an edit that also switches `forward_only` is planned as it is declared now.
+
+    Args:
+        request: what was asked, and by whom.
+        new: the loaded declaration.
+        old: the one that the environment runs.
+        direct: how they differ; None where nothing was edited.
+        reads_changed: whether it reads something that the plan changes.
+
+    Raises:
+        RequestError: it can't be true.
+    """
+    computes = direct is not None and direct.category is not Category.METADATA
+    found = _choice(request, new, direct, computes=computes, reads_changed=reads_changed)
+    if found is None:
+        return None
+    contradiction = _contradiction(found.category, old, new, direct, reads_changed=reads_changed)
+    if contradiction is not None:
+        instead = f"plan it with --category {new.name}=breaking" if found.by == DECLARATION else ""
+        raise _category_contradicts(new.name, found.category, contradiction, instead)
+    if found.category is Category.METADATA and not computes:
+        return None
+    return found
+
+
+def _choice(
+    request: PlanRequest,
+    new: Model,
+    direct: Difference | None,
+    *,
+    computes: bool,
+    reads_changed: bool,
+) -> Decided | None:
+    """Find the decision: of the request on this model, of the request on all, of the declaration; else None."""
+    by = request.asked_by or "the person who asked"
+    asked = dict(request.categories).get(new.name)
+    if asked is not None:
+        return Decided(asked, f"decided by {by}; the planner found: {_found(direct)}", by)
+    if not (computes or reads_changed):
+        return None
+    if request.forward_only:
+        return Decided(Category.FORWARD_ONLY, "forward-only was asked for", by)
+    if new.forward_only:
+        known = [_found(direct)] * computes + [_STALE] * reads_changed
+        why = f"it declares forward_only; the planner found: {'; '.join(known)}"
+        return Decided(Category.FORWARD_ONLY, why, DECLARATION)
+    return None
+
+
+def _found(direct: Difference | None) -> str:
+    return "nothing edited" if direct is None else f"{direct.category.value} ({direct.why})"
+
+
+def _contradiction(
+    asked: Category, old: Model, new: Model, direct: Difference | None, *, reads_changed: bool
+) -> str | None:
+    """Say why the category can't be true; None if it can."""
+    computes = direct is not None and direct.category is not Category.METADATA
+    if not computes and not reads_changed and asked is not Category.METADATA:
+        return "neither its logic nor anything that it reads changes"
+    if asked is Category.METADATA and reads_changed:
+        return "it reads what changes"
+    if asked is Category.METADATA and direct is not None and computes and not direct.unproved:
+        return direct.why
+    moved = [what for what, before, after in _identity(old, new) if before != after]
+    if moved and asked in (Category.NON_BREAKING, Category.FORWARD_ONLY):
+        return f"its {' and '.join(moved)} changed, which is breaking"
+    return None
+
+
+def _identity(old: Model, new: Model) -> tuple[tuple[str, object, object], ...]:
+    """The declarations that identify a row, and decide in which cell it lies."""
+    return (
+        ("unique key", old.key, new.key),
+        ("grain", old.grain, new.grain),
+        ("kind", old.kind, new.kind),
+        ("cadence", old.cadence.unit, new.cadence.unit),
+        ("time zone", old.cadence.tz, new.cadence.tz),
+        ("delete policy", old.delete_policy, new.delete_policy),
+    )

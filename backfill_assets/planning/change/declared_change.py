@@ -1,0 +1,184 @@
+"""Compare two declarations of a model, and decide whether the difference can change published rows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.codec import dumps
+from backfill_assets.models.kind import IncrementalByUniqueKey, SoftDelete, Tombstone
+from backfill_assets.models.model import AUDIT_COLUMNS, Model
+from backfill_assets.models.python.function_query import changed_code
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.planning.change.sql_change import repeats_rows_of_star, sql_change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_NOTHING: frozenset[str] = frozenset()
+_CODE = "the function, or what it may use, changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One thing that differs and may change rows.
+
+    Attributes:
+        why: in words.
+        rows: whether the row set may differ.
+        columns: the output columns concerned; None for all.
+        additive: whether it only adds columns.
+        unproved: whether it may be no change at all, which a person may know.
+    """
+
+    why: str
+    rows: bool = False
+    columns: frozenset[str] | None = _NOTHING
+    additive: bool = False
+    unproved: bool = False
+
+
+def declared_changes(old: Model, new: Model) -> tuple[Found, ...]:
+    """List the attributes that may change rows; those for descriptions and pace are left out."""
+    return (*_rules(old, new), *_reads(old, new), *_query(old, new), *_columns(old, new))
+
+
+def described_changes(old: Model, new: Model) -> tuple[str, ...]:
+    """Name the attributes that differ and change no row."""
+    pairs = {
+        "grain": (old.grain, new.grain),
+        "owner": (old.owner, new.owner),
+        "description": (old.description, new.description),
+        "tags": (dict(old.tags), dict(new.tags)),
+        "audits": (old.audits, new.audits),
+        "late window": (old.late_window, new.late_window),
+        "batch size": (old.batch_size, new.batch_size),
+        "batch concurrency": (old.batch_concurrency, new.batch_concurrency),
+        "batch timeout": (old.batch_timeout, new.batch_timeout),
+        "times": (old.times, new.times),
+        "volatile": (old.volatile, new.volatile),
+        "forward-only": (old.forward_only, new.forward_only),
+        "automation": (old.automation, new.automation),
+        "Spark settings": (dict(old.spark), dict(new.spark)),
+        "Spark settings off-peak": (dict(old.spark_off_peak), dict(new.spark_off_peak)),
+        "start": (old.cadence.start, new.cadence.start),
+        "end": (old.cadence.end, new.cadence.end),
+        "cron": (
+            (old.cadence.cron, old.cadence.cron_tz),
+            (new.cadence.cron, new.cadence.cron_tz),
+        ),
+        "rules and words of columns": (set(old.schema), set(new.schema)),
+        "upstreams": (dumps(old.reads), dumps(new.reads)),
+    }
+    return tuple(name for name, (before, after) in pairs.items() if before != after)
+
+
+def _rules(old: Model, new: Model) -> Iterator[Found]:
+    """The attributes that decide how rows become history: a change of one makes another table (P13b)."""
+    pairs = {
+        "kind": (old.kind, new.kind),
+        "cadence": (old.cadence.unit, new.cadence.unit),
+        "time zone": (old.cadence.tz, new.cadence.tz),
+        "unique key": (old.key, new.key),
+        "delete policy": (old.delete_policy, new.delete_policy),
+        "grain": (_words(old.grain), _words(new.grain)),
+    }
+    for name, (before, after) in pairs.items():
+        if before != after:
+            yield Found(f"another {name}", rows=True, columns=None)
+    if old.audit_columns != new.audit_columns:
+        verb = "adds" if new.audit_columns else "drops"
+        yield Found(
+            f"{verb} the audit columns",
+            columns=frozenset(AUDIT_COLUMNS),
+            additive=new.audit_columns,
+        )
+
+
+def _reads(old: Model, new: Model) -> Iterator[Found]:
+    """The parts of its upstreams that a cell is computed from."""
+    before = {one.name: one for one in old.reads}
+    after = {one.name: one for one in new.reads}
+    for name in sorted(before.keys() & after.keys()):
+        if before[name].lookback != after[name].lookback:
+            yield Found(f"another lookback on {name}", rows=True, columns=None)
+    if before.keys() != after.keys() and not isinstance(new.logic, SqlQuery):
+        yield Found("reads other upstreams", rows=True, columns=None)
+
+
+def _query(old: Model, new: Model) -> Iterator[Found]:
+    match old.logic, new.logic:
+        case SqlQuery() as before, SqlQuery() as after:
+            yield from _sql(old, new, before, after)
+        case (SqlQuery(), _) | (_, SqlQuery()):
+            yield Found("SQL became a function, or a function SQL", rows=True, columns=None)
+        case before, after:
+            if changed_code(before, after):
+                yield Found(_CODE, rows=True, columns=None, unproved=True)
+
+
+def _sql(old: Model, new: Model, before: SqlQuery, after: SqlQuery) -> Iterator[Found]:
+    change = sql_change(before, after)
+    why = "; ".join(change.why)
+    names = {column.name.lower(): column.name for column in (*old.schema, *new.schema)}
+    touched = _declared(change.touched, names)
+    columns = touched | _declared(change.added, names)
+    if change.rows or touched & identifying(new):
+        yield Found(why, rows=True, columns=None)
+    elif change.is_breaking:
+        known = change.touched | change.added <= names.keys()
+        yield Found(why, columns=columns if known else None)  # a star may stand for any
+    elif change.added:
+        yield Found(why, columns=columns, additive=True)
+
+
+def _declared(outputs: frozenset[str], names: Mapping[str, str]) -> frozenset[str]:
+    """Spell outputs as they are declared; one without a declaration can't be published."""
+    return frozenset(names[name] for name in outputs if name in names)
+
+
+def identifying(model: Model) -> frozenset[str]:
+    """The columns that decide which rows there are: another value there is another row."""
+    found = {*model.key, model.time_column or ""}
+    if isinstance(model.kind, IncrementalByUniqueKey):
+        found.add(model.kind.latest_by or "")
+    if isinstance(model.delete_policy, (SoftDelete, Tombstone)):
+        found.add(model.delete_policy.column)
+    return frozenset(found - {""})
+
+
+def _columns(old: Model, new: Model) -> Iterator[Found]:
+    """Declared columns that came, went, moved or have another type."""
+    before = {column.name: column.dtype for column in old.schema}
+    after = {column.name: column.dtype for column in new.schema}
+    gone = frozenset(before.keys() - after.keys())
+    if gone:
+        yield Found(f"drops {_listed(gone)}", columns=gone)
+    retyped = frozenset(name for name in before if after.get(name, before[name]) != before[name])
+    if retyped:
+        rows = bool(retyped & identifying(new))
+        why = f"declares another type for {_listed(retyped)}"
+        yield Found(why, rows=rows, columns=None if rows else retyped)
+    kept = [name for name in after if name in before]
+    if kept != [name for name in before if name in after]:
+        yield Found("declares its columns in another order", columns=frozenset(kept))
+    fresh = frozenset(after.keys() - before.keys())
+    if fresh:
+        yield _fresh(old, new, fresh)
+
+
+def _fresh(old: Model, new: Model, columns: frozenset[str]) -> Found:
+    """Columns that are new: additive, unless a `*` that brings them decides on rows as well."""
+    same = dumps(old.logic) == dumps(new.logic)
+    if same and isinstance(new.logic, SqlQuery) and repeats_rows_of_star(new.logic):
+        return Found(f"{_listed(columns)} come in by * under DISTINCT", rows=True, columns=None)
+    return Found(f"adds {_listed(columns)}", columns=columns, additive=True)
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", text.casefold()))

@@ -1,0 +1,187 @@
+"""The models that an environment will run: its own, with the selected ones as they are loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import DeclarationError, RequestError
+from backfill_assets.models.fingerprint import changed_models
+from backfill_assets.models.graph import Graph, cycle_in_graph
+from backfill_assets.models.source_reading import changed_sources
+from backfill_assets.models.sql.lineage import lineage_of
+from backfill_assets.planning.plan.selecting import following, selected, upstream_of
+from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.upstream import Upstream
+    from backfill_assets.planning.plan.plan_state import PlanState
+    from backfill_assets.planning.plan.request import PlanRequest
+    from backfill_assets.snapshots.loaded import Loaded
+
+
+def _removed_but_read(removed: str, readers: tuple[str, ...]) -> DeclarationError:
+    return DeclarationError(
+        found=f"'{removed}' is not declared any more, but {', '.join(readers)} still "
+        f"read{'s' if len(readers) == 1 else ''} it",
+        do="change the readers in the same plan (select them too), or declare it again",
+    )
+
+
+@dataclass(frozen=True)
+class Intended:
+    """The graph that the environment will run, beside the one that it runs.
+
+    Attributes:
+        graph: the environment's models, the chosen ones as loaded.
+        snapshots: of that graph.
+        before: what the environment runs.
+        otherwise: models whose rows, or whose upstreams' rows, are computed differently there.
+        loaded: per loaded model, the fingerprint of its loaded declaration.
+        chosen: models whose loaded declaration counts, and whose work is planned.
+        helpers: their upstreams, of which only what the chosen ones need is filled.
+        removed: chosen models that are not declared any more.
+        traced: per model, what it reads by column, as far as that was worked out already.
+        resourced: chosen models with the sources that are declared otherwise in what they read.
+    """
+
+    graph: Graph
+    snapshots: Mapping[str, Snapshot]
+    before: Mapping[str, Snapshot]
+    otherwise: frozenset[str]
+    loaded: Mapping[str, str]
+    chosen: frozenset[str]
+    helpers: frozenset[str]
+    removed: tuple[str, ...]
+    traced: dict[str, Mapping[str, frozenset[str]]]
+    resourced: Mapping[str, tuple[str, ...]]
+
+    def reads(self, name: str) -> Mapping[str, frozenset[str]]:
+        """Give what a model reads by column, traced once; an absent upstream is read as a whole."""
+        if name not in self.traced:
+            self.traced[name] = lineage_of(self.graph, self.graph.models[name]).reads
+        return self.traced[name]
+
+    def upstream_models(self, name: str) -> list[tuple[Upstream, Model]]:
+        """Give the other models that a model reads, and how."""
+        models = self.graph.models
+        reads = (up for up in models[name].reads if up.name in models and up.name != name)
+        return [(up, models[up.name]) for up in reads]
+
+
+def intended(
+    request: PlanRequest, graph: Graph, state: PlanState, loaded: Loaded | None = None
+) -> Intended:
+    """Put the chosen models, as loaded, in the place of those that the environment runs.
+
+    Raises:
+        RequestError: a selector names no model.
+        RequestError: a selector matches no model.
+        DeclarationError: a model that others read is not declared any more.
+        RequestError: a chosen model reads a new one that is to be left out.
+    """
+    snapshots = loaded.snapshots if loaded is not None else snapshots_of(graph)
+    gone = tuple(name for name in sorted(state.running) if name not in graph.models)
+    gone = () if request.late else gone  # late data takes no model away
+    chosen = _chosen(request, graph, gone)
+    helpers = frozenset(upstream_of(graph, chosen & {*graph.models}) - chosen)
+    chosen, helpers = _with_new_upstreams(request, state, chosen, helpers)
+    removed = tuple(name for name in gone if name in chosen)
+    models = {
+        name: graph.models[name] if name in chosen else state.running[name].model
+        for name in (*graph.order, *gone)
+        if name not in removed and (name in chosen or name in state.running)
+    }
+    as_loaded = all(models.get(name) == graph.models[name] for name in graph.order) and not (
+        models.keys() - graph.models.keys()
+    )
+    planned = graph if as_loaded else _graph(models, graph)
+    planned = replace(planned, order=_in_levels(planned))
+    after = snapshots if as_loaded else snapshots_of(planned)
+    resourced = _resourced(state, planned, chosen)
+    return Intended(
+        graph=planned,
+        snapshots=after,
+        before=state.running,
+        otherwise=changed_models(_running_graph(state, graph), planned, {*resourced}),
+        resourced=resourced,
+        loaded={name: one.fingerprint.id for name, one in snapshots.items()},
+        chosen=chosen - {*removed},
+        helpers=frozenset() if request.skip_upstream else helpers,
+        removed=removed,
+        traced=dict(loaded.reads) if loaded is not None and as_loaded else {},
+    )
+
+
+def _resourced(
+    state: PlanState, planned: Graph, chosen: frozenset[str]
+) -> dict[str, tuple[str, ...]]:
+    """Find the sources that are declared otherwise than when the environment's snapshots were taken."""
+    found = {
+        name: changed_sources(planned, planned.models[name], state.running[name].sources)
+        for name in planned.order
+        if name in chosen and name in state.running
+    }
+    return {name: sources for name, sources in found.items() if sources}
+
+
+def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozenset[str]:
+    """Name the selected models; without a selection the restated ones and their readers."""
+    restated = {one.name for one in request.restate} | {*request.lift_cutoffs}
+    if restated and not request.select:
+        return following(graph, restated)
+    return selected(graph, request.select, gone=gone) | (restated & {*graph.models})
+
+
+def _with_new_upstreams(
+    request: PlanRequest, state: PlanState, chosen: frozenset[str], helpers: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Choose the new models among the upstreams too: without them the chosen ones can't run."""
+    new = helpers - {*state.running}
+    if new and request.skip_upstream:
+        raise RequestError(
+            found=f"'{min(chosen)}' reads '{min(new)}', which '{request.environment}' does not run "
+            "yet and which is not selected",
+            do="select it too, or leave out --skip-upstream",
+        )
+    return chosen | new, helpers - new
+
+
+def _graph(models: Mapping[str, Model], loaded: Graph) -> Graph:
+    """Order the models; each of them was checked when it was loaded."""
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    readers: dict[str, list[str]] = {}
+    for name in models:
+        upstreams = {up.name for up in models[name].reads} - {name, *loaded.sources}
+        for missing in upstreams - models.keys():
+            readers.setdefault(missing, []).append(name)
+        sorter.add(name, *sorted(upstreams))
+    for missing in sorted(readers):
+        raise _removed_but_read(missing, tuple(sorted(readers[missing])))
+    try:
+        order = tuple(sorter.static_order())
+    except CycleError as error:
+        raise cycle_in_graph(tuple(error.args[1])) from error
+    return Graph(models, loaded.sources, order)
+
+
+def _in_levels(graph: Graph) -> tuple[str, ...]:
+    """Order the models by how far from the sources they are, then by name: upstream first.
+
+    So a plan does not depend on the order in which models were declared.
+    """
+    levels: dict[str, int] = {}
+    for name in graph.order:
+        read = [levels[up.name] for up in graph.models[name].reads if up.name in levels]
+        levels[name] = max(read, default=0) + 1
+    return tuple(sorted(levels, key=lambda name: (levels[name], name)))
+
+
+def _running_graph(state: PlanState, graph: Graph) -> Graph:
+    """Assemble the graph that the environment runs."""
+    models = {name: one.model for name, one in state.running.items()}
+    return Graph(models, graph.sources, tuple(models))

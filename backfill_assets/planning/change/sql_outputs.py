@@ -1,0 +1,201 @@
+"""Decide what an edit of a SELECT's projections can change, if its other clauses are equal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from backfill_assets.planning.change.sql_clauses import clause_that_goes_by_order, is_cut
+from backfill_assets.planning.change.sql_edit import SqlEdit, of_rows
+from backfill_assets.planning.change.sql_tree import (
+    aggregates,
+    goes_by_order,
+    groups_by_nothing,
+    is_star,
+    is_unknown_call,
+    makes_rows,
+    may_shuffle,
+    named_bare,
+    ordinals,
+    output_name,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from backfill_assets.planning.change.sql_scope import Scope
+
+_Outputs = dict[str, exp.Expr]
+
+
+def compare_outputs(old: exp.Select, new: exp.Select, scope: Scope) -> SqlEdit:
+    """Compare projections by name; `scope` has the edits below them."""
+    before, after = _by_name(old), _by_name(new)
+    if before is None or after is None:
+        return of_rows("changes a query in which two columns share a name")
+    edit = _edit(before, after, scope)
+    if not edit.shows:
+        return replace(edit, shuffled=scope.shuffled)
+    reason = next(_row_reasons(new, before, after, edit), None)
+    return edit if reason is None else of_rows("; ".join(edit.why) + reason)
+
+
+def _by_name(select: exp.Select) -> _Outputs | None:
+    names = {output_name(one): one for one in select.selects}
+    return names if len(names) == len(select.selects) else None
+
+
+def _edit(before: _Outputs, after: _Outputs, scope: Scope) -> SqlEdit:
+    """Sort the outputs into changed, added, removed and moved."""
+    added = frozenset(after.keys() - before.keys())
+    removed = frozenset(before.keys() - after.keys())
+    moved = _moved([name for name in before if name in after], [n for n in after if n in before])
+    concerned = [before[n] for n in removed] + [after[n] for n in added]
+    changed = _changed(before, after, scope, (added, removed, moved))
+    concerned += [one for name in changed for one in (before[name], after[name])]
+    shuffled = scope.shuffled or any(map(may_shuffle, concerned))
+    if shuffled:
+        changed |= {name for name, one in after.items() if name in before and goes_by_order(one)}
+    for name in after.keys() & before.keys():
+        if is_star(after[name]):
+            changed, added, removed, moved = _through_star(
+                after[name], scope, (changed - {name}, added, removed, moved)
+            )
+    lines = (
+        ("adds", added),
+        ("drops", removed),
+        ("moves", moved),
+        ("computes otherwise:", changed),
+    )
+    why = tuple(f"{verb} {', '.join(sorted(names))}" for verb, names in lines if names)
+    return SqlEdit(
+        changed=changed, added=added, removed=removed, moved=moved, shuffled=shuffled, why=why
+    )
+
+
+_Sets = tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]
+
+
+def _through_star(star: exp.Expr, scope: Scope, sets: _Sets) -> _Sets:
+    """The edits in its sources that a star passes on."""
+    table = star.table if isinstance(star, exp.Column) else ""
+    through = [one for alias, one in scope.sources.items() if table in ("", alias)]
+    changed, added, removed, moved = sets
+    return (
+        changed.union(*(one.changed for one in through)),
+        added.union(*(one.added for one in through)),
+        removed.union(*(one.removed for one in through)),
+        moved.union(*(one.moved for one in through)),
+    )
+
+
+def _moved(before: list[str], after: list[str]) -> frozenset[str]:
+    """Name the smallest set of outputs whose move explains the new order."""
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    stayed = {
+        name for block in matcher.get_matching_blocks() for name in before[block.a :][: block.size]
+    }
+    return frozenset(after) - stayed
+
+
+def _changed(
+    before: _Outputs, after: _Outputs, scope: Scope, others: tuple[frozenset[str], ...]
+) -> frozenset[str]:
+    """Find outputs with another expression, then those that use their values by alias.
+
+    After an output was added, removed or moved, another one's bare name may resolve differently.
+    """
+    both = after.keys() & before.keys()
+    changed = {name for name in both if text_of(before[name]) != text_of(after[name])}
+    real = _columns_of_sources(before, scope) | _columns_of_sources(after, scope)
+    while True:
+        aliases = frozenset(changed).union(*others) - real
+        more = {
+            n for n in both - changed if not is_star(after[n]) and scope.sees(after[n], aliases)
+        }
+        if not more:
+            return frozenset(changed)
+        changed |= more
+
+
+def _columns_of_sources(outputs: Mapping[str, exp.Expr], scope: Scope) -> frozenset[str]:
+    """Outputs whose own expression names a column like them: a source's, for it can't be itself."""
+    sources = frozenset(scope.sources)
+    return frozenset(name for name, one in outputs.items() if name in named_bare(one, sources))
+
+
+def _row_reasons(
+    new: exp.Select, before: _Outputs, after: _Outputs, edit: SqlEdit
+) -> Iterator[str]:
+    """The ways in which projections decide about rows."""
+    touched = {name: one for name, one in after.items() if name in edit.added | edit.changed}
+    concerned = [*touched.values(), *(before[n] for n in edit.touched if n in before)]
+    if new.args.get("distinct"):
+        yield " under DISTINCT, which compares whole rows"
+    if any(map(makes_rows, concerned)):
+        yield ", by a function that makes several rows of one"
+    yield from _grouping_reasons(new, before, after, touched, concerned)
+    yield from _order_reasons(new, edit, concerned)
+    if _clauses_name(new, before, edit):
+        yield ", which another clause goes by"
+
+
+def _grouping_reasons(
+    new: exp.Select,
+    before: _Outputs,
+    after: _Outputs,
+    touched: _Outputs,
+    concerned: list[exp.Expr],
+) -> Iterator[str]:
+    group = new.args.get("group")
+    if group is None and _folds(before) != _folds(after):
+        yield ", an aggregate without GROUP BY"
+    if group is None and not _folds(before) and _may_fold(touched, before):
+        yield ", by a function that may aggregate"
+    if group is not None and group.args.get("all") and not all(map(groups_by_nothing, concerned)):
+        yield " under GROUP BY ALL, which may group by it"
+
+
+def _order_reasons(new: exp.Select, edit: SqlEdit, concerned: list[exp.Expr]) -> Iterator[str]:
+    shifts = edit.added or edit.removed or edit.moved or any(map(is_star, concerned))
+    if shifts and ordinals(new):
+        yield ", which moves what a number in another clause stands for"
+    if is_cut(new) and _sorts_by_all(new):
+        yield ", and LIMIT keeps rows by the order of all columns"
+    if edit.shuffled and (clause := clause_that_goes_by_order(new)):
+        yield f", and {clause} goes by the order of rows"
+
+
+def _sorts_by_all(select: exp.Select) -> bool:
+    orders = (select.args.get(key) for key in ("order", "sort"))
+    keys = (key for order in orders if order for key in order.expressions)
+    return any(isinstance(node, exp.Var) for key in keys for node in (key, key.this))
+
+
+def _folds(outputs: _Outputs) -> bool:
+    return any(map(aggregates, outputs.values()))
+
+
+def _may_fold(touched: _Outputs, before: _Outputs) -> bool:
+    """Whether an unknown function may be an aggregate: no bare column beside it forbids that."""
+    bare = any(isinstance(node, exp.Column) for one in before.values() for node in one.walk())
+    return not bare and any(map(is_unknown_call, touched.values()))
+
+
+def _clauses_name(new: exp.Select, before: _Outputs, edit: SqlEdit) -> bool:
+    """Whether GROUP BY, HAVING or a cut-off ORDER BY name an output that is not as it was."""
+    names = edit.touched | edit.added
+    own = frozenset(n for n, one in before.items() if n in named_bare(one, frozenset()))
+    looked_at = {"group": names - own - edit.added, "having": names, "qualify": names}
+    if is_cut(new):
+        looked_at["order"] = looked_at["sort"] = looked_at["cluster"] = names
+    return any(
+        name in looked
+        for key, looked in looked_at.items()
+        if (clause := new.args.get(key)) is not None
+        for name in named_bare(clause, frozenset())
+    )

@@ -1,0 +1,79 @@
+"""The sources of a SELECT with the edits in them, and which of its expressions read an edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from backfill_assets.models.sql.query import table_name
+from backfill_assets.planning.change.sql_edit import NO_EDIT, SqlEdit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The sources of one SELECT.
+
+    Attributes:
+        sources: by alias, the edits in it.
+        tables: the edits in CTEs and upstreams, for the queries inside expressions.
+    """
+
+    sources: Mapping[str, SqlEdit]
+    tables: Mapping[str, SqlEdit]
+
+    @property
+    def edited(self) -> bool:
+        """Whether any source has an edit that could be seen."""
+        return any(one.shows for one in self.sources.values())
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether rows may come from a source in another order."""
+        return any(one.shuffled for one in self.sources.values())
+
+    @property
+    def loose(self) -> frozenset[str]:
+        """Names that, written without a source, may mean something else than before."""
+        names = (one.touched | one.added for one in self.sources.values())
+        return frozenset[str]().union(*names)
+
+    def sees(self, node: exp.Expr | None, aliases: frozenset[str] = frozenset()) -> bool:
+        """Whether an expression, which both queries have, may give something else.
+
+        Args:
+            node: the expression.
+            aliases: outputs of the same SELECT whose values differ.
+        """
+        if node is None:
+            return False
+        return (
+            any(self._column_sees(one, aliases) for one in node.find_all(exp.Column))
+            or self._star_sees(node)
+            or any(self._query_sees(one) for one in node.find_all(exp.Table))
+        )
+
+    def _column_sees(self, column: exp.Column, aliases: frozenset[str]) -> bool:
+        parts = [part.name.lower() for part in column.parts]
+        for place, part in enumerate(parts[:-1]):
+            if part in self.sources:
+                return parts[place + 1] in self.sources[part].touched
+        return parts[0] in self.loose | aliases
+
+    def _star_sees(self, node: exp.Expr) -> bool:
+        """COUNT(*) looks at rows alone; any other star looks at every column."""
+        stars = [one for one in node.find_all(exp.Star) if not isinstance(one.parent, exp.Count)]
+        return bool(stars) and (self.edited or any(one.shows for one in self.tables.values()))
+
+    def _query_sees(self, table: exp.Table) -> bool:
+        """A query inside an expression: any column that is not merely new counts as read."""
+        edit = self.tables.get(table_name(table), NO_EDIT)
+        if edit.rows or edit.touched or edit.shuffled:
+            return True
+        query = table.find_ancestor(exp.Select)
+        names = query.find_all(exp.Column) if query else ()
+        return any(not one.table and one.name.lower() in edit.added for one in names)

@@ -1,0 +1,354 @@
+"""Run the checks that a strategy adds before its promotion, on checksums of cells.
+
+Where checksums can't show what differs, the rows were compared (`in_doubt`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audit import RowRule, not_null
+from backfill_assets.planning.plan.request import Strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from decimal import Decimal
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.content import Content
+    from backfill_assets.models.model import Model
+
+Cells: TypeAlias = "Mapping[Interval, Content]"
+
+_ROW_SET = "(rows)"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of one check.
+
+    Attributes:
+        name: of the check.
+        passed: whether the promotion may go on; a warning never stops it.
+        text: the numbers, in words.
+        blocking: False for a warning.
+    """
+
+    name: str
+    passed: bool
+    text: str
+    blocking: bool = True
+
+    @property
+    def stops(self) -> bool:
+        """Whether the promotion must not happen."""
+        return self.blocking and not self.passed
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The differences that the plan explains: the model's `Difference`, or all for a restated model.
+
+    Attributes:
+        rows: whether the row set may differ; then every column may.
+        columns: columns that may differ; None for all.
+        cells: cells in which anything may differ, because what they read had changed anyway.
+        missing: whether rows may be gone; those that stay may not differ for that.
+    """
+
+    rows: bool = True
+    columns: frozenset[str] | None = None
+    cells: IntervalSet = field(default_factory=IntervalSet.empty)
+    missing: bool = False
+
+    def explains(self, column: str) -> bool:
+        """Whether a changed value of a column follows from the plan's changes."""
+        return self.rows or self.columns is None or column in self.columns
+
+
+@dataclass(frozen=True, slots=True)
+class RowsCompared:
+    """The result of comparing the rows of one cell, old with new.
+
+    Attributes:
+        added: how many keys are new.
+        removed: how many keys are gone.
+        columns: columns of both that differ in a row that stays; those of the key never do.
+    """
+
+    added: int
+    removed: int
+    columns: frozenset[str]
+
+
+Looked: TypeAlias = "Mapping[Interval, RowsCompared]"
+
+
+@dataclass(frozen=True, slots=True)
+class CellDifference:
+    """A cell whose content differs from before.
+
+    Attributes:
+        cell: the interval.
+        rows: whether other rows are in it.
+        columns: columns with other values, those that are gone included; new ones are none.
+        only_missing: whether the row set differs only by rows that are gone.
+    """
+
+    cell: Interval
+    rows: bool
+    columns: frozenset[str]
+    only_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The contents that the checks compare.
+
+    Attributes:
+        old: what each cell holds that the environment publishes now.
+        new: what each cell would hold after the promotion, those that stay included.
+        planned: the cells that the plan builds.
+        expected: what the plan explains.
+        coverage: per new column, the fraction of its rows that have a value and the one declared
+            (`declared_coverage`); None leaves the check out.
+        totals: per numeric column of both, its sum before and after, over the cells that both hold
+            and `expected` does not except; a sum is None where no row has a value, or one has no sum.
+        looked: the comparison of rows in the cells that are `in_doubt`.
+    """
+
+    old: Cells
+    new: Cells
+    planned: IntervalSet
+    expected: Expected = field(default_factory=Expected)
+    coverage: Mapping[str, tuple[float, float]] | None = None
+    totals: Mapping[str, tuple[Decimal | None, Decimal | None]] = field(
+        default_factory=dict[str, "tuple[Decimal | None, Decimal | None]"]
+    )
+    looked: Looked = field(default_factory=dict["Interval", RowsCompared])
+
+    @property
+    def differences(self) -> tuple[CellDifference, ...]:
+        """The cells of both that differ."""
+        return differences(self.old, self.new, self.looked)
+
+
+def check(strategy: Strategy, compared: Comparison) -> tuple[CheckResult, ...]:
+    """Make the checks of a model's strategy.
+
+    Args:
+        strategy: the model's.
+        compared: the numbers.
+    """
+    match strategy:
+        case Strategy.PARTITION_REPAIR:
+            return (_counts_fit(compared), _neighbours(compared))
+        case Strategy.COLUMN_ENRICHMENT:
+            equal = _equal_but_new(compared)
+            return (equal,) if compared.coverage is None else (equal, _covered(compared.coverage))
+        case Strategy.DUAL_RUN:
+            return (_explained(compared),)
+        case Strategy.FULL_REBUILD:
+            return tuple(_reconciled(compared))
+
+
+def differences(old: Cells, new: Cells, looked: Looked) -> tuple[CellDifference, ...]:
+    """Compare the cells that both hold, in order of time; where rows were compared, they decide."""
+    cells = sorted(old.keys() & new.keys(), key=lambda cell: cell.start)
+    found = (_difference(cell, old[cell], new[cell]) for cell in cells if old[cell] != new[cell])
+    return tuple(
+        _by_rows(one, looked[one.cell], old[one.cell], new[one.cell]) if one.cell in looked else one
+        for one in found
+    )
+
+
+def in_doubt(old: Cells, new: Cells, expected: Expected) -> IntervalSet:
+    """Give the cells of both sides whose checksums can't show whether an unexplained part differs.
+
+    A checksum that an earlier release made of rounded values equals no new one. And where rows may be
+    gone, those that stay must be compared by themselves.
+    """
+    return IntervalSet.of(
+        one.cell
+        for one in differences(old, new, {})
+        if (one.rows and expected.missing) or old[one.cell].in_doubt(new[one.cell])
+    )
+
+
+def _difference(cell: Interval, old: Content, new: Content) -> CellDifference:
+    return CellDifference(
+        cell,
+        rows=(old.rows, old.key) != (new.rows, new.key),
+        columns=frozenset(
+            name for name, checksum in old.columns.items() if new.columns.get(name) != checksum
+        ),
+    )
+
+
+def _by_rows(
+    found: CellDifference, rows: RowsCompared, old: Content, new: Content
+) -> CellDifference:
+    """Keep the part of a difference that its rows confirm; removed columns have no rows to compare."""
+    columns = (name for name in found.columns if name in rows.columns or name not in new.columns)
+    fewer = old.rows - new.rows
+    return replace(
+        found,
+        rows=found.rows and bool(rows.added or rows.removed or fewer),
+        columns=frozenset(columns),
+        only_missing=rows.added == 0 and rows.removed == fewer,
+    )
+
+
+def declared_coverage(model: Model, column: str) -> float:
+    """The least fraction of rows in which a column must have a value; 0: not all may be NULL."""
+    if any(one.name == column and not one.nullable for one in model.schema):
+        return 1.0
+    rule = not_null(column)
+    allowed = [
+        audit.allowed
+        for audit in model.audits
+        if isinstance(audit, RowRule) and audit.predicate == rule.predicate
+    ]
+    return 1 - min(allowed) if allowed else 0.0
+
+
+def _counts_fit(compared: Comparison) -> CheckResult:
+    """All rows afterwards are those that stay and those that were built."""
+    old, new, planned = compared.old, compared.new, compared.planned
+    built = sum(content.rows for cell, content in new.items() if cell in planned)
+    stay = sum(content.rows for cell, content in old.items() if cell not in planned)
+    total = sum(content.rows for content in new.values())
+    lost = [cell for cell in old if cell not in new]
+    text = f"{total:,} rows = {stay:,} that stay + {built:,} repaired"
+    if lost:
+        text += f"; {_cells(len(lost))} would no longer be published, {_first(lost)} first"
+    elif total != stay + built:
+        text = text.replace("=", "are not")
+    return CheckResult("counts fit", total == stay + built and not lost, text)
+
+
+def _neighbours(compared: Comparison) -> CheckResult:
+    others = [cell for cell in compared.old if cell not in compared.planned]
+    differ = {one.cell for one in compared.differences if one.rows or one.columns}
+    moved = [cell for cell in others if cell not in compared.new or cell in differ]
+    text = f"{_cells(len(others))} outside the plan: equal byte for byte"
+    if moved:
+        text = f"{_cells(len(moved))} outside the plan: not as before, {_first(moved)} first"
+    return CheckResult("neighbours equal", not moved, text)
+
+
+def _equal_but_new(compared: Comparison) -> CheckResult:
+    """Only new columns differ; here no other difference is explained."""
+    bad = [one for one in compared.differences if one.rows or one.columns]
+    text = f"row counts, keys and old columns are equal in {_common(compared)}"
+    return CheckResult("all else equal", not bad, _listed(bad) or text)
+
+
+def _covered(coverage: Mapping[str, tuple[float, float]]) -> CheckResult:
+    low = {
+        name: (found, declared)
+        for name, (found, declared) in coverage.items()
+        if found < declared or found == 0
+    }
+    shown = low or coverage
+    text = ", ".join(
+        f"{name} has a value in {found:.1%} of rows"
+        + (f", declared {declared:.1%}" * (declared > 0))
+        for name, (found, declared) in sorted(shown.items())
+    )
+    return CheckResult("declared coverage", not low, text or "no new column")
+
+
+def _explained(compared: Comparison) -> CheckResult:
+    found = compared.differences
+    bad = list(_unexplained(found, compared.expected))
+    text = f"{_cells(len(found))} with a difference, all explained by the change, of {_common(compared)}"
+    return CheckResult("every difference explained", not bad, _listed(bad) or text)
+
+
+def _reconciled(compared: Comparison) -> Iterator[CheckResult]:
+    """Totals of rows and of metrics, then the trend: cell by cell."""
+    old, new, expected = compared.old, compared.new, compared.expected
+    common = [cell for cell in old if cell in new and cell not in expected.cells]
+    before, after = (sum(side[cell].rows for cell in common) for side in (old, new))
+    fits = expected.rows or before == after or (expected.missing and before > after)
+    emptied = before > 0 and after == 0  # no meaning of a change explains that
+    text = f"{before:,} rows before, {after:,} after ({_percent(before, after)})"
+    if expected.rows and before != after:
+        text += ", explained by the change"
+    elif fits and before != after:
+        text += ", rows that only history had were dropped"
+    yield CheckResult("totals reconcile", fits and not emptied, text)
+    if compared.totals:
+        yield _metrics(compared.totals, expected)
+    bad = list(_unexplained(compared.differences, expected))
+    text = f"nothing that the change does not explain differs in {_common(compared)}"
+    yield CheckResult("trend reconciles", not bad, _listed(bad) or text)
+
+
+def _metrics(
+    totals: Mapping[str, tuple[Decimal | None, Decimal | None]], expected: Expected
+) -> CheckResult:
+    """Sums differ only where the change explains it, and no metric loses all its values."""
+    moved = {name: sums for name, sums in sorted(totals.items()) if sums[0] != sums[1]}
+    # Where rows may be gone, sums prove little; the trend compares the rows that stay, one by one.
+    explained = {name for name in moved if expected.missing or expected.explains(name)}
+    bad = [name for name in moved if name not in explained or moved[name][1] is None]
+    texts = [
+        f"{name} {_sum(before)} before, {_sum(after)} after"
+        + ", explained by the change" * (name not in bad)
+        for name, (before, after) in moved.items()
+        if name in bad or not bad
+    ]
+    equal = f"the sums of {', '.join(sorted(totals))} are equal"
+    return CheckResult("metrics reconcile", not bad, "; ".join(texts) or equal)
+
+
+def _sum(total: Decimal | None) -> str:
+    return "no sum" if total is None else f"{total.normalize():,f}"
+
+
+def _unexplained(found: Iterable[CellDifference], expected: Expected) -> Iterator[CellDifference]:
+    for one in found:
+        if expected.rows or one.cell in expected.cells:
+            continue
+        columns = frozenset(name for name in one.columns if not expected.explains(name))
+        rows = one.rows and not (expected.missing and one.only_missing)
+        if rows or columns:
+            yield CellDifference(one.cell, rows, columns)
+
+
+def _listed(found: Iterable[CellDifference]) -> str:
+    """List the differences, the most frequent first; empty when there are none."""
+    counts: Counter[str] = Counter()
+    first: dict[str, Interval] = {}
+    for one in found:
+        for name in [_ROW_SET] if one.rows else sorted(one.columns):
+            counts[name] += 1
+            first.setdefault(name, one.cell)
+    named = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return "; ".join(
+        f"{'the rows differ' if name == _ROW_SET else f'{name} differs'} in {_cells(count)}, "
+        f"{_first([first[name]])} first"
+        for name, count in named
+    )
+
+
+def _first(cells: Iterable[Interval]) -> str:
+    return min(cell.start for cell in cells).isoformat()
+
+
+def _common(compared: Comparison) -> str:
+    count = len(compared.old.keys() & compared.new.keys())
+    return _cells(count) if count else "no cell that was published before"
+
+
+def _cells(count: int) -> str:
+    return f"{count:,} cell{'' if count == 1 else 's'}"
+
+
+def _percent(before: int, after: int) -> str:
+    return f"{(after - before) / before:+.2%}" if before else "nothing to compare with"

@@ -1,0 +1,90 @@
+"""Check which parts of a request may be combined."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.instants import start_at
+from backfill_assets.planning.plan.request import Category
+from backfill_assets.planning.plan.requested import in_the_future
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.planning.plan.request import PlanRequest
+
+
+def check_request(request: PlanRequest, now: datetime) -> None:
+    """Refuse a request that contradicts itself.
+
+    Raises:
+        RequestError: two wishes exclude each other, or one needs another.
+        RequestError: a cutoff or an effective date lies in the future.
+    """
+    for found, do in _impossible(request):
+        raise RequestError(found=found, do=do)
+    if request.where is not None and not is_condition(request.where):
+        found = f"--where {request.where!r} is not one SQL condition"
+        raise RequestError(
+            found=found, do="write one, such as \"country = 'DE'\", without comments"
+        )
+    for what, when in (("cutoff", request.cutoff), ("effective date", request.effective_from)):
+        if when is not None and start_at(when, "UTC") > now:
+            raise in_the_future(what, when, now)
+
+
+def is_condition(text: str) -> bool:
+    """Whether a text is one condition, so that it stays inside of brackets around it."""
+    try:
+        (found,) = sqlglot.parse(text, read="spark")
+        return (
+            isinstance(found, exp.Condition)
+            and not any(one.comments for one in found.walk())
+            and not found.find(exp.Query, exp.Placeholder)
+        )
+    except (SqlglotError, ValueError):
+        return False
+
+
+def _impossible(request: PlanRequest) -> list[tuple[str, str]]:
+    forward = request.forward_only or any(
+        category is Category.FORWARD_ONLY for _, category in request.categories
+    )
+    rules = (
+        (
+            request.where is not None and not request.restate,
+            "--where narrows a restatement, and nothing is restated",
+            "add --restate MODEL",
+        ),
+        (
+            request.restate_all_snapshots and not request.restate,
+            "--restate-all-snapshots widens a restatement, and nothing is restated",
+            "add --restate MODEL",
+        ),
+        (
+            request.effective_from is not None and not forward,
+            "--effective-from says from when a forward-only change counts",
+            "add --forward-only, or use --cutoff DATE --reason TEXT",
+        ),
+        (
+            request.cutoff is not None and not request.reason.strip(),
+            "--cutoff keeps older cells under the old definition for good",
+            "say why with --reason",
+        ),
+        (
+            request.cutoff is not None and request.forward_only,
+            "--cutoff and --forward-only both say from when a change counts",
+            "use one of them (--forward-only --effective-from DATE)",
+        ),
+        (
+            request.empty and bool(request.restate),
+            "--empty records cells without computing them, and --restate computes them again",
+            "use one of them",
+        ),
+    )
+    return [(found, expected) for is_so, found, expected in rules if is_so]

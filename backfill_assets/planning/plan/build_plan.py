@@ -1,0 +1,326 @@
+"""Build a plan from a request, the loaded models and the state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.cells import cells_read
+from backfill_assets.planning.change.changes import changes_of
+from backfill_assets.planning.change.intended import intended
+from backfill_assets.planning.change.kept_rows import kept_rows, lacking_values
+from backfill_assets.planning.change.model_diff import model_diff
+from backfill_assets.planning.change.strategies import RISK, SIGNAL, propose
+from backfill_assets.planning.plan.asked import check_request
+from backfill_assets.planning.plan.batch_size import batch_size
+from backfill_assets.planning.plan.cell_work import cell_work
+from backfill_assets.planning.plan.in_flight import in_flight
+from backfill_assets.planning.plan.plan import Build, Change, ModelPlan, Plan, Why
+from backfill_assets.planning.plan.plan_batches import planned_batches
+from backfill_assets.planning.plan.plan_json import identified
+from backfill_assets.planning.plan.reading import planned_reads
+from backfill_assets.planning.plan.request import Category, KeptRows, Strategy
+from backfill_assets.planning.plan.requested import windows_of
+from backfill_assets.planning.plan.smaller_window import read_from, smaller_window
+from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.planning.rule.recorded_empty import refuse_blank_history
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.change.intended import Intended
+    from backfill_assets.planning.change.model_change import Changes, ModelChange
+    from backfill_assets.planning.plan.model_cells import ModelCells
+    from backfill_assets.planning.plan.plan_state import PlanState
+    from backfill_assets.planning.plan.request import PlanRequest
+    from backfill_assets.snapshots.environment import Environment
+    from backfill_assets.snapshots.loaded import Loaded
+
+
+def build_plan(
+    request: PlanRequest,
+    graph: Graph,
+    state: PlanState,
+    now: datetime,
+    loaded: Loaded | None = None,
+) -> Plan:
+    """Build the plan for a request and write nothing; an empty plan needs no work.
+
+    Args:
+        request: what a person asks.
+        graph: the loaded models and sources.
+        state: the snapshots that the environment runs, and its ready cells.
+        now: the instant that history ends at (UTC).
+        loaded: values of the loaded models that were computed before.
+
+    Raises:
+        RequestError: a category or strategy is given for no model.
+        RequestError: published cells would be recorded as empty.
+        BackfillAssetsError: the request can't be met; each cause has its own class.
+    """
+    check_request(request, now)
+    aim = intended(request, graph, state, loaded)
+    for name in (*dict(request.categories), *dict(request.strategies), *request.lift_cutoffs):
+        aim.graph.model(name)
+    _refuse_unset(request, state)
+    windows = windows_of(request, aim, state.view, now)
+    changes = changes_of(request, aim, state)
+    cells = cell_work(request, aim, state, changes, windows, now)
+    planner = _Planner(request, aim, state, changes, cells, now)
+    models = planner.models()
+    if request.empty:
+        refuse_blank_history(aim.graph, state.view, models)
+    publishes = bool(aim.removed) or any(one.build is not Build.GAP_FILL for one in models)
+    environment = state.view.environment
+    return identified(
+        Plan(
+            plan_id="",
+            request=request,
+            environment=environment.name,
+            protected=environment.protected,
+            created_at=now,
+            expires_at=now + timedelta(days=state.plan_days),
+            until=now,
+            seen=state.view.counter,
+            models=models,
+            removed=aim.removed,
+            untouched=tuple(changes.untouched),
+            in_flight=in_flight(models, state),
+            gates=_gates(request, environment, publishes=publishes),
+            rollback=_rollback(models, publishes=publishes),
+            notes=planner.notes(models),
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    """Everything that was found out, to be written down model by model."""
+
+    request: PlanRequest
+    intended: Intended
+    state: PlanState
+    changes: Changes
+    cells: Mapping[str, ModelCells]
+    now: datetime
+    planned: dict[str, ModelPlan] = field(default_factory=dict[str, ModelPlan])
+
+    def models(self) -> tuple[ModelPlan, ...]:
+        """Write down every model that something is done to, upstream first."""
+        graph = self.intended.graph
+        since = read_from(graph, self.state.furthest_read, self.now)
+        for name in graph.order:
+            if self.changes.models[name].change is Change.UNCHANGED and not self.cells[name].work:
+                continue
+            smaller = smaller_window(
+                graph,
+                name,
+                self.changes.models[name].change,
+                self.cells[name].work,
+                since.get(name),
+            )
+            self.planned[name] = self._model(name, smaller)
+        split = {name: (one.certain, one.cells - one.certain) for name, one in self.planned.items()}
+        sizes = {name: batch_size(graph, self.state.view, graph.models[name]) for name in split}
+        cut = planned_batches(graph, split, {name: size.cells for name, size in sizes.items()})
+        return tuple(
+            replace(one, batches=cut[name], batch_size=sizes[name] if cut[name] else None)
+            for name, one in self.planned.items()
+        )
+
+    def _model(self, name: str, smaller: str | None) -> ModelPlan:
+        change, found = self.changes.models[name], self.cells[name]
+        held = self.state.view.models.get(name)
+        before = self.state.running.get(name)
+        cells = found.cells
+        cut = (found.cutoff.words(name),) if found.cutoff else ()
+        tolerant = self._tolerances(name) if cells else ()
+        notes = (*change.notes, *cut, *found.notes, *tolerant, *((smaller,) if smaller else ()))
+        build = self._build(name, change, found)
+        strategy = self._strategy(name, change, build, found)
+        kept, lacking = self._kept_rows(name, change)
+        return ModelPlan(
+            model=name,
+            change=change.change,
+            category=change.category,
+            category_reason=change.reason,
+            decided_by=change.decided_by,
+            diff=self._diff(name, change),
+            build=build,
+            strategy=strategy,
+            risk=RISK[strategy] if strategy else "",
+            signal=SIGNAL[strategy] if strategy else "",
+            fingerprint=change.fingerprint,
+            version=change.version,
+            old_fingerprint=held.pointer.fingerprint if held and before else "",
+            old_version=held.pointer.version if held and before else "",
+            old_delta_version=held.pointer.delta_version if held and before else -1,
+            loaded=self.intended.loaded.get(name, ""),
+            work=tuple(found.work),
+            kept=(found.required & found.ready) - cells,
+            waiting=found.waiting - cells,
+            reads=planned_reads(
+                self.intended,
+                self.state,
+                self.intended.graph.models[name],
+                cells,
+                self.planned,
+                self.now,
+            ),
+            kept_before=found.cutoff,
+            kept_rows=kept,
+            notes=(*notes, *((lacking,) if lacking else ())),
+        )
+
+    def _tolerances(self, name: str) -> tuple[str, ...]:
+        """List the tolerances within which differences are published without rebuilding readers."""
+        columns = [
+            f"{one.tolerance:g} on {one.name}"
+            for one in self.intended.graph.models[name].schema
+            if one.tolerance is not None
+        ]
+        if not columns:
+            return ()
+        said = f"tolerance {', '.join(columns)}: smaller differences are published but reopen no reader"
+        return (said,)
+
+    def _kept_rows(self, name: str, change: ModelChange) -> tuple[KeptRows | None, str | None]:
+        """Decide what becomes of rows that only history has, and note where that will fail."""
+        before, new = self.intended.before.get(name), self.intended.graph.models[name]
+        old = None if before is None else before.model
+        published = self.state.view.ready(name)
+        found = kept_rows(self.request.kept_rows, change, (old, new), published)
+        if old is None or found is not KeptRows.CARRY:
+            return found, None
+        return found, lacking_values(old, new)
+
+    def _strategy(
+        self, name: str, change: ModelChange, build: Build, found: ModelCells
+    ) -> Strategy | None:
+        if self.request.empty or (build is Build.IN_PLACE and not found.cells):
+            return None  # no cell is computed, so no published cell changes
+        return propose(
+            build=build,
+            change=change.change,
+            category=change.category,
+            inputs_changed=self._inputs_changed(name),
+            asked=dict(self.request.strategies).get(name),
+        )
+
+    def _inputs_changed(self, name: str) -> bool:
+        """Whether a model is restated, owed or stale where it is published now."""
+        view = self.state.view
+        if self.request.restate or name in view.owed:
+            return True
+        if name not in view.models:
+            return False
+        graph, reads = self.intended.graph, self.intended.reads(name)
+        return bool(needs_work(graph, view, graph.models[name], now=self.now, reads=reads).stale)
+
+    def _diff(self, name: str, change: ModelChange) -> str:
+        if change.change not in (Change.ADDED, Change.MODIFIED):
+            return ""
+        before = self.intended.before.get(name)
+        new = self.intended.snapshots[name].model
+        return model_diff(None if before is None else before.model, new)
+
+    def _build(self, name: str, change: ModelChange, found: ModelCells) -> Build:
+        if change.new_version:
+            return Build.NEW_VERSION
+        if not found.work:
+            forward = change.category is Category.FORWARD_ONLY and change.change is Change.MODIFIED
+            return Build.IN_PLACE if forward else Build.POINTER
+        only_gaps = all(one.why is Why.GAP for one in found.work)
+        unchanged = change.change is Change.UNCHANGED
+        if unchanged and only_gaps and not self._reads_workspace(name, found.cells):
+            return Build.GAP_FILL
+        return Build.IN_PLACE
+
+    def _reads_workspace(self, name: str, cells: IntervalSet) -> bool:
+        """Whether the cells read something that the plan itself builds in its workspace."""
+        model = self.intended.graph.models[name]
+        for up in model.reads:
+            theirs = self.planned.get(up.name)
+            if theirs is None or theirs.build is Build.GAP_FILL:
+                continue
+            cadence = self.intended.graph.models[up.name].cadence
+            read = cells_read(model.cadence, up, cadence, cells, until=self.now)
+            if read & theirs.cells:
+                return True
+        return False
+
+    def notes(self, models: tuple[ModelPlan, ...]) -> tuple[str, ...]:
+        """Write the notes on models that the plan leaves alone, and on the plan as a whole."""
+        planned = {one.model for one in models}
+        found = [
+            f"{name}: {note}"
+            for name in self.intended.graph.order
+            if name not in planned and self.cells[name].leaves_out
+            for note in self.cells[name].notes
+        ]
+        sources = self.intended.graph.sources
+        found += [
+            f"the range of {one.name} is meant in its own zone, {sources[one.name].cadence.tz}"
+            for one in self.request.restate
+            if one.name in sources
+            and (one.start or one.end or self.request.start or self.request.end)
+        ]
+        found += self._cutoffs(planned)
+        if self.request.restate_all_snapshots:
+            found.append(
+                "the restated intervals become owed in every version; other environments go on "
+                "reading what they read until a plan of their own is promoted"
+            )
+        return tuple(found)
+
+    def _cutoffs(self, planned: set[str]) -> list[str]:
+        """Name the cutoffs that leave out restated cells, or cells that would need work."""
+        view, graph = self.state.view, self.intended.graph
+        restated = {one.name for one in self.request.restate}
+        found: list[str] = []
+        for name, cutoff in view.cutoffs.items():
+            if name in self.request.lift_cutoffs or name not in graph.models:
+                continue
+            model, reads = graph.models[name], self.intended.reads(name)
+            kept = needs_work(graph, view, model, now=self.now, reads=reads).kept
+            said = f"{name}: {cutoff.words(name)}"
+            if kept:
+                cells = ranges_text(model.cadence, kept)
+                found.append(f"{said}; left out, though they would need work without it: {cells}")
+            elif name in restated and name not in planned:
+                found.append(said)
+        return found
+
+
+def _refuse_unset(request: PlanRequest, state: PlanState) -> None:
+    """Refuse to lift a cutoff that is not there."""
+    for name in request.lift_cutoffs:
+        if name not in state.view.cutoffs:
+            there = ", ".join(sorted(state.view.cutoffs)) or "none"
+            found = f"--lift-cutoff {name}: no cutoff of it is in force in {request.environment}"
+            raise RequestError(found=found, do=f"models with one: {there}")
+
+
+def _gates(request: PlanRequest, environment: Environment, *, publishes: bool) -> tuple[str, ...]:
+    """List what must happen before it is published; late data inside of its windows needs no approval."""
+    return ("explicit promote",) if environment.protected and publishes and not request.late else ()
+
+
+def _rollback(models: tuple[ModelPlan, ...], *, publishes: bool) -> str:
+    """Say how to go back after the promotion."""
+    if not publishes:
+        return "nothing that was published changes"
+    copied = [one for one in models if one.build is Build.IN_PLACE and one.cells]
+    moved = [one for one in models if one.build in (Build.NEW_VERSION, Build.POINTER)]
+    ways: list[str] = []
+    if moved or not copied:
+        ways.append("pointers move back at once, no data moves")
+    if copied:
+        ways.append("changed cells are brought back in one commit per model")
+    return "; ".join(ways)

@@ -1,0 +1,360 @@
+"""Find the cells that a plan builds, and why, by the one rule on the view of its workspace.
+
+It sweeps over the models four times: the cells that each model needs by itself; the upstream cells that
+these need; the cells that must wait, since an upstream cell can't become ready; and the downstream cells
+that may change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.instants import start_at
+from backfill_assets.intervals.interval import epoch_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.downstream import Downstream
+from backfill_assets.planning.plan.model_cells import ModelCells
+from backfill_assets.planning.plan.plan import Why
+from backfill_assets.planning.plan.restating import onward, wrong_cells
+from backfill_assets.planning.rule.first_data import before_data, first_data, said_of_early
+from backfill_assets.planning.rule.late import reopened
+from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.snapshots.cutoff import Cutoff
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.change.intended import Intended
+    from backfill_assets.planning.change.model_change import Changes
+    from backfill_assets.planning.plan.plan_state import PlanState
+    from backfill_assets.planning.plan.request import PlanRequest
+    from backfill_assets.planning.plan.requested import Window
+    from backfill_assets.planning.plan.restating import Wrong
+    from backfill_assets.planning.rule.first_data import FirstData
+    from backfill_assets.planning.rule.needs_work import Work
+    from backfill_assets.snapshots.state_view import StateView
+
+_NOTHING = IntervalSet.empty()
+
+
+def cell_work(
+    request: PlanRequest,
+    intended: Intended,
+    state: PlanState,
+    changes: Changes,
+    windows: Mapping[str, Window],
+    now: datetime,
+) -> dict[str, ModelCells]:
+    """Find the cells that need work, model by model.
+
+    Args:
+        request: what was asked.
+        intended: what the environment is to run.
+        state: the ready cells.
+        changes: the change of each model.
+        windows: the requested range in every model's cells.
+        now: the instant that history ends at.
+    """
+    view = _workspace_view(intended, state, changes)
+    life = CellsByModel({name: window.life for name, window in windows.items()})
+    wrong = wrong_cells(request, intended.graph, view, life, now)
+    first = {} if request.empty else first_data(intended.graph, state.view, view)
+    return _Sweeps(request, intended, state, changes, windows, wrong, first, view, now).run()
+
+
+def _workspace_view(intended: Intended, state: PlanState, changes: Changes) -> StateView:
+    """View the state as a workspace will: new tables with their ready cells, the others unchanged."""
+    models = dict(state.view.models)
+    for name in intended.graph.order:
+        change = changes.models[name]
+        if change.new_version:
+            held = state.built.get(change.version)
+            models.pop(name, None)
+            if held is not None:
+                models[name] = held
+    return replace(state.view, models=models)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sweeps:
+    request: PlanRequest
+    intended: Intended
+    state: PlanState
+    changes: Changes
+    windows: Mapping[str, Window]
+    wrong: Wrong
+    first: Mapping[str, FirstData]
+    view: StateView
+    now: datetime
+    found: dict[str, ModelCells] = field(default_factory=dict[str, ModelCells])
+
+    def run(self) -> dict[str, ModelCells]:
+        """Sweep, and give every model's cells."""
+        order = self.intended.graph.order
+        for name in order:
+            self._own(name)
+        for name in reversed(order):
+            self._needed(name)
+        for name in order:
+            self._waiting(name)
+            self._late(name)
+        downstream = Downstream(
+            self.intended, self.state, self.changes, self.wrong, self.view, self.found, self.now
+        )
+        for name in order:
+            downstream.follow(name)
+        for name in order:
+            self._waiting(name)
+            self._past_the_end(name)
+        return self.found
+
+    def _past_the_end(self, name: str) -> None:
+        """Name the ready cells that read planned ones and reach past a strict end."""
+        beyond = self.windows[name].beyond - self.found[name].life
+        if not beyond or name not in self.intended.chosen:
+            return
+        model, found = self.intended.graph.models[name], self.found[name]
+        ready = self.view.ready(name) & beyond
+        for upstream, theirs in self.intended.upstream_models(name):
+            planned = self.found[upstream.name].cells
+            reading = cells_reading(model.cadence, upstream, theirs.cadence, planned)
+            found.stale_later |= reading & ready
+        if model.in_order and found.cells:
+            found.stale_later |= ready
+        if found.stale_later:
+            named = ranges_text(model.cadence, found.stale_later)
+            found.notes.append(
+                f"left out, since they reach past the requested end: {named}; they read what is "
+                "planned, so they are stale once it is promoted"
+            )
+
+    def _own(self, name: str) -> None:
+        """Plan the cells that a model needs by itself."""
+        model, window = self.intended.graph.models[name], self.windows[name]
+        change = self.changes.models[name]
+        found = ModelCells(window.cells, window.life, self.view.ready(name) & window.life)
+        self.found[name] = found
+        if name not in self.intended.chosen:
+            return
+        found.notes += window.notes
+        if self.request.late:  # these cells and no others
+            self._late_again(name, found, model)
+            return
+        if change.new_version:
+            self._new_version(name, found)
+        self._cutoff(name, found)
+        self._begin_with_data(name, found)
+        rule = self._rule(name, model)
+        because = "recorded empty" if self.request.empty else ""
+        self._restated(name, found)
+        self._lifted(name, found)
+        if not self.request.empty:  # published cells stay until a batch computes them
+            self._overtaken(name, found, rule)
+        why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
+        found.add(why, self._gaps(name, found), because)
+
+    def _cutoff(self, name: str, found: ModelCells) -> None:
+        """Note the cutoff in force, and leave out the gaps before it: they would be filled otherwise."""
+        model = self.intended.graph.models[name]
+        found.cutoff = cutoff = self._in_force(name)
+        if cutoff is not None and model.cadence.unit is not Unit.WHOLE:
+            gaps = cutoff.kept(model.cadence, found.life) - found.ready
+            found.life, found.required = found.life - gaps, found.required - gaps
+
+    def _begin_with_data(self, name: str, found: ModelCells) -> None:
+        """Let a requested range start where the source data does; published cells stay in it."""
+        if self.request.empty:
+            return
+        gaps = found.required - found.ready - self.state.view.ready(name)
+        model = self.intended.graph.models[name]
+        if self.request.start is None:
+            said = said_of_early(model, self.first[name], gaps)
+            found.notes += [said] if said else []
+            return
+        early, note = before_data(model, self.first[name], self.request.start, gaps)
+        found.required, found.before_data = found.required - early, early
+        found.notes += [note] if note else []
+
+    def _in_force(self, name: str) -> Cutoff | None:
+        """Give the cutoff of a model once the plan is promoted: a stored one, or a later one."""
+        stored = self.view.cutoffs.get(name)
+        if name in self.request.lift_cutoffs:
+            stored = None
+        if self.request.cutoff is None or not (
+            self.changes.models[name].restates or name in self.request.lift_cutoffs
+        ):
+            return stored
+        tz = self.intended.graph.models[name].cadence.tz
+        asked = Cutoff(self.request.cutoff, self.request.reason)
+        later = stored is not None and start_at(stored.since, tz) >= start_at(asked.since, tz)
+        return stored if later else asked
+
+    def _lifted(self, name: str, found: ModelCells) -> None:
+        """Plan the older cells of a model whose cutoff ends, by the definition that runs now."""
+        stored = self.view.cutoffs.get(name)
+        if stored is None or name not in self.request.lift_cutoffs:
+            return
+        model = self.intended.graph.models[name]
+        cells = stored.kept(model.cadence, found.ready)
+        if found.cutoff is not None:
+            cells -= found.cutoff.kept(model.cadence, found.ready)
+        found.add(Why.RESTATED, cells, f"the cutoff {stored.since} is lifted")
+
+    def _late_again(self, name: str, found: ModelCells, model: Model) -> None:
+        """Plan the named cells, as far as they are stale still."""
+        asked = CellsByModel.of(self.request.late)[name]
+        if not asked:
+            return
+        for stale in self._rule(name, model).stale:
+            found.add(Why.LATE_DATA, asked & stale.cells & found.ready, stale.words)
+
+    def _overtaken(self, name: str, found: ModelCells, rule: Work) -> None:
+        """Plan what is owed, and what was built before something that it reads changed."""
+        found.add(Why.OWED, self.view.owed[name] & found.ready, "not rebuilt yet")
+        for stale in rule.stale:
+            why = Why.LATE_DATA if stale.late else Why.UPSTREAM_CHANGED
+            found.add(why, stale.cells & found.required, stale.words)
+
+    def _late(self, name: str) -> None:
+        """Plan the last cells before new ones, where late rows can't be observed."""
+        if (
+            self.request.empty
+            or name not in self.intended.chosen
+            or self.changes.models[name].new_version
+        ):
+            return
+        model, found = self.intended.graph.models[name], self.found[name]
+        new = IntervalSet.union_all(one.cells for one in found.work if one.why is Why.GAP)
+        late = reopened(self.intended.graph, self.view, model, new, found.required)
+        found.add(Why.LATE_DATA, late, "late rows may belong to it")
+
+    def _rule(self, name: str, model: Model) -> Work:
+        reads = self.intended.reads(name) if name in self.view.models else None
+        return needs_work(self.intended.graph, self.view, model, now=self.now, reads=reads)
+
+    def _new_version(self, name: str, found: ModelCells) -> None:
+        """Widen the range to all cells that a protected environment publishes, so that readers lose none."""
+        life = found.life | self.windows[name].beyond
+        published = self.state.view.ready(name) & life
+        more = published - found.required
+        if more and self.view.environment.protected:
+            found.required |= more
+            found.life, found.ready = life, self.view.ready(name) & life
+            found.notes.append(
+                "the range is widened to all that is published: a new table without it would take "
+                "it from its readers (a cutoff keeps older cells under the old definition)"
+            )
+
+    def _restated(self, name: str, found: ModelCells) -> None:
+        """Plan what was declared wrong, and what a kept table computes anew from a date on."""
+        wrong = self.wrong.named[name] & self.wrong.spread[name]
+        if name in self.intended.graph.models and self.intended.graph.models[name].in_order:
+            wrong = onward(wrong, found.life)
+        found.add(Why.RESTATED, wrong & found.ready, self.wrong.because.get(name, ""))
+        change = self.changes.models[name]
+        if not change.restates:
+            return
+        since = found.cutoff.since if found.cutoff is not None else self.request.effective_from
+        model = self.intended.graph.models[name]
+        if since is None or model.cadence.unit is Unit.WHOLE:
+            cells = found.ready
+        else:
+            first = epoch_of(model.cadence.ceil(start_at(since, model.cadence.tz)))
+            cells = (
+                IntervalSet.of_pairs([(first, found.ready.boundaries[-1])])
+                if found.ready
+                else _NOTHING
+            )
+        found.add(Why.RESTATED, cells & found.ready, f"new definition from {since} on")
+
+    def _gaps(self, name: str, found: ModelCells) -> IntervalSet:
+        """Give the required cells that are not ready, and the restated ones that never were."""
+        missing = (found.required | self.wrong.spread[name]) - found.ready
+        if self.request.launch:  # somebody named published cells; what lacks elsewhere is not meant
+            missing = _NOTHING
+        if self.intended.graph.models[name].in_order:
+            missing = _with_earlier(found, missing)
+        if missing and not self._fills(name):
+            owner = self.state.view.models[name].pointer.environment
+            found.notes.append(f"its gaps wait for '{owner}', which alone writes its table")
+            found.waiting |= missing
+            return _NOTHING
+        return missing
+
+    def _fills(self, name: str) -> bool:
+        """Whether this environment may fill the model's gaps: the table is its own."""
+        state = self.view.models.get(name)
+        new = self.changes.models[name].new_version
+        return new or state is None or state.pointer.environment == self.view.environment.name
+
+    def _needed(self, name: str) -> None:
+        """Plan the upstream gaps that a model's cells read, whatever the requested range."""
+        cells = self.found[name].certain
+        if not cells or self.request.skip_upstream:
+            return
+        for upstream, theirs in self.intended.upstream_models(name):
+            their = self.found[upstream.name]
+            model = self.intended.graph.models[name]
+            read = cells_read(model.cadence, upstream, theirs.cadence, cells, until=self.now)
+            lacking = (read & their.life) - their.ready - their.cells
+            if lacking and theirs.in_order:
+                lacking = _with_earlier(their, lacking)
+            allowed = upstream.name in self.intended.chosen | self.intended.helpers
+            if lacking and allowed and self._fills(upstream.name):
+                new = self.changes.models[upstream.name].new_version
+                why = Why.NEW_SNAPSHOT if new else Why.GAP
+                their.add(
+                    why, lacking, "recorded empty" if self.request.empty else f"{name} reads it"
+                )
+
+    def _waiting(self, name: str) -> None:
+        """Leave out cells that read cells which are neither ready nor planned."""
+        self._wait_for_others(name)
+        found, model = self.found[name], self.intended.graph.models[name]
+        if model.in_order:
+            lacking = found.life - found.ready - found.cells
+            _leave_out(found, model, onward(lacking, found.life) & found.cells, "earlier cells")
+
+    def _wait_for_others(self, name: str) -> None:
+        found, model = self.found[name], self.intended.graph.models[name]
+        for upstream, theirs in self.intended.upstream_models(name):
+            cells = found.cells
+            if not cells:
+                return
+            their = self.found[upstream.name]
+            read = cells_read(model.cadence, upstream, theirs.cadence, cells, until=self.now)
+            lacking = read - self.view.ready(upstream.name) - their.cells
+            if not lacking:
+                continue
+            held = cells_reading(model.cadence, upstream, theirs.cadence, lacking) & cells
+            _leave_out(found, model, held, f"cells of {upstream.name}")
+
+
+def _with_earlier(found: ModelCells, missing: IntervalSet) -> IntervalSet:
+    """Add the gaps before planned cells: a model that reads itself is filled in order."""
+    planned = missing | found.cells
+    if not planned:
+        return missing
+    gaps = found.life - found.ready
+    more = gaps.within(found.life.boundaries[0], planned.boundaries[-1]) - planned
+    if more:
+        found.notes.append("it reads its own earlier cells: the gaps before them are filled first")
+    return missing | more
+
+
+def _leave_out(found: ModelCells, model: Model, cells: IntervalSet, what: str) -> None:
+    if not cells:
+        return
+    found.leave_out(cells)
+    count = model.cadence.count(cells)
+    found.notes.append(
+        f"{count} cell{'s' if count > 1 else ''} left out: {'they read' if count > 1 else 'it reads'} "
+        f"{what} that are neither ready nor planned"
+    )

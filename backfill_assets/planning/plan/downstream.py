@@ -1,0 +1,112 @@
+"""Find the ready cells that read planned cells, and must follow if those really change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.plan import Why
+from backfill_assets.planning.plan.restating import onward
+from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.planning.rule.reopening import reopened
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.upstream import Upstream
+    from backfill_assets.planning.change.intended import Intended
+    from backfill_assets.planning.change.model_change import Changes
+    from backfill_assets.planning.plan.model_cells import ModelCells
+    from backfill_assets.planning.plan.plan_state import PlanState
+    from backfill_assets.planning.plan.restating import Wrong
+    from backfill_assets.snapshots.state_view import StateView
+
+
+@dataclass(slots=True)
+class Downstream:
+    """Follows planned cells from model to model; call it upstream first.
+
+    Attributes:
+        intended: what the environment is to run.
+        state: the ready cells.
+        changes: the change of each model.
+        wrong: what was declared wrong.
+        view: what the workspace finds before anything is built.
+        found: the cells of each model; those that may have to follow are added.
+        now: the instant that history ends at.
+        unsettled: per model, planned cells that may change by more than its own edit.
+    """
+
+    intended: Intended
+    state: PlanState
+    changes: Changes
+    wrong: Wrong
+    view: StateView
+    found: Mapping[str, ModelCells]
+    now: datetime
+    unsettled: CellsByModel = field(default_factory=CellsByModel)
+
+    def follow(self, name: str) -> None:
+        """Plan the ready cells that read planned ones: only if those really change."""
+        found, model = self.found[name], self.intended.graph.models[name]
+        if name in self.intended.chosen:
+            self._may_follow(name, model, found)
+        self.unsettled |= {name: self._unsettled(name, model, found)}
+
+    def _may_follow(self, name: str, model: Model, found: ModelCells) -> None:
+        for upstream, theirs in self.intended.upstream_models(name):
+            changed = self._may_change(name, upstream.name)
+            cells = self._reading(model, upstream, theirs, changed) & found.ready
+            found.add(Why.UPSTREAM_CHANGED, cells, f"if {upstream.name} changes", certain=False)
+        if model.in_order:
+            later = onward(found.cells, found.life) & found.ready
+            found.add(Why.UPSTREAM_CHANGED, later, "if its own earlier cells change", certain=False)
+        if any(self._is_whole_and_moves(up.name) for up, _ in self.intended.upstream_models(name)):
+            told = self.wrong.spread[name] & found.ready
+            found.add(
+                Why.UPSTREAM_CHANGED, told, "if what it reads as a whole changes", certain=False
+            )
+
+    def _is_whole_and_moves(self, name: str) -> bool:
+        whole = self.intended.graph.models[name].cadence.unit is Unit.WHOLE
+        return whole and bool(self.found[name].cells)
+
+    def _may_change(self, name: str, upstream: str) -> IntervalSet:
+        """Give the upstream cells whose content may become another one than is published."""
+        if self.changes.models[upstream].new_version and self.changes.models[name].new_version:
+            return self.found[upstream].cells
+        return self.unsettled[upstream]
+
+    def _unsettled(self, name: str, model: Model, found: ModelCells) -> IntervalSet:
+        """Give the planned cells that may change by more than the model's own change.
+
+        A new table also differs from the published one where the latter has a gap, is stale or wrong,
+        and where its upstreams move.
+        """
+        if not self.changes.models[name].new_version or not found.cells:
+            return found.cells
+        published = self.state.view
+        rule = needs_work(self.intended.graph, published, model, now=self.now)
+        parts = [
+            found.cells - published.ready(name),
+            rule.stale_cells,
+            published.owed[name],
+            self.wrong.spread[name],
+            *(
+                self._reading(model, upstream, theirs, self.unsettled[upstream.name])
+                for upstream, theirs in self.intended.upstream_models(name)
+            ),
+        ]
+        cells = IntervalSet.union_all(parts) & found.cells
+        return onward(cells, found.life) & found.cells if model.in_order else cells
+
+    def _reading(
+        self, model: Model, upstream: Upstream, theirs: Model, changed: IntervalSet
+    ) -> IntervalSet:
+        ready = self.view.ready(model.name) | self.state.view.ready(model.name)
+        return reopened(model, upstream, theirs.cadence, changed, ready)

@@ -1,0 +1,299 @@
+"""Estimate what a plan will take: its start, its batches, and its promotion.
+
+Batches are estimated from recorded batches; without history, from the bytes that they read.
+`planning.overhead` estimates the start and the promotion. The estimates are upper bounds, as the plan's
+cells are: work that is done only if its input really changes counts in full, and is named.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.planning.plan.batching import BYTES_PER_SECOND
+from backfill_assets.planning.plan.overhead import (
+    DOUBT,
+    HIGH,
+    MEDIAN,
+    Overhead,
+    Pair,
+    cold_seconds,
+    overhead,
+    quantile,
+    slowness,
+)
+from backfill_assets.planning.plan.plan import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.planning.plan.overhead import OperationFact
+    from backfill_assets.planning.plan.plan import ModelPlan, Plan, PlannedBatch, PlannedRead
+
+_BATCH_SECONDS = 4.0  # the cost of a batch before its first row, on one idle machine
+_COMMIT_SECONDS = 1.0  # the cost of a batch without rows
+_GB = 1e9
+_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFact:
+    """The measured duration and size of one committed batch.
+
+    Attributes:
+        seconds: from opening to its record.
+        cells: how many.
+        rows: that they hold.
+        bytes: that it wrote.
+        cold: whether it was the first batch of its process, which takes longer.
+    """
+
+    seconds: float
+    cells: int
+    rows: int = 0
+    bytes: int = 0
+    cold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """How much a table holds.
+
+    Attributes:
+        bytes: of its files.
+        cells: the stretch of time that they are about.
+    """
+
+    bytes: int
+    cells: IntervalSet
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Prices in the settings' currency; None for a thing that is not charged.
+
+    Attributes:
+        hour: of computing.
+        gigabyte: of writing.
+    """
+
+    hour: float | None = None
+    gigabyte: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The recorded values that estimates rest on.
+
+    Attributes:
+        history: per model, the facts of its batches.
+        sizes: per source or model, how much its table holds.
+        prices: what things cost.
+        batches_at_once: how many batches the process runs.
+        operations: the time that plans took beside their batches.
+    """
+
+    history: Mapping[str, Sequence[BatchFact]] = field(
+        default_factory=dict[str, "Sequence[BatchFact]"]
+    )
+    sizes: Mapping[str, TableSize] = field(default_factory=dict[str, TableSize])
+    prices: Prices = field(default_factory=Prices)
+    batches_at_once: int = 1
+    operations: Sequence[OperationFact] = ()
+
+
+def estimate(plan: Plan, known: Known) -> Plan:
+    """Fill in the estimates of a plan: per model, and overall.
+
+    Raises:
+        RequestError: no batch may run at all.
+    """
+    if known.batches_at_once < 1:
+        raise RequestError(
+            found=f"{known.batches_at_once} batches may run at once, but a plan needs at least 1"
+        )
+    commit = _commit(known)
+    guesses = {
+        one.model: commit if plan.request.empty and one.certain else _guess(one, known)
+        for one in plan.models
+        if one.batches
+    }
+    models = tuple(
+        replace(one, estimate=_estimate([one], guesses, known, _NONE)) if one.batches else one
+        for one in plan.models
+    )
+    building = [one for one in plan.models if one.batches]
+    beside = overhead(plan, known.operations)
+    total = _estimate(building, guesses, known, beside) if building else None
+    return replace(plan, models=models, estimate=total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    """The estimated pace and size of one model's batches.
+
+    Attributes:
+        fixed: seconds of a batch whatever its size.
+        per_cell: seconds of each of its cells.
+        off: the factor between estimated and recorded seconds, at the median and at P90.
+        bytes_read: by all its batches.
+        bytes_written: per cell.
+        batches: how many recorded ones it rests on.
+        recorded_empty: whether nothing is computed.
+    """
+
+    fixed: float
+    per_cell: float
+    off: Pair
+    bytes_read: int
+    bytes_written: float
+    batches: int
+    recorded_empty: bool = False
+
+    def seconds(self, batch: PlannedBatch) -> Pair:
+        line = self.fixed + self.per_cell * batch.cells
+        return line * self.off[0], line * self.off[1]
+
+
+_NONE = Overhead((0.0, 0.0), (0.0, 0.0))
+
+
+def _commit(known: Known) -> _Guess:
+    """Describe a batch that is recorded without computing: it commits, and reads no input."""
+    seconds = _COMMIT_SECONDS * slowness(known.operations)
+    return _Guess(seconds, 0.0, (1.0, DOUBT), 0, 0.0, 0, recorded_empty=True)
+
+
+def _guess(model: ModelPlan, known: Known) -> _Guess:
+    read = sum(_bytes(one, known.sizes) for one in model.reads)
+    facts = _warm(known.history.get(model.model, ()), cold_seconds(known.operations))
+    cells = sum(one.cells for one in model.batches)
+    if not facts:
+        slow = slowness(known.operations)
+        per_cell = slow * read / cells / BYTES_PER_SECOND
+        return _Guess(slow * _BATCH_SECONDS, per_cell, (1.0, DOUBT), read, read / cells, 0)
+    fixed, per_cell = _line(facts)
+    ratios = sorted(one.seconds / (fixed + per_cell * one.cells) for one in facts)
+    off = (quantile(ratios, MEDIAN), quantile(ratios, HIGH))
+    written = sum(one.bytes for one in facts) / sum(one.cells for one in facts)
+    return _Guess(fixed, per_cell, off, read, written, len(facts))
+
+
+def _warm(facts: Iterable[BatchFact], cold: float) -> list[BatchFact]:
+    """Give the seconds of batches in a warm process; the start of a plan counts the others."""
+    usable = [one for one in facts if one.seconds > 0 < one.cells]
+    return [one for one in usable if not one.cold] or [
+        replace(one, seconds=max(one.seconds - cold, one.seconds / 4), cold=False) for one in usable
+    ]
+
+
+def _line(facts: Sequence[BatchFact]) -> Pair:
+    """Fit seconds = fixed + per_cell * cells; neither is ever negative."""
+    count = len(facts)
+    mean_cells = sum(one.cells for one in facts) / count
+    mean_seconds = sum(one.seconds for one in facts) / count
+    spread = sum((one.cells - mean_cells) ** 2 for one in facts)
+    if not spread:  # all of one size: how much of it is fixed can't be known
+        return mean_seconds / 2, mean_seconds / 2 / mean_cells
+    together = sum((one.cells - mean_cells) * (one.seconds - mean_seconds) for one in facts)
+    slope = max(0.0, together / spread)
+    fixed = mean_seconds - slope * mean_cells
+    return (fixed, slope) if fixed > 0 else (0.0, mean_seconds / mean_cells)
+
+
+def _bytes(read: PlannedRead, sizes: Mapping[str, TableSize]) -> int:
+    """The share of a table that is read, by time."""
+    size = sizes.get(read.upstream)
+    if size is None or not size.cells:
+        return 0
+    return round(size.bytes * (read.cells & size.cells).seconds() / size.cells.seconds())
+
+
+def _estimate(
+    models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], known: Known, beside: Overhead
+) -> Estimate:
+    batches = _wall(models, guesses, known.batches_at_once)
+    median, high = map(sum, zip(beside.start, batches, beside.promotion, strict=True))
+    written = sum(
+        guesses[one.model].bytes_written * batch.cells for one in models for batch in one.batches
+    )
+    by_size = (known.prices.gigabyte or 0) * written / _GB
+    hour = known.prices.hour or 0
+    return Estimate(
+        seconds=(median, high),
+        cost=(hour * median / _HOUR + by_size, hour * high / _HOUR + by_size),
+        bytes_read=sum(guesses[one.model].bytes_read for one in models),
+        rests_on="; ".join(_rests_on(models, guesses, known, beside)),
+        start=beside.start[0],
+        batches=batches[0],
+        promotion=beside.promotion[0],
+    )
+
+
+def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: int) -> Pair:
+    """Give every batch to the thread that is free first, as the schedule does, upstream first.
+
+    Args:
+        models: upstream before downstream.
+        guesses: how long a batch of each takes.
+        at_once: how many batches the process runs, of whichever models.
+    """
+    found: list[float] = []
+    for which in (0, 1):
+        ends: dict[tuple[str, int], float] = {}
+        free = [0.0] * at_once  # in order
+        for model in models:
+            for number, batch in enumerate(model.batches):
+                ready = max((ends.get(one, 0.0) for one in batch.waits_for), default=0.0)
+                # Of the threads that are free by then, the one that would wait for the shortest time.
+                at = free.pop(max(bisect_right(free, ready) - 1, 0))
+                end = max(at, ready) + guesses[model.model].seconds(batch)[which]
+                ends[model.model, number] = end
+                insort(free, end)
+        found.append(free[-1])
+    return found[0], found[1]
+
+
+def _rests_on(
+    models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], known: Known, beside: Overhead
+) -> list[str]:
+    recorded = sum(guesses[one.model].batches for one in models)
+    empty = [one for one in models if guesses[one.model].recorded_empty]
+    without = [one for one in models if not guesses[one.model].batches and one not in empty]
+    sized = [one for one in without if guesses[one.model].bytes_read]
+    parts = [f"{_counted(recorded, 'recorded batch', 'recorded batches')}"] if recorded else []
+    for some, basis in (
+        (empty, "recording without computing"),
+        (sized, "the bytes it reads alone, no history"),
+        ([one for one in without if one not in sized], "nothing: neither history nor size"),
+    ):
+        if some:
+            whose = f" for {_named(some)}" if len(models) > 1 else ""
+            parts.append(f"{basis}{whose}")
+    return [*parts, *_doubtful(models), *([] if beside is _NONE else [_timed(known)])]
+
+
+def _timed(known: Known) -> str:
+    """Name the basis of the estimates of start and promotion."""
+    number = len(known.operations)
+    learned = _counted(number, "operation", "operations")
+    return f"start and promotion: {f'{learned} before' if number else 'constants, no history'}"
+
+
+def _doubtful(models: Iterable[ModelPlan]) -> list[str]:
+    batches = [batch for one in models for batch in one.batches]
+    unsure = sum(batch.cells for batch in batches if not batch.certain)
+    whole = sum(batch.cells for batch in batches)
+    return [f"{unsure:,} of {whole:,} cells only if what they read changes"] if unsure else []
+
+
+def _named(models: Sequence[ModelPlan]) -> str:
+    names = [one.model for one in models]
+    return names[0] if len(names) == 1 else f"{len(names)} models"
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

@@ -1,0 +1,105 @@
+"""Find what has moved under a plan since it was made, among the cells and columns that it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.planning.plan.plan import Build, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import ModelPlan, Plan, PlannedRead
+    from backfill_assets.snapshots.state_view import StateView
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A pointer or cells that are no longer as a plan saw them.
+
+    Attributes:
+        model: the planned model.
+        of: what moved: the model itself, or an upstream that its cells read.
+        cells: which cells of it; empty for a pointer.
+        what: in words.
+    """
+
+    model: str
+    of: str
+    cells: IntervalSet
+    what: str
+
+
+def moved(plan: Plan, graph: Graph, view: StateView) -> tuple[Moved, ...]:
+    """Give the pointers and cells that have moved since the plan was made; added cells don't count.
+
+    Args:
+        plan: the plan.
+        graph: every model and source.
+        view: the environment's state now.
+    """
+    return tuple(
+        one
+        for model in plan.models
+        for found in (_pointer(model, view), _rewritten(model, plan, graph, view))
+        for one in found
+    ) + tuple(one for model in plan.models for one in _reads(model, plan, graph, view))
+
+
+def _pointer(model: ModelPlan, view: StateView) -> Iterator[Moved]:
+    """Check whether the environment runs another snapshot or table than the plan saw."""
+    state = view.models.get(model.model)
+    now = (state.pointer.version, state.pointer.fingerprint) if state else ("", "")
+    saw = (model.old_version, model.old_fingerprint)
+    if now == saw or (model.build is Build.GAP_FILL and now[0] == saw[0]):
+        return
+    what = f"the environment ran {_named(saw)} when the plan was made, and runs {_named(now)} now"
+    yield Moved(model.model, model.model, IntervalSet.empty(), what)
+
+
+def _named(pointer: tuple[str, str]) -> str:
+    version, fingerprint = pointer
+    return f"{version} ({fingerprint[:8]})" if version else "nothing"
+
+
+def _rewritten(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Iterator[Moved]:
+    """Find planned cells that were built again in a table whose cells the plan rewrites."""
+    state = view.models.get(model.model)
+    if state is None or model.build is not Build.IN_PLACE:
+        return
+    was_ready = IntervalSet.union_all(one.cells for one in model.work if one.why is not Why.GAP)
+    rebuilt = IntervalSet.of(run.interval for run in state.runs if run.built_at > plan.seen)
+    cells = rebuilt & was_ready
+    if cells:
+        named = _cells(graph, model.model, cells)
+        yield Moved(model.model, model.model, cells, f"{named} built again since")
+
+
+def _reads(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Iterator[Moved]:
+    for read in model.reads:
+        if read.upstream == model.model and model.build is Build.NEW_VERSION:
+            continue  # it reads its own earlier cells in the new table, not the published ones
+        cells = _changed(read, plan.seen, view)
+        if cells:
+            columns = "" if read.columns is None else f" in {', '.join(read.columns)}"
+            what = f"{_cells(graph, read.upstream, cells)} changed since{columns}"
+            yield Moved(model.model, read.upstream, cells, what)
+
+
+def _changed(read: PlannedRead, seen: int, view: StateView) -> IntervalSet:
+    """Give the read cells whose read columns, or whose rows, have changed since."""
+    state = view.models.get(read.upstream)
+    if state is None:
+        return IntervalSet.empty()
+    columns = None if read.columns is None else frozenset(read.columns)
+    newer = (run.interval for run in state.runs if run.changed_at.latest(columns) > seen)
+    return IntervalSet.of(newer) & read.cells
+
+
+def _cells(graph: Graph, name: str, cells: IntervalSet) -> str:
+    known = name in graph.models or name in graph.sources
+    return ranges_text(graph.node(name).cadence, cells) if known else str(cells)

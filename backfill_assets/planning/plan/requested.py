@@ -1,0 +1,176 @@
+"""Cut the requested range of a plan to each model's own zone and cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.instants import end_at, start_at
+from backfill_assets.intervals.interval import Interval, epoch_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.parse_range import OutsideLifeError, parse_range
+from backfill_assets.intervals.required import required
+from backfill_assets.intervals.text import ranges_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.change.intended import Intended
+    from backfill_assets.planning.plan.request import PlanRequest
+    from backfill_assets.snapshots.state_view import StateView
+
+
+def in_the_future(what: str, when: str, now: datetime) -> RequestError:
+    """Refuse a date that must have come and lies in the future."""
+    return RequestError(
+        found=f"the {what} {when} lies in the future (now is {now:%Y-%m-%dT%H:%MZ})",
+        do="give a date that has come",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The cells that the request asks of one model.
+
+    Attributes:
+        cells: its required cells inside the requested range.
+        life: its required cells, whatever the range; of a request that is bounded by its end, none
+            that reaches past that.
+        beyond: the required cells that such a request leaves out.
+        notes: what was rounded, clipped or left out, in words.
+    """
+
+    cells: IntervalSet
+    life: IntervalSet
+    beyond: IntervalSet = field(default_factory=IntervalSet.empty)
+    notes: tuple[str, ...] = ()
+
+
+def window_of(request: PlanRequest, model: Model, now: datetime) -> Window:
+    """Cut the requested range to the model's cells and life.
+
+    Raises:
+        OutsideLifeError: the range lies outside of the model's life.
+        ReversedRangeError: the range ends where it starts, or before.
+        InstantFormatError: a bound is neither a date nor an instant.
+        RequestError: the range starts in the future.
+    """
+    cadence = model.cadence
+    life = required(cadence, start=None, end=None, now=now, ignore_cron=request.ignore_cron)
+    if cadence.unit is Unit.WHOLE:
+        ranged = request.start is not None or request.end is not None
+        said = ("rebuilt as a whole, whatever the range",) if ranged else ()
+        return Window(life, life, notes=said)
+    return _bounded(request, cadence, _ranged(request, cadence, life, now))
+
+
+def _bounded(request: PlanRequest, cadence: Cadence, window: Window) -> Window:
+    """Leave out every cell that reaches past a strict end."""
+    end = _strict_end(request, cadence)
+    if end is None or not window.life:
+        return window
+    life = window.life.within(window.life.boundaries[0], epoch_of(cadence.floor(end)))
+    return replace(window, cells=window.cells & life, life=life, beyond=window.life - life)
+
+
+def _without(kept: IntervalSet, window: Window) -> Window:
+    return replace(window, cells=window.cells - kept, life=window.life - kept) if kept else window
+
+
+def _strict_end(request: PlanRequest, cadence: Cadence) -> datetime | None:
+    """Give the instant that no cell may reach past: the requested end, else that of the restatement."""
+    if not request.end_bounded:
+        return None
+    if request.end is not None:
+        return end_at(request.end, cadence.tz)
+    ends = [end_at(one.end, cadence.tz) for one in request.restate if one.end is not None]
+    return max(ends) if ends and len(ends) == len(request.restate) else None
+
+
+def _ranged(request: PlanRequest, cadence: Cadence, life: IntervalSet, now: datetime) -> Window:
+    """Cut the requested range to a life."""
+    if request.start is None and request.end is None:
+        return Window(life, life)
+    asked, note = _asked(request, cadence, now)
+    cells = required(
+        cadence,
+        start=asked.start,
+        end=asked.end,
+        now=now,
+        ignore_cron=request.ignore_cron,
+        end_bounded=request.end_bounded,
+    )
+    left_out = _left_out(request, cadence, asked, life)
+    said = left_out or note  # a strict end is not rounded outward
+    return Window(cells, life, notes=(said,) if said else ())
+
+
+def _asked(request: PlanRequest, cadence: Cadence, now: datetime) -> tuple[Interval, str | None]:
+    """Read the range, with notes on rounding and clipping."""
+    check_start(request.start, cadence, now)
+    start = request.start if request.start is not None else cadence.start
+    if start is None:  # a source may declare no start
+        start = WHOLE_CELL.start
+    first = start_at(start, cadence.tz)
+    end = request.end if request.end is not None else max(now, cadence.next(first))
+    last = end_at(end, cadence.tz)
+    if request.start is None and last <= first:
+        raise OutsideLifeError(Interval(last - cadence.shortest_cell(last), last), cadence)
+    found = parse_range(start, end, cadence)
+    return Interval(first, last), found.note if request.end is not None else None
+
+
+def check_start(start: str | None, cadence: Cadence, now: datetime) -> None:
+    """Refuse a start that has not come.
+
+    Raises:
+        RequestError: it lies after now.
+    """
+    if start is not None and start_at(start, cadence.tz) > now:
+        raise in_the_future("start", start, now)
+
+
+def _left_out(
+    request: PlanRequest, cadence: Cadence, asked: Interval, life: IntervalSet
+) -> str | None:
+    """Name the cell that the requested end would cut."""
+    if not request.end_bounded or cadence.floor(asked.end) == asked.end:
+        return None
+    cut = life.within(epoch_of(cadence.floor(asked.end)), epoch_of(asked.end))
+    if not cut:
+        return None
+    named = ranges_text(cadence, cut)
+    return f"left out: {named}, which reaches past the requested end"
+
+
+def windows_of(
+    request: PlanRequest, intended: Intended, view: StateView, now: datetime
+) -> dict[str, Window]:
+    """Cut the requested range to every model; some may lie outside of it, but not all.
+
+    Cells that a cutoff keeps under the old definition are left out until the cutoff is lifted.
+
+    Raises:
+        OutsideLifeError: the range lies outside the life of every chosen model.
+    """
+    found: dict[str, Window] = {}
+    outside: dict[str, OutsideLifeError] = {}
+    for name in intended.graph.order:
+        model = intended.graph.models[name]
+        try:
+            found[name] = window_of(request, model, now)
+        except OutsideLifeError as error:
+            outside[name] = error
+            life = required(model.cadence, start=None, end=None, now=now)
+            window = Window(IntervalSet.empty(), life)
+            found[name] = _bounded(request, model.cadence, window)
+        if name not in request.lift_cutoffs:
+            found[name] = _without(view.kept(model, found[name].life), found[name])
+    if outside and intended.chosen <= outside.keys():
+        raise next(iter(outside.values()))
+    return found

@@ -1,0 +1,103 @@
+"""Propose a smaller window if a plan goes further back than any declared consumer reads."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.instants import start_at
+from backfill_assets.intervals.interval import Interval, epoch_of, instant_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.zones import local_day
+from backfill_assets.models.cells import cells_read
+from backfill_assets.planning.plan.plan import Change, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import CellWork
+
+
+def furthest_read(graph: Graph, now: datetime) -> dict[str, str]:
+    """Give per model the earliest local date that a declared consumer reads.
+
+    Days are counted back from now, or from the end of a history that has ended. A consumer of all of
+    history reads from its start. A model without a consumer has none.
+    """
+    found: dict[str, str] = {}
+    for consumer in graph.consumers.values():
+        for reading in consumer.reads:
+            cadence = graph.models[reading.model].cadence
+            if cadence.unit is Unit.WHOLE or cadence.start is None:
+                continue
+            ends = now if cadence.end is None else min(now, cadence.end)
+            back = timedelta(days=reading.days_back or 0)
+            first = cadence.start if reading.days_back is None else max(cadence.start, ends - back)
+            day = _date(first, cadence.tz)
+            found[reading.model] = min(day, found.get(reading.model, day))
+    return found
+
+
+def read_from(graph: Graph, furthest_read: Mapping[str, str], now: datetime) -> dict[str, datetime]:
+    """Give per model where the part begins that a declared consumer reads, readers included.
+
+    A model without a declared consumer, or whose reader's consumers are not known, has none.
+    """
+    found: dict[str, datetime] = {}
+    for name in reversed(graph.order):
+        model = graph.models[name]
+        starts: list[datetime | None] = []
+        if name in furthest_read:
+            starts.append(model.cadence.floor(start_at(furthest_read[name], model.cadence.tz)))
+        starts += [_through(graph, reader, name, found, now) for reader in graph.readers(name)]
+        known = [start for start in starts if start is not None]
+        if starts and len(known) == len(starts) and model.cadence.unit is not Unit.WHOLE:
+            found[name] = min(known)
+    return found
+
+
+def _through(
+    graph: Graph, reader: str, name: str, found: Mapping[str, datetime], now: datetime
+) -> datetime | None:
+    """Follow a reader's need to the cells that it reads of the model."""
+    if reader not in found:
+        return None
+    model, theirs = graph.models[reader], graph.models[name]
+    upstream = next(up for up in model.reads if up.name == name)
+    first = IntervalSet.of([Interval(found[reader], model.cadence.next(found[reader]))])
+    read = cells_read(model.cadence, upstream, theirs.cadence, first, until=now)
+    return instant_of(read.boundaries[0]) if read else theirs.cadence.start
+
+
+def smaller_window(
+    graph: Graph, name: str, change: Change, work: Sequence[CellWork], since: datetime | None
+) -> str | None:
+    """Propose the smaller window, if the planned cells begin before any consumer reads."""
+    if since is None:
+        return None
+    cells = IntervalSet.union_all(one.cells for one in work if one.certain)
+    if not cells or cells.boundaries[0] >= epoch_of(since):
+        return None
+    cadence = graph.models[name].cadence
+    needed = cells.within(epoch_of(since), cells.boundaries[-1])
+    first = _date(since, cadence.tz)
+    counts = f"{cadence.count(needed)} of {cadence.count(cells)} cells"
+    how = _asking_for(first, change, work)
+    would = f": {how} would do, {counts}" if how else f", {counts}"
+    return f"its consumers read back to {first} only{would}"
+
+
+def _asking_for(first: str, change: Change, work: Sequence[CellWork]) -> str:
+    """Say which option asks for the smaller window; a restatement names its range itself."""
+    if change in (Change.MODIFIED, Change.INDIRECT):
+        return f"--cutoff {first} --reason TEXT"
+    filled = all(one.why in (Why.GAP, Why.NEW_SNAPSHOT) for one in work)
+    return f"--start {first}" if filled else ""
+
+
+def _date(instant: datetime, zone: str) -> str:
+    """Give the local date of an instant."""
+    return date.fromordinal(local_day(zone, epoch_of(instant))).isoformat()

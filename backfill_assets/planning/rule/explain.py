@@ -1,0 +1,165 @@
+"""Explain why one cell is, or is not, in the next work, by the branch of the rule that applies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.text import ranges_text
+from backfill_assets.models.cells import cells_read
+from backfill_assets.models.model import Model
+from backfill_assets.planning.rule.needs_work import needs_work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.upstream import Upstream
+    from backfill_assets.planning.rule.needs_work import Work
+    from backfill_assets.snapshots.state_view import StateView
+
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One line of the answer.
+
+    Attributes:
+        depth: 0 for the cell asked about, 1 for what it reads, and so on.
+        model: which model the line is about.
+        cells: keys of the cells, as ranges.
+        branch: ``not required``, ``gap``, ``waits``, ``upstream changed``, ``late data``, ``restated``,
+            ``ready``,            ``cutoff``.
+        text: the sentence.
+    """
+
+    depth: int
+    model: str
+    cells: str
+    branch: str
+    text: str
+
+
+def why(
+    graph: Graph,
+    view: StateView,
+    model: str,
+    cell: Interval,
+    *,
+    now: datetime,
+    reads: Mapping[str, Mapping[str, frozenset[str]]] | None = None,
+) -> tuple[Reason, ...]:
+    """Follow the rule for one cell, and upstream from there.
+
+    Args:
+        graph: every model and source.
+        view: the environment's state.
+        model: the model asked about.
+        cell: whole cells of it.
+        now: the instant that history ends at (UTC).
+        reads: per model, what it reads by column (lineage).
+    """
+    return tuple(_Asked(graph, view, now, reads or {}).why(model, IntervalSet.of([cell]), 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The values that stay the same on the way upstream."""
+
+    graph: Graph
+    view: StateView
+    now: datetime
+    reads: Mapping[str, Mapping[str, frozenset[str]]]
+
+    def why(self, name: str, cells: IntervalSet, depth: int) -> Iterator[Reason]:
+        """Give the branches of some cells, then those of the upstream cells that decide."""
+        model = self.graph.model(name)
+        work = needs_work(self.graph, self.view, model, now=self.now, reads=self.reads.get(name))
+        for part, branch, text in _branches(self.view, model, work, cells):
+            if part:
+                yield Reason(depth, name, ranges_text(model.cadence, part), branch, text)
+        kept = self.view.kept(model, cells)
+        if kept:
+            said = self.view.cutoffs[name].words(name)
+            yield Reason(depth, name, ranges_text(model.cadence, kept), "cutoff", said)
+        if depth == _DEEPEST:
+            return
+        for upstream in model.reads:
+            deciding = self._deciding(model, upstream, work, cells)
+            if deciding and upstream.name != name:
+                yield from self.why(upstream.name, deciding, depth + 1)
+
+    def _deciding(
+        self, model: Model, upstream: Upstream, work: Work, cells: IntervalSet
+    ) -> IntervalSet:
+        """The upstream cells that lack for a gap, or whose change overtook a ready cell."""
+        theirs = self.graph.node(upstream.name)
+        if not isinstance(theirs, Model):
+            return IntervalSet.empty()
+
+        def read(some: IntervalSet) -> IntervalSet:
+            return cells_read(model.cadence, upstream, theirs.cadence, some, until=self.now)
+
+        lacking = read(cells & work.gaps) - self.view.ready(upstream.name)
+        stale = (one for one in work.stale if one.upstream == upstream.name)
+        changed = (read(cells & one.cells) & one.upstream_cells for one in stale)
+        return lacking | IntervalSet.union_all(changed)
+
+
+def _branches(
+    view: StateView, model: Model, work: Work, cells: IntervalSet
+) -> Iterator[tuple[IntervalSet, str, str]]:
+    yield cells - work.required - view.kept(model, cells), "not required", _outside(model)
+    claimed = view.claimed[model.name]
+    yield cells & work.gaps & claimed, "running", "a batch has claimed it and is at work"
+    yield cells & work.runnable - claimed, "gap", "required and not ready; all it reads is ready"
+    for upstream, waiting in work.blocked.items():
+        yield (
+            cells & waiting,
+            "waits",
+            f"required and not ready; reads cells of {upstream} that lack",
+        )
+    for stale in work.stale:
+        if stale.late:
+            text = (
+                f"built before {stale.upstream} got, lost or changed rows; inside of late windows the "
+                "next run builds it again, else a plan"
+            )
+            yield cells & stale.cells, "late data", text
+            continue
+        text = f"built before {stale.upstream} changed; published history changes by a plan only"
+        yield cells & stale.cells, "upstream changed", text
+    yield from _owed(view, model, (cells & work.owed) - work.stale_cells)
+    fresh = (cells & work.ready) - work.stale_cells - work.owed
+    state = view.models.get(model.name)
+    for run in state.runs if state else ():
+        part = fresh & IntervalSet.of([run.interval])
+        yield (
+            part,
+            "ready",
+            f"built by batch {run.batch_id}; nothing that it read has changed since",
+        )
+
+
+def _owed(
+    view: StateView, model: Model, cells: IntervalSet
+) -> Iterator[tuple[IntervalSet, str, str]]:
+    """Say who declared cells wrong and why; of two marks on a cell, give both."""
+    marks = view.owing.get(model.name, ())
+    for one in marks:
+        text = f"declared wrong, and not rebuilt or published yet: {one.words}"
+        yield cells & one.cells, "restated", text
+    told = IntervalSet.union_all(one.cells for one in marks)
+    text = "declared wrong by a restatement, and not rebuilt or published yet"
+    yield cells - told, "restated", text
+
+
+def _outside(model: Model) -> str:
+    cadence = model.cadence
+    start = cadence.start.isoformat() if cadence.start else "the beginning"
+    end = cadence.end.isoformat() if cadence.end else "now (last due cell)"
+    return f"outside what is required: from {start} to {end}"

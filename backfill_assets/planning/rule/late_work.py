@@ -1,0 +1,198 @@
+"""Late work: which stale cells are built again automatically, and which need a plan of a person.
+
+A stale cell is built again automatically if it, and every ready cell that its change may reach, lies in
+the late window of its model. If one lies outside of its window, the change would rewrite published
+history further back than its model declares: then the cell is left stale, and counted.
+
+A change is published at once or not at all: if one of the cells that it has overtaken is left, in any
+model, all of them are. Changes that have overtaken the same cell are connected, because building that
+cell brings in all of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells import cells_read
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.restating import onward
+from backfill_assets.planning.rule.needs_work import needs_work
+from backfill_assets.planning.rule.reopening import last_cells, reads_whole, reopened
+from backfill_assets.planning.rule.together import together
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.planning.rule.needs_work import Work
+    from backfill_assets.snapshots.state_view import StateView
+
+ASKED_BY = "late data"
+"""Who asks for an automatic plan."""
+_NOTHING = IntervalSet.empty()
+
+
+@dataclass(frozen=True, slots=True)
+class LateWork:
+    """Stale cells of an environment, by model.
+
+    Attributes:
+        automatic: they are built again by an automatic plan.
+        in_place: they are built again in the model's own table by its next run: no other model moves.
+        waiting: they need a plan: something that they reach lies outside of its model's late window.
+        held: they wait for an open plan or a live batch at cells that they, or other cells of the
+            same change, reach.
+        because: what changed, in words, by model.
+    """
+
+    automatic: CellsByModel = field(default_factory=CellsByModel)
+    in_place: CellsByModel = field(default_factory=CellsByModel)
+    waiting: CellsByModel = field(default_factory=CellsByModel)
+    held: CellsByModel = field(default_factory=CellsByModel)
+    because: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def late_work(
+    graph: Graph,
+    view: StateView,
+    *,
+    now: datetime,
+    reads: Mapping[str, Mapping[str, frozenset[str]]],
+    held: CellsByModel | None = None,
+    failed: CellsByModel | None = None,
+) -> LateWork:
+    """Split the stale cells of an environment.
+
+    Args:
+        graph: the models that the environment runs, and the sources.
+        view: its state.
+        now: the instant that history ends at (UTC).
+        reads: per model, what it reads by column (lineage).
+        held: per model, cells that another plan or batch builds: a change that reaches one waits.
+        failed: per model, cells that can't be built: a cell that reaches them waits; the other cells
+            of its change do not, since a failure blocks only its readers.
+    """
+    works = {
+        name: needs_work(graph, view, graph.models[name], now=now, reads=reads.get(name))
+        for name in graph.order
+        if name in view.models
+    }
+    stale = CellsByModel({name: work.stale_cells for name, work in works.items()})
+    if not stale:
+        return LateWork()
+    changes = _changes(works)
+    held, failed = held or CellsByModel(), failed or CellsByModel()
+    closed = held | failed
+    free = _Windows(graph, view, now, view.owed - closed).open()
+    far = together(changes, stale - free)
+    alone = CellsByModel({name: works[name].refresh for name in stale}) - far
+    wanted = stale - (_left(graph, view, changes, far) - alone)
+    open_ = _Windows(graph, view, now, held | view.owed).open()
+    waits = together(changes, wanted - open_)
+    allowed = _Windows(graph, view, now, closed | view.owed).open()
+    ours = (wanted & allowed) - waits
+    in_place = ours & alone
+    return LateWork(
+        automatic=ours - in_place,
+        in_place=in_place,
+        waiting=stale - wanted,
+        held=wanted - ours,
+        because={name: _because(works[name]) for name in stale},
+    )
+
+
+def _changes(works: Mapping[str, Work]) -> list[CellsByModel]:
+    """Give the cells that each change of an upstream has overtaken, by model."""
+    found: defaultdict[tuple[str, int], CellsByModel] = defaultdict(CellsByModel)
+    for name, work in works.items():
+        for stale in work.stale:
+            for number, cells in stale.changes.items():
+                found[stale.upstream, number] |= {name: cells}
+    return list(found.values())
+
+
+def _left(
+    graph: Graph,
+    view: StateView,
+    changes: list[CellsByModel],
+    cells: CellsByModel,
+) -> CellsByModel:
+    """Give these cells, all that belong together with them, and every ready one that reads them."""
+    while (more := _reached(graph, view, together(changes, cells))) != cells:
+        cells = more
+    return cells
+
+
+@dataclass(slots=True)
+class _Windows:
+    """Finds the cells that may be built again, with all that this may reach: readers first."""
+
+    graph: Graph
+    view: StateView
+    now: datetime
+    closed: CellsByModel
+    found: CellsByModel = field(default_factory=CellsByModel)
+
+    def open(self) -> CellsByModel:
+        """Give them by model."""
+        for name in reversed(self.graph.order):
+            self.found |= {name: self._open(self.graph.models[name])}
+        return self.found
+
+    def _open(self, model: Model) -> IntervalSet:
+        state = self.view.models.get(model.name)
+        if state is None or state.pointer.environment != self.view.environment.name:
+            return _NOTHING
+        cells = last_cells(model, state.ready, model.late_window)
+        cells -= self.closed[model.name]
+        for reader in self.graph.readers(model.name):
+            cells -= self._closed_by(model, self.graph.models[reader])
+        if model.in_order:  # a change here reaches every cell up to the last
+            closed = state.ready - cells
+            last = closed.boundaries[-1] if closed else 0
+            cells = cells.within(last, cells.boundaries[-1]) if cells else cells
+        return cells
+
+    def _closed_by(self, model: Model, reader: Model) -> IntervalSet:
+        """Give the cells whose change would reach a cell of the reader that must stay."""
+        ready = self.view.ready(reader.name)
+        closed = ready - self.found[reader.name]
+        found = _NOTHING
+        for upstream in reader.reads:
+            if upstream.name != model.name:
+                continue
+            if reads_whole(reader, model.cadence):
+                whole = IntervalSet.of([WHOLE_CELL])
+                reached = reopened(reader, upstream, model.cadence, whole, ready)
+                found |= self.view.ready(model.name) if reached & closed else _NOTHING
+            elif closed:
+                found |= cells_read(reader.cadence, upstream, model.cadence, closed, until=self.now)
+        return found
+
+
+def _reached(graph: Graph, view: StateView, cells: CellsByModel) -> CellsByModel:
+    """Give these cells, and every ready one that reads them, directly or through others."""
+    found = CellsByModel()
+    for name in graph.order:
+        model, ready = graph.models[name], view.ready(name)
+        own = cells[name]
+        for upstream in model.reads:
+            changed = found[upstream.name]
+            if not changed or upstream.name == name:
+                continue
+            theirs = graph.models[upstream.name].cadence
+            own |= reopened(model, upstream, theirs, changed, ready) & ready
+        if own and model.in_order:
+            own = onward(own, ready) & ready
+        found |= {name: own}
+    return found
+
+
+def _because(work: Work) -> str:
+    return "; ".join(dict.fromkeys(one.words for one in work.stale))

@@ -1,0 +1,49 @@
+"""Find the cells of a plan that the rule still asks for in its workspace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.models.sql.lineage import lineage_of
+from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.rule.needs_work import needs_work
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.state_view import StateView
+
+
+def left_to_do(
+    plan: Plan,
+    graph: Graph,
+    workspace: StateView,
+    now: datetime,
+    reads: Mapping[str, Mapping[str, frozenset[str]]] | None = None,
+) -> CellsByModel:
+    """Give the plan's cells that still need work, by model; nothing once it can be promoted.
+
+    A cell that the plan has built stays built when its source gets late rows: the audited cell is
+    promoted, and these rows are the next late data.
+
+    Args:
+        plan: the plan.
+        graph: the models that its workspace runs.
+        workspace: the state as the workspace sees it.
+        now: the instant that history ends at.
+        reads: per model, what it reads by column; an absent model is traced.
+    """
+    found = CellsByModel()
+    for one in plan.models:
+        if one.build is Build.POINTER or not one.cells:
+            continue
+        model = graph.model(one.model)
+        known = (reads or {}).get(one.model)
+        columns = known if known is not None else lineage_of(graph, model).reads
+        work = needs_work(graph, workspace, model, now=now, reads=columns)
+        found |= {one.model: work.left(workspace.own(one.model)) & one.cells}
+    return found

@@ -1,0 +1,215 @@
+"""The one rule for what needs work.
+
+A cell needs work when it is required and not ready (a gap), or when something that it reads has
+really changed since the inputs of its batch were resolved (stale), unless a cutoff keeps it. Gap
+filling, resuming, propagation and early cutoff are all this rule; there is no other one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.required import missing, required
+from backfill_assets.models.cells import cells_read, cells_reading
+from backfill_assets.models.model import Model
+from backfill_assets.planning.rule.older import older_than_published
+from backfill_assets.planning.rule.overtaken import Overtaken, by_sources
+from backfill_assets.planning.rule.reopening import last_cells
+from backfill_assets.planning.rule.stale import Stale
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.snapshots.state_view import StateView
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one model needs.
+
+    Attributes:
+        required: the cells that must hold audited data.
+        ready: those that do, stale ones included.
+        gaps: those that do not.
+        stale: ready cells that an upstream's change has overtaken, by upstream.
+        blocked: per upstream model, the cells that wait because cells they read are not ready.
+        refresh: cells that are rebuilt without a (further) plan: in a plan's workspace every stale
+            or owed one; else those stale ones inside the late window of a model without readers
+            whose changes concern them alone, so that one commit publishes each change at once. Where
+            others read the model, or what has changed, or where a change concerns several cells,
+            these have to move at once, which takes a plan: the automatic one of late data, or one that
+            a person makes.
+        owed: ready cells that were declared wrong and are not rebuilt yet.
+        older: a workspace's cells that were made from older inputs than the published ones which they
+            would replace.
+        kept: ready cells that an upstream has overtaken, or that were declared wrong, and that a cutoff
+            keeps as they are: they need no work until it is lifted.
+    """
+
+    required: IntervalSet
+    ready: IntervalSet
+    gaps: IntervalSet
+    stale: tuple[Stale, ...] = ()
+    blocked: Mapping[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    refresh: IntervalSet = field(default_factory=IntervalSet.empty)
+    owed: IntervalSet = field(default_factory=IntervalSet.empty)
+    older: IntervalSet = field(default_factory=IntervalSet.empty)
+    kept: IntervalSet = field(default_factory=IntervalSet.empty)
+
+    @property
+    def stale_cells(self) -> IntervalSet:
+        """Every stale cell."""
+        return IntervalSet.union_all(one.cells for one in self.stale)
+
+    @property
+    def late_cells(self) -> IntervalSet:
+        """The stale cells that read a source which got, lost or changed rows since."""
+        return IntervalSet.union_all(one.cells for one in self.stale if one.late)
+
+    @property
+    def overtaken_cells(self) -> IntervalSet:
+        """The stale cells that read a model whose content changed since."""
+        return IntervalSet.union_all(one.cells for one in self.stale if not one.late)
+
+    def left(self, built: IntervalSet) -> IntervalSet:
+        """Give the cells that a plan still has to build, given those that its workspace has built.
+
+        Late data that arrived since does not rebuild one of them, unless the published cell has read
+        it.
+        """
+        late = self.late_cells - built
+        return self.gaps | self.overtaken_cells | self.owed | late | self.older
+
+    @property
+    def runnable(self) -> IntervalSet:
+        """The gaps whose inputs are all ready."""
+        return self.gaps - IntervalSet.union_all(self.blocked.values())
+
+    @property
+    def todo(self) -> IntervalSet:
+        """The cells that are built without a plan: every gap, waiting ones included, and refreshes."""
+        return self.gaps | self.refresh
+
+
+def needs_work(
+    graph: Graph,
+    view: StateView,
+    model: Model,
+    *,
+    now: datetime,
+    window: Interval | None = None,
+    reads: Mapping[str, frozenset[str]] | None = None,
+) -> Work:
+    """Apply the rule to one model.
+
+    Args:
+        graph: every model and source.
+        view: what is ready, at the environment's pins.
+        model: the one asked about.
+        now: the instant that history ends at (UTC).
+        window: only cells inside; None means the model's whole life.
+        reads: per upstream, the columns that the model reads (lineage); absent means all.
+    """
+    first, last = (window.start, window.end) if window else (None, None)
+    needed = required(model.cadence, start=first, end=last, now=now)
+    ready = view.ready(model.name) & needed
+    kept = view.kept(model, needed)  # under the old definition: it is not built again
+    needed -= kept - ready
+    gaps = missing(model.cadence, needed, ready)
+    stale = tuple(_stale(graph, view, model, needed - kept, reads or {}))
+    overtaken = IntervalSet.union_all(one.cells for one in stale)
+    owed = view.owed[model.name] & (ready - kept)
+    refresh = older = IntervalSet.empty()
+    if view.environment.is_workspace:
+        older = older_than_published(graph, view, model, reads or {}) & (needed - kept)
+        refresh = overtaken | owed | older
+    elif not graph.readers(model.name):
+        shared = IntervalSet.union_all(one.cells for one in stale if _is_shared(graph, one))
+        inside = last_cells(model, ready, model.late_window) - shared
+        refresh = (overtaken & inside) - _of_several(model, stale)
+    blocked = _blocked(graph, view, model, gaps | refresh, now)
+    return Work(
+        required=needed,
+        ready=ready,
+        gaps=gaps,
+        stale=stale,
+        blocked=blocked,
+        refresh=refresh - IntervalSet.union_all(blocked.values()),
+        owed=owed,
+        older=older,
+        kept=_spared(graph, view, model, kept & ready, reads or {}),
+    )
+
+
+def _spared(
+    graph: Graph,
+    view: StateView,
+    model: Model,
+    kept: IntervalSet,
+    reads: Mapping[str, frozenset[str]],
+) -> IntervalSet:
+    """Give the cells that would need work if no cutoff kept them."""
+    if not kept:
+        return kept
+    stale = IntervalSet.union_all(one.cells for one in _stale(graph, view, model, kept, reads))
+    return stale | (view.owed[model.name] & kept)
+
+
+def _is_shared(graph: Graph, stale: Stale) -> bool:
+    """Whether the change concerns other models too, which must then move together."""
+    return len(graph.readers(stale.upstream)) > 1
+
+
+def _of_several(model: Model, stale: Iterable[Stale]) -> IntervalSet:
+    """Give the cells of changes that concern several: no run, range or batch may publish a part of one."""
+    changes = (cells for one in stale for cells in one.changes.values())
+    return IntervalSet.union_all(cells for cells in changes if model.cadence.count(cells) > 1)
+
+
+def _blocked(
+    graph: Graph, view: StateView, model: Model, gaps: IntervalSet, now: datetime
+) -> dict[str, IntervalSet]:
+    """Find the gaps that read upstream cells which are not ready, per upstream."""
+    blocked: dict[str, IntervalSet] = {}
+    for upstream in model.reads:
+        theirs = graph.node(upstream.name)
+        if not isinstance(theirs, Model) or upstream.name == model.name:
+            continue
+        read = cells_read(model.cadence, upstream, theirs.cadence, gaps, until=now)
+        lacking = read - view.ready(upstream.name)
+        waiting = cells_reading(model.cadence, upstream, theirs.cadence, lacking) & gaps
+        if waiting:
+            blocked[upstream.name] = waiting
+    return blocked
+
+
+def _stale(
+    graph: Graph,
+    view: StateView,
+    model: Model,
+    needed: IntervalSet,
+    reads: Mapping[str, frozenset[str]],
+) -> Iterator[Stale]:
+    state = view.models.get(model.name)
+    if state is None or not state.runs:
+        return
+    finds: dict[bool, Overtaken] = {False: Overtaken(graph, view, model, state)}
+    for upstream in model.reads:
+        late = upstream.name in graph.sources
+        theirs = (view.sources if late else view.models).get(upstream.name)
+        if theirs is None:
+            continue
+        if late not in finds:
+            finds[late] = Overtaken(graph, view, model, by_sources(state))
+        found = finds[late].by(upstream, theirs, reads.get(upstream.name))
+        cells = IntervalSet.union_all(cells for _, cells in found) & needed
+        if cells:
+            changed = IntervalSet.of(run.interval for run, cells in found if cells & needed)
+            changes = finds[late].changes(upstream, theirs, reads.get(upstream.name), changed)
+            by_change = {at: part & cells for at, part in changes.items() if part & cells}
+            yield Stale(cells, upstream.name, changed, late, by_change)

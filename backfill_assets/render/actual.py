@@ -1,0 +1,93 @@
+"""Sum up the time and size that a plan really took, beside its estimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.render.plan_words import bytes_text, counted, duration_text, parts_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.stored_plan import PlanEvent
+    from backfill_assets.snapshots.timing import Timing
+    from backfill_assets.state.batch_rows import BatchRow
+
+MEASURED = "measured"
+"""The event of a plan that keeps its estimate beside what it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actual:
+    """The time and size that a plan took, over all its applies and its promotion.
+
+    Attributes:
+        seconds: of all their steps, Spark's start among them; None where none was recorded.
+        batch_seconds: time of its committed batches, one after the other.
+        batches: committed.
+        failed: attempts that failed.
+        rows: in its committed cells.
+        bytes_written: by its commits.
+    """
+
+    seconds: float | None
+    batch_seconds: float
+    batches: int
+    failed: int
+    rows: int
+    bytes_written: int
+
+
+def actual_of(
+    plan: Plan,
+    events: Iterable[PlanEvent],
+    batches: Iterable[BatchRow],
+    timings: Iterable[Timing] = (),
+) -> Actual:
+    """Sum up the time and size of a plan's batches and applies.
+
+    Args:
+        plan: the plan.
+        events: what happened to it.
+        batches: any batches; those that served it count.
+        timings: the times of its operations, step by step; an earlier release stored none.
+    """
+    own = [row for row in batches if row.plan_id == plan.plan_id]
+    done = [row for row in own if row.finished_at is not None and row.delta_version is not None]
+    return Actual(
+        seconds=_taken(events, list(timings)),
+        batch_seconds=sum(_seconds(row) for row in done),
+        batches=len(done),
+        failed=sum(row.status == "failed" for row in own),
+        rows=sum(row.rows or 0 for row in done),
+        bytes_written=sum(row.bytes_written or 0 for row in done),
+    )
+
+
+def _taken(events: Iterable[PlanEvent], timings: Sequence[Timing]) -> float | None:
+    """Sum up the steps; where none are stored, take the recorded time of building alone."""
+    if timings:
+        return sum(sum(one.steps.values()) for one in timings)
+    said = [one.detail.get("seconds") for one in events if one.event != MEASURED]
+    walls = [float(one) for one in said if isinstance(one, int | float)]
+    return sum(walls) if walls else None
+
+
+def _seconds(row: BatchRow) -> float:
+    return (row.finished_at - row.started_at).total_seconds() if row.finished_at else 0.0
+
+
+def actual_text(plan: Plan, actual: Actual) -> str:
+    """Write the time that a plan took, and the expected one."""
+    wall = actual.batch_seconds if actual.seconds is None else actual.seconds
+    took = (
+        f"took {duration_text(wall)}, {counted(actual.batches, 'batch', 'batches')}, "
+        f"{actual.rows:,} rows, {bytes_text(actual.bytes_written)} written"
+    )
+    if plan.estimate is None:
+        return took
+    middle, most = plan.estimate.seconds
+    estimated = f"{duration_text(middle)} (P50), {duration_text(most)} (P90)"
+    return f"{took}; estimated {estimated}{parts_text(plan.estimate)}"

@@ -1,0 +1,32 @@
+"""Describe what changed audits found in the published cells that a plan keeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.render.plan_words import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from backfill_assets.models.audit_result import AuditResult
+
+_CELLS = 5
+
+
+def audit_lines(audited: Mapping[str, Sequence[AuditResult]]) -> Iterator[str]:
+    """Say per model how many changed audits passed, and where the others failed."""
+    for model, results in audited.items():
+        failed = [one for one in results if not one.passed]
+        ran = counted(len(results), "changed audit")
+        yield f"audited {model}: {ran} on what stays published, {len(results) - len(failed)} passed"
+        for one in failed:
+            listed = ", ".join(one.cells[:_CELLS]) + (", ..." if len(one.cells) > _CELLS else "")
+            where = f" in {listed}" if listed else ""
+            kind = one.severity.value
+            yield f"  {one.audit} ({kind}) failed{where}: found {one.found}, allowed {one.allowed}"
+
+
+def blocks(audited: Mapping[str, Sequence[AuditResult]]) -> bool:
+    """Whether one of them keeps the plan from being promoted."""
+    return any(one.blocks for results in audited.values() for one in results)

@@ -1,0 +1,153 @@
+"""Write a comparison of two tables as text: which groups differ, in which columns, and the totals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.render.plan_words import counted
+from backfill_assets.warehouse.files.cells import cell_of_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.compare.compare import Comparison, Difference, Group, Measure
+
+_COLUMNS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One column over all that was compared.
+
+    Attributes:
+        column: its name.
+        changed: in how many rows of both tables its value differs.
+        old_filled: in how many old rows it is not NULL.
+        new_filled: in how many new rows it is not NULL.
+        old_sum: of the old values; None unless it is numeric there.
+        new_sum: of the new ones.
+        note: ``new column``, ``column removed``, or nothing.
+    """
+
+    column: str
+    changed: int
+    old_filled: int
+    new_filled: int
+    old_sum: Decimal | None
+    new_sum: Decimal | None
+    note: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything about the column is different."""
+        same = (self.old_filled, self.old_sum) == (self.new_filled, self.new_sum)
+        return bool(self.changed or self.note) or not same
+
+
+def differs(found: Comparison) -> bool:
+    """Whether the two tables differ at all."""
+    return bool(found.added or found.removed) or any(one.differs for one in found.groups)
+
+
+def group_row(model: Model, by: tuple[str, ...], group: Group) -> tuple[str, ...]:
+    """Write one group as a line of a table: its names, rows before and after, what differs."""
+    names = (_named(model, column, value) for column, value in zip(by, group.by, strict=True))
+    numbers = (
+        group.old_rows, group.new_rows, group.keys_added, group.keys_removed, group.rows_changed
+    )  # fmt: skip
+    return (*names, *(f"{one:,}" for one in numbers), _changed(group.columns))
+
+
+def _named(model: Model, column: str, value: str | None) -> str:
+    if value is None:
+        return "NULL"
+    if column != CELL_COLUMN:
+        return value
+    return model.cadence.key(cell_of_text(model.cadence, value))
+
+
+def _changed(columns: Mapping[str, Measure]) -> str:
+    listed = [(name, one.changed) for name, one in columns.items() if one.changed]
+    listed.sort(key=lambda found: -found[1])
+    shown = ", ".join(f"{name} {count:,}" for name, count in listed[:_COLUMNS])
+    return shown + (f", and {len(listed) - _COLUMNS} more" if len(listed) > _COLUMNS else "")
+
+
+def totals(found: Comparison) -> tuple[Total, ...]:
+    """Sum up every column over all groups."""
+    names = dict.fromkeys(name for group in found.groups for name in group.columns)
+    return tuple(_total(name, found) for name in names)
+
+
+def _total(name: str, found: Comparison) -> Total:
+    parts = [group.columns[name] for group in found.groups if name in group.columns]
+    note = "new column" if name in found.added else ""
+    return Total(
+        name,
+        changed=sum(one.changed for one in parts),
+        old_filled=sum(one.old_filled for one in parts),
+        new_filled=sum(one.new_filled for one in parts),
+        old_sum=_sum([one.old_sum for one in parts]),
+        new_sum=_sum([one.new_sum for one in parts]),
+        note="column removed" if name in found.removed else note,
+    )
+
+
+def _sum(values: list[Decimal | None]) -> Decimal | None:
+    given = [one for one in values if one is not None]
+    return sum(given, Decimal(0)) if given else None
+
+
+def total_row(total: Total) -> tuple[str, ...]:
+    """Write a column's total as a line of a table."""
+    return (
+        total.column,
+        f"{total.changed:,}",
+        f"{total.old_filled:,}",
+        f"{total.new_filled:,}",
+        _number(total.old_sum),
+        _number(total.new_sum),
+        total.note or _share(total.old_sum, total.new_sum),
+    )
+
+
+def _number(value: Decimal | None) -> str:
+    return "" if value is None else f"{value:,f}"
+
+
+def _share(old: Decimal | None, new: Decimal | None) -> str:
+    if old is None or new is None or old == new:
+        return ""
+    return f"{(new - old) / abs(old):+.2%}" if old else "from 0"
+
+
+def difference_text(one: Difference) -> str:
+    """Write one row that differs."""
+    key = ", ".join(f"{name}={value}" for name, value in one.key.items())
+    if one.change != "changed":
+        values = one.new if one.change == "added" else one.old
+        return f"{one.change} {key}: {_values(values)}"
+    pairs = (f"{name} {one.old[name]} -> {one.new.get(name)}" for name in one.old)
+    return f"changed {key}: {', '.join(pairs)}"
+
+
+def _values(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def counts_text(found: Comparison) -> str:
+    """Say in one line how much differs."""
+    groups = found.groups
+    new = f", {counted(len(found.added), 'new column')}" if found.added else ""
+    gone = f", {counted(len(found.removed), 'column')} removed" if found.removed else ""
+    return (
+        f"{sum(one.old_rows for one in groups):,} rows before, "
+        f"{sum(one.new_rows for one in groups):,} after; "
+        f"{sum(one.keys_added for one in groups):,} keys added, "
+        f"{sum(one.keys_removed for one in groups):,} removed, "
+        f"{sum(one.rows_changed for one in groups):,} rows changed{new}{gone}"
+    )

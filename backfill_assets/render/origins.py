@@ -1,0 +1,135 @@
+"""Find the origin of a published cell: its batch and code, its plan, and who promoted it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan.plan_json import PlanFormatError, read_plan
+from backfill_assets.render.plan_words import instant_text, reason_text
+from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets.state.batch_rows import UnknownBatchError
+from backfill_assets.state.plans import UnknownPlanError
+
+if TYPE_CHECKING:
+    from backfill_assets.render.plan_words import Naming
+    from backfill_assets.snapshots.environment import Pointer
+    from backfill_assets.snapshots.state_view import StateView
+    from backfill_assets.state.batch_rows import BatchRow
+    from backfill_assets.state.store import StateReader
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where some ready cells come from.
+
+    Attributes:
+        cells: keys of the cells, as ranges.
+        batch_id: the batch that built them.
+        plan_id: the plan that it served; None for a gap fill.
+        fingerprint: the snapshot that it ran; empty when the batch is not known.
+        reason: why it ran; empty likewise.
+        text: the origin in words.
+    """
+
+    cells: str
+    batch_id: str
+    plan_id: str | None
+    fingerprint: str
+    reason: str
+    text: str
+
+
+def origins(
+    store: StateReader, naming: Naming, view: StateView, model: str, cells: IntervalSet
+) -> tuple[Origin, ...]:
+    """Find the origins of the ready ones of these cells, batch by batch.
+
+    Args:
+        store: the state.
+        naming: how cells are named.
+        view: of the environment that is asked about.
+        model: whose cells.
+        cells: whole cells.
+    """
+    state = view.models.get(model)
+    parts: dict[str, IntervalSet] = {}
+    for run in state.runs if state else ():
+        part = cells & IntervalSet.of([run.interval])
+        if part:
+            parts[run.batch_id] = parts.get(run.batch_id, IntervalSet.empty()) | part
+    return tuple(
+        _origin(store, state.pointer, batch_id, naming.ranges(model, part))
+        for batch_id, part in parts.items()
+        if state
+    )
+
+
+def _origin(store: StateReader, pointer: Pointer, batch_id: str, cells: str) -> Origin:
+    try:
+        row = store.batches.get(batch_id)
+    except UnknownBatchError:
+        text = f"batch {batch_id}, of which only the table's own log knows"
+        return Origin(cells, batch_id, None, "", "", text)
+    text = (
+        f"{_built(row, _reason(store, row))}{_let_in(store, row)}{_definition(store, row, pointer)}"
+    )
+    return Origin(cells, batch_id, row.plan_id, row.fingerprint, row.reason, text)
+
+
+def _reason(store: StateReader, row: BatchRow) -> str:
+    """Say why a batch ran; of a plan's batch, from the plan, since its workspace sees only gaps."""
+    if row.plan_id is None:
+        return row.reason
+    try:
+        planned = read_plan(store.plans.get(row.plan_id).content).model(row.model)
+    except (UnknownPlanError, PlanFormatError):
+        return row.reason
+    reasons = (
+        [reason_text(one) for one in planned.work if one.cells & row.stretches] if planned else []
+    )
+    return "; ".join(dict.fromkeys(reasons)) or row.reason
+
+
+def _built(row: BatchRow, reason: str) -> str:
+    by = f" by plan {row.plan_id}" if row.plan_id else f" by run {row.run_id}"
+    short = row.batch_id[:_SHOWN]
+    if row.reason == EMPTY:
+        return f"recorded as empty{by}, not computed (batch {short})"
+    return f"built{by} ({reason}; batch {short})"
+
+
+def _let_in(store: StateReader, row: BatchRow) -> str:
+    """Say why there was a plan, and who promoted it."""
+    if row.plan_id is None:
+        return ""
+    try:
+        stored, events = store.plans.get(row.plan_id), store.plans.events(row.plan_id)
+    except UnknownPlanError:
+        return ", of which the state knows no more"
+    why = f": {stored.reason}" if stored.reason else ""
+    moves = [one for one in store.history.moves_of(row.plan_id) if one.model == row.model]
+    who = next((one.who for one in reversed(moves) if one.who), stored.created_by)
+    if moves:
+        return f"{why}; promoted by {who} on {instant_text(moves[-1].at)}"
+    return f"{why}; {events[-1].event} by {events[-1].who}" if events else why
+
+
+def _definition(store: StateReader, row: BatchRow, pointer: Pointer) -> str:
+    """Note that the cell holds an older definition than the one that runs, and since which plan."""
+    if row.fingerprint == pointer.fingerprint:
+        return ""
+    moved = [one for one in store.history.moves_in(pointer.environment) if one.model == row.model]
+    since = next(
+        (one for one in reversed(moved) if one.new and one.new.fingerprint == pointer.fingerprint),
+        None,
+    )
+    by = f", which plan {since.plan_id} brought" if since else ""
+    why = f" ({since.why})" if since and since.why else ""
+    return (
+        f"; by the definition {row.fingerprint[:_SHOWN]}, before the one that "
+        f"{pointer.environment} runs now{by}{why}"
+    )

@@ -1,0 +1,103 @@
+"""Describe where a plan stands: the progress of its batches, and the next possible commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.queued_plan import Control
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from backfill_assets.planning.plan.plan import ModelPlan, Plan
+    from backfill_assets.render.plan_words import Naming
+    from backfill_assets.snapshots.stored_plan import StoredPlan
+    from backfill_assets.state.batch_rows import BatchRow
+
+EXPIRED = "expired"
+_COMMITTED, _FAILED, _RUNNING = "committed", "failed", "running"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far one model of a plan is.
+
+    Attributes:
+        model: which.
+        planned: its cells: the upper bound.
+        certain: those of them that are built even if their input does not change.
+        done: cells that a batch of the plan has committed.
+        batches: committed batches.
+        running: batches at work.
+        failed: intervals whose last batch failed; a cancelled batch is not done, but not failed.
+        rows: how many rows the committed batches hold.
+    """
+
+    model: str
+    planned: int
+    certain: int
+    done: int
+    batches: int
+    running: int
+    failed: int
+    rows: int
+
+
+def progress(plan: Plan, naming: Naming, batches: Iterable[BatchRow]) -> tuple[Progress, ...]:
+    """Count what a plan's batches did, model by model.
+
+    Args:
+        plan: the plan.
+        naming: how cells are counted.
+        batches: every batch that served it.
+    """
+    listed = [row for row in batches if row.plan_id == plan.plan_id]
+    return tuple(
+        _progress(one, naming, [row for row in listed if row.model == one.model])
+        for one in plan.models
+    )
+
+
+def _progress(one: ModelPlan, naming: Naming, rows: list[BatchRow]) -> Progress:
+    committed = [row for row in rows if row.status == _COMMITTED]
+    done = IntervalSet.union_all(row.stretches for row in committed)
+    failed = {row.stretches for row in rows if _has_failed(row) and row.stretches - done}
+    return Progress(
+        one.model,
+        planned=naming.count(one.model, one.cells),
+        certain=naming.count(one.model, one.certain),
+        done=naming.count(one.model, done & one.cells),
+        batches=len(committed),
+        running=sum(row.status == _RUNNING for row in rows),
+        failed=len(failed),
+        rows=sum(row.rows or 0 for row in committed),
+    )
+
+
+def _has_failed(row: BatchRow) -> bool:
+    return row.status == _FAILED and row.failure is not FailureKind.CANCELLED
+
+
+def status_text(stored: StoredPlan, now: datetime) -> str:
+    """Write a plan's status; a plan that was only proposed may have expired."""
+    expired = stored.status is PlanStatus.PROPOSED and now >= stored.expires_at
+    return EXPIRED if expired else stored.status.value
+
+
+def next_commands(plan_id: str, status: str, control: Control = Control.RUNNING) -> tuple[str, ...]:
+    """List the commands for a plan with this status, the likeliest first."""
+    if control.holds and status in (PlanStatus.PROPOSED.value, PlanStatus.APPLYING.value):
+        return (f"backfill resume {plan_id}", f"backfill abandon {plan_id}")
+    named = {
+        PlanStatus.PROPOSED.value: ("apply {0}", "show {0} -v"),
+        PlanStatus.APPLYING.value: ("apply {0}", "abandon {0}"),
+        PlanStatus.BUILT.value: ("diff {0}", "promote {0}", "abandon {0}"),
+        PlanStatus.PROMOTED.value: ("rollback {0}", "undo {0}"),
+        EXPIRED: ("plan",),
+    }
+    return tuple(f"backfill {one.format(plan_id)}" for one in named.get(status, ()))

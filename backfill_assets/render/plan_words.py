@@ -1,0 +1,248 @@
+"""The words for the parts of a plan, the same in every form in which it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.intervals.text import ranges_list, ranges_text
+from backfill_assets.planning.plan.batch_size import SizedBy
+from backfill_assets.planning.plan.plan import Build, Change
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.cells_by_model import CellsByModel
+    from backfill_assets.planning.plan.plan import CellWork, Estimate, ModelPlan, Plan
+    from backfill_assets.planning.plan.request import PlanRequest, Restatement
+
+ADDED, MODIFIED, INDIRECT, AGAIN, POINTER, FILL, REMOVED = "+~≈↻○·-"
+LEGEND = (
+    (ADDED, "+", "added"),
+    (MODIFIED, "~", "modified"),
+    (INDIRECT, "i", "indirectly modified"),
+    (AGAIN, "r", "restated, owed or overtaken"),
+    (POINTER, "o", "pointer only"),
+    (FILL, ".", "gap fill"),
+    (REMOVED, "-", "removed"),
+)
+"""Every symbol, what stands for it where only ASCII can be written, and what it means."""
+_MINUTE, _HOUR = 60, 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How the cells of models are counted and named.
+
+    Attributes:
+        cadences: by model and source; a model that is declared no more has none.
+    """
+
+    cadences: Mapping[str, Cadence]
+
+    def count(self, model: str, cells: IntervalSet) -> int:
+        """How many cells."""
+        cadence = self.cadences.get(model)
+        return cadence.count(cells) if cadence else len(cells)
+
+    def ranges(self, model: str, cells: IntervalSet, limit: int = 3) -> str:
+        """Name them as ranges of partition keys."""
+        cadence = self.cadences.get(model)
+        return ranges_text(cadence, cells, limit) if cadence else str(cells)
+
+    def listed(self, cells: CellsByModel) -> dict[str, list[str]]:
+        """Name every range of partition keys by model, none left out."""
+        return {name: self._all(name, found) for name, found in cells.items()}
+
+    def _all(self, model: str, cells: IntervalSet) -> list[str]:
+        cadence = self.cadences.get(model)
+        return ranges_list(cadence, cells) if cadence else [str(one) for one in cells]
+
+
+def symbol(planned: ModelPlan) -> str:
+    """Give the sign that stands before a model."""
+    if planned.build is Build.POINTER:
+        return POINTER
+    if planned.build is Build.GAP_FILL and planned.change is Change.UNCHANGED:
+        return FILL
+    return {
+        Change.ADDED: ADDED,
+        Change.MODIFIED: MODIFIED,
+        Change.INDIRECT: INDIRECT,
+        Change.UNCHANGED: AGAIN,
+    }[planned.change]
+
+
+def plain_symbols(text: str) -> str:
+    """Write a text's symbols with signs that every terminal has."""
+    return text.translate({ord(sign): plain for sign, plain, _ in LEGEND})
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Write a count with its noun."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def work_text(naming: Naming, model: str, work: CellWork, limit: int = 3) -> str:
+    """Say which cells need work and why; certain ones are listed apart from the others."""
+    return f"{naming.ranges(model, work.cells, limit)}  {reason_text(work)}"
+
+
+def reason_text(work: CellWork) -> str:
+    """Say why cells need work, and whether that is certain."""
+    why, because = work.why.value, work.because
+    said = because if why in because else f"{why}: {because}" if because else why
+    if work.certain:
+        return said
+    if because.startswith("if "):
+        return f"{why}: only {because}"
+    return f"{said}, if its input changes"
+
+
+_SIZED = {
+    SizedBy.DECLARED: "batch_size",
+    SizedBy.IN_ORDER: "it reads its own earlier cells",
+    SizedBy.BYTES: "batch_size is not declared",
+    SizedBy.NOTHING: "batch_size is not declared, and no bytes of its inputs are recorded",
+}
+
+
+def batches_text(planned: ModelPlan) -> str:
+    """Say in how many batches a model is built, and what decides how large they are."""
+    batches, size = counted(len(planned.batches), "batch", "batches"), planned.batch_size
+    if size is None:
+        return batches
+    if size.cells is None:
+        return f"{batches}, consecutive cells together ({_SIZED[size.by]})"
+    of = f"{batches} of up to {counted(size.cells, 'cell')}"
+    if size.bytes_per_cell:
+        cells = max((one.cells for one in planned.batches), default=size.cells)
+        of += (
+            f", about {bytes_text(min(cells, size.cells) * size.bytes_per_cell)} of its inputs each"
+        )
+    return f"{of} ({_SIZED[size.by]})"
+
+
+def nothing_text(planned: ModelPlan) -> str:
+    """Describe a plan's effect on a model of which no cell is computed."""
+    what = "the table goes on" if planned.build is Build.IN_PLACE else planned.build.value
+    return f"nothing is computed: {what}"
+
+
+def category_text(planned: ModelPlan) -> str:
+    """Write the category of a model's change, its reason, and who decided it."""
+    category = planned.category.value if planned.category else planned.change.value
+    reason = f": {planned.category_reason}" if planned.category_reason else ""
+    return f"{category}{reason} (decided by {planned.decided_by})"
+
+
+def strategy_texts(planned: ModelPlan) -> tuple[str, ...]:
+    """Write a strategy, its main risk and its validation signal."""
+    if planned.strategy is None:
+        return ()
+    said = (("risk", planned.risk), ("watched", planned.signal))
+    return (planned.strategy.value, *(f"{label}: {text}" for label, text in said if text))
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """Write an estimate, P50 and P90, and its basis."""
+    middle, most = estimate.seconds
+    cheap, dear = estimate.cost
+    cost = f"; cost {cheap:,.2f}, at most {dear:,.2f}" if dear else ""
+    return (
+        f"{duration_text(middle)} (P50), {duration_text(most)} (P90){parts_text(estimate)}{cost}; "
+        f"reads {bytes_text(estimate.bytes_read)}; rests on {estimate.rests_on}"
+    )
+
+
+def parts_text(estimate: Estimate) -> str:
+    """Write the parts of an estimate; empty for one of batches alone."""
+    if not estimate.start and not estimate.promotion:
+        return ""
+    return (
+        f": start {duration_text(estimate.start)}, batches {duration_text(estimate.batches)}, "
+        f"promotion {duration_text(estimate.promotion)}"
+    )
+
+
+def duration_text(seconds: float) -> str:
+    """Write a duration in words: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s" if whole else "under 1 s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE:02d} s"
+    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02d} min"
+
+
+def bytes_text(size: float) -> str:
+    """Write a number of bytes as people read it."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:  # noqa: PLR2004 - the unit's own step
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def instant_text(instant: datetime) -> str:
+    """Write an instant to the minute."""
+    return instant.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def asked_text(request: PlanRequest) -> str:
+    """Write the request's options beyond the changes of the loaded models; empty without any."""
+    first, last = request.start or "the start", request.end or "now"
+    span = f"from {first} to {last}" if request.start or request.end else ""
+    forward = (
+        f"forward-only from {request.effective_from}"
+        if request.effective_from
+        else "forward-only" * request.forward_only
+    )
+    said = (
+        *(f"restate {_restated(one)}" for one in request.restate),
+        "in all snapshots" * request.restate_all_snapshots,
+        span,
+        "end bounded" * request.end_bounded,
+        "cron ignored" * request.ignore_cron,
+        f"only {', '.join(request.select)}" if request.select else "",
+        "without upstream" * request.skip_upstream,
+        forward,
+        "recorded as empty, not computed" * request.empty,
+        f"only rows where {request.where}" if request.where else "",
+        f"nothing before {request.cutoff}" if request.cutoff else "",
+        *(f"the cutoff of {model} ends" for model in request.lift_cutoffs),
+        "canary first" * request.canary,
+        f"published cells launched by hand in {request.launch}" if request.launch else "",
+        f"kept rows: {request.kept_rows.value}" if request.kept_rows else "",
+        *(f"{model} is {category.value}" for model, category in request.categories),
+        *(f"{model} by {strategy.value}" for model, strategy in request.strategies),
+        *(f"Spark's {key} = {value}" for key, value in request.spark),
+    )
+    return "; ".join(part for part in said if part)
+
+
+def _restated(one: Restatement) -> str:
+    if one.start is None and one.end is None:
+        return one.name
+    if one.start == one.end:
+        return f"{one.name} {one.start}"
+    return f"{one.name} {one.start or 'the start'}..{one.end or 'now'}"
+
+
+def count_line(naming: Naming, plan: Plan) -> str:
+    """Write the totals of a plan in one line."""
+    certain = sum(naming.count(one.model, one.certain) for one in plan.models)
+    most = sum(naming.count(one.model, one.cells) for one in plan.models)
+    batches = sum(len(one.batches) for one in plan.models)
+    parts = [
+        counted(len(plan.models), "model"),
+        f"{counted(certain, 'cell')} certain",
+        f"{most - certain:,} more if their input changes",
+        counted(batches, "batch", "batches"),
+        f"{len(plan.removed):,} removed" if plan.removed else "",
+        f"{len(plan.untouched):,} left alone" if plan.untouched else "",
+    ]
+    return f"{plan.environment}: {', '.join(part for part in parts if part)}."

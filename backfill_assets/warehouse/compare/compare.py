@@ -1,0 +1,260 @@
+"""Compare two tables of one model: which keys were added or removed, and which values differ."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.compare.comparison_sql import (
+    BY_CELL,
+    COUNTS,
+    NOT_CHOSEN,
+    Compared,
+    Question,
+    Sides,
+    comparison_sql,
+    differences_sql,
+    grouped_sql,
+    pairs_sql,
+    sides_of,
+)
+from backfill_assets.warehouse.files.cells import cell_of_text
+from backfill_assets.warehouse.rows.checksum import NO_SUM
+from backfill_assets.warehouse.spark.session import batch_session
+from backfill_assets.warehouse.spark.spark_errors import explaining
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import Row, SparkSession
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.model import Model
+
+__all__ = [
+    "BY_CELL",
+    "Compared",
+    "Comparison",
+    "Difference",
+    "Group",
+    "Measure",
+    "OutsideRows",
+    "Question",
+    "compare",
+    "comparison_sql",
+    "differences",
+    "rows_outside",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One column in one group.
+
+    Attributes:
+        changed: in how many rows of both tables its value differs; 0 for a column of one side only.
+        old_filled: in how many old rows it is not NULL.
+        new_filled: in how many new rows it is not NULL.
+        old_sum: exact sum of the old values; None unless it is numeric there, and all have one.
+        new_sum: the same of the new ones.
+    """
+
+    changed: int
+    old_filled: int
+    new_filled: int
+    old_sum: Decimal | None
+    new_sum: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One line of a comparison.
+
+    Attributes:
+        by: the values of the columns that it is grouped by, as text.
+        old_rows: rows in the old table.
+        new_rows: rows in the new one.
+        keys_added: rows whose key only the new table has.
+        keys_removed: rows whose key only the old one has.
+        rows_changed: rows of both in which a column that both have differs.
+        columns: every column but the key's.
+    """
+
+    by: tuple[str | None, ...]
+    old_rows: int
+    new_rows: int
+    keys_added: int
+    keys_removed: int
+    rows_changed: int
+    columns: Mapping[str, Measure]
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything is different."""
+        return bool(self.keys_added or self.keys_removed or self.rows_changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The result of comparing two tables of a model.
+
+    Attributes:
+        by: the columns that it is grouped by.
+        groups: one line per group, in their order.
+        added: columns that only the new table has.
+        removed: columns that only the old one has.
+        sql: the query that gave it.
+    """
+
+    by: tuple[str, ...]
+    groups: tuple[Group, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    sql: str
+
+    def cells(self, model: Model) -> dict[Interval, Group]:
+        """Give the groups of a comparison `BY_CELL` by their cell."""
+        return {cell_of_text(model.cadence, str(one.by[0])): one for one in self.groups}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One row that differs.
+
+    Attributes:
+        cell: start of its cell, as text.
+        key: of the row.
+        change: ``added``, ``removed`` or ``changed``.
+        old: the old values: of the columns that differ, or of all when the row was removed.
+        new: the new ones: of the columns that differ, or of all when the row was added.
+    """
+
+    cell: str
+    key: Mapping[str, Any]
+    change: str
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideRows:
+    """The differences in rows that a condition does not select.
+
+    Attributes:
+        differing: how many rows were added, removed or changed.
+        sample: a few of them.
+    """
+
+    differing: int
+    sample: tuple[Difference, ...]
+
+
+def compare(spark: SparkSession, compared: Compared, question: Question) -> Comparison:
+    """Compare two tables of a model key by key, in one query.
+
+    Args:
+        spark: a session.
+        compared: the two tables.
+        question: how it is grouped and to what it is restricted.
+
+    Raises:
+        PinGoneError: a pinned version can't be read any more.
+        CorruptTableError: a table's log is damaged.
+    """
+    sides = sides_of(compared, question.cells)
+    sql = grouped_sql(sides, question)
+    with explaining(compared.new.path):
+        rows = batch_session(spark).sql(sql).collect()
+    groups = tuple(_group(row, sides, question) for row in rows)
+    return Comparison(question.by, groups, sides.added, sides.removed, sql)
+
+
+def differences(
+    spark: SparkSession, compared: Compared, question: Question, limit: int = 10
+) -> tuple[Difference, ...]:
+    """Show a few rows that differ, by cell and key.
+
+    Args:
+        spark: a session.
+        compared: the two tables.
+        question: to what the comparison is restricted.
+        limit: how many at most.
+    """
+    sides = sides_of(compared, question.cells)
+    sql = differences_sql(pairs_sql(sides, question), sides, limit)
+    return _shown(spark, sql, compared.new.path)
+
+
+def rows_outside(
+    spark: SparkSession, compared: Compared, where: str, cells: IntervalSet | None = None
+) -> OutsideRows:
+    """Find the differences in rows that a condition does not select.
+
+    A row of both tables is selected by its old values: a selected row may change in any way, one
+    that is not selected must stay as it is.
+
+    Args:
+        spark: a session.
+        compared: the two tables.
+        where: the condition, as Spark SQL over the model's columns.
+        cells: only these; None for every cell.
+    """
+    sides = sides_of(compared, cells)
+    pairs = pairs_sql(sides, Question(by=(), cells=cells, where=where), NOT_CHOSEN)
+    counted = (
+        f"{pairs}\nSELECT count_if(NOT `_in_old` OR NOT `_in_new` OR size(`_changed`) > 0) "
+        "AS `differing` FROM compared"
+    )
+    with explaining(compared.new.path):
+        (row,) = batch_session(spark).sql(counted).collect()
+    if not row["differing"]:
+        return OutsideRows(0, ())
+    sample = _shown(spark, differences_sql(pairs, sides, _SAMPLE), compared.new.path)
+    return OutsideRows(row["differing"], sample)
+
+
+_SAMPLE = 10
+
+
+def _group(row: Row, sides: Sides, question: Question) -> Group:
+    found = row.asDict()
+    names = dict.fromkeys((*sides.new_types, *sides.old_types))
+    columns = {
+        name: Measure(
+            changed=found.get(f"{name}: changed", 0),
+            old_filled=found.get(f"{name}: old filled", 0),
+            new_filled=found.get(f"{name}: new filled", 0),
+            old_sum=_decimal(found.get(f"{name}: old sum")),
+            new_sum=_decimal(found.get(f"{name}: new sum")),
+        )
+        for name in names
+        if name not in sides.model.key
+    }
+    counts = {name: int(found[name]) for name in COUNTS}
+    return Group(by=tuple(found[name] for name in question.by), **counts, columns=columns)
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    return None if text in (None, NO_SUM) else Decimal(text)
+
+
+def _shown(spark: SparkSession, sql: str, path: str) -> tuple[Difference, ...]:
+    with explaining(path):
+        rows = batch_session(spark).sql(sql).collect()
+    return tuple(_difference(row) for row in rows)
+
+
+def _difference(row: Row) -> Difference:
+    old, new = json.loads(row["old"]), json.loads(row["new"])
+    change = "changed"
+    if not row["_in_old"]:
+        change, old = "added", {}
+    elif not row["_in_new"]:
+        change, new = "removed", {}
+    else:
+        old, new = ({name: side[name] for name in row["_changed"]} for side in (old, new))
+    return Difference(row[CELL_COLUMN], json.loads(row["key"]), change, old, new)

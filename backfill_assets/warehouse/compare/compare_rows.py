@@ -1,0 +1,262 @@
+"""Compare two tables of one model without Spark, for few rows of plain types.
+
+The result is that of `compare`, within a second where a cold JVM takes many. A comparison that can't be
+read exactly as Spark reads it is refused: the caller then uses Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pyspark.sql import types as T
+
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.compare.compare import Comparison, Difference, Group, Measure
+from backfill_assets.warehouse.compare.comparison_sql import grouped_sql, sides_of
+from backfill_assets.warehouse.files.rows_in_files import rows_in_files
+from backfill_assets.warehouse.rows.checksum import EXACT, sum_of_doubles
+from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql.types import DataType
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.compare.comparison_sql import Compared, Question, Sides
+    from backfill_assets.warehouse.files.tables import Table
+
+    _Row = Mapping[str, Any]
+    _Key: TypeAlias = tuple[Any, ...]
+
+MOST_ROWS = 100_000
+"""Of both sides together; more are Spark's."""
+
+_WHOLE = (T.ByteType(), T.ShortType(), T.IntegerType(), T.LongType())
+_GROUPED = (*_WHOLE, T.StringType(), T.BooleanType(), T.DateType())
+_KEYS = (*_GROUPED, T.TimestampType())
+_CELL = T.DateType()
+"""Or a timestamp at a full second, whose text is the same in both."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsCompared:
+    """The rows of two tables beside each other.
+
+    Attributes:
+        sides: the two tables.
+        question: how they were compared.
+        pairs: an old row and the new one with its key, or one of them alone.
+    """
+
+    sides: Sides
+    question: Question
+    pairs: Sequence[tuple[_Row | None, _Row | None]]
+
+    def comparison(self) -> Comparison:
+        """Count, group by group, as `compare` does."""
+        grouped: dict[_Key, list[tuple[_Row | None, _Row | None]]] = defaultdict(list)
+        if not self.question.by:
+            grouped[()] = []
+        for old, new in self.pairs:
+            row = _one_of(old, new)
+            grouped[tuple(_text(row[name]) for name in self.question.by)].append((old, new))
+        groups = (self._group(by, pairs) for by, pairs in grouped.items())
+        kept = (one for one in groups if one.differs or not self.question.differing_only)
+        ordered = sorted(kept, key=lambda one: [(text is not None, text) for text in one.by])
+        sql, sides = grouped_sql(self.sides, self.question), self.sides
+        return Comparison(self.question.by, tuple(ordered), sides.added, sides.removed, sql)
+
+    def differences(self, limit: int) -> tuple[Difference, ...]:
+        """Show a few rows that differ, as `compare.differences` does."""
+        differing = (
+            (_text(_one_of(old, new)[CELL_COLUMN]), self._key_text(_one_of(old, new)), old, new)
+            for old, new in self.pairs
+            if old is None or new is None or self._changed(old, new)
+        )
+        first = sorted(differing, key=lambda one: (one[0] or "", one[1]))[:limit]
+        return tuple(self._difference(cell or "", key, old, new) for cell, key, old, new in first)
+
+    def _changed(self, old: _Row, new: _Row) -> list[str]:
+        return [name for name in self.sides.common if not _is_same(old[name], new[name])]
+
+    def _group(self, by: _Key, pairs: Sequence[tuple[_Row | None, _Row | None]]) -> Group:
+        changed: dict[str, int] = defaultdict(int)
+        rows_changed = 0
+        for old, new in pairs:
+            if old is not None and new is not None and (names := self._changed(old, new)):
+                rows_changed += 1
+                for name in names:
+                    changed[name] += 1
+        olds, news = ([row for row in side if row is not None] for side in zip(*pairs, strict=True))
+        return Group(
+            by=by,
+            old_rows=len(olds),
+            new_rows=len(news),
+            keys_added=len(pairs) - len(olds),
+            keys_removed=len(pairs) - len(news),
+            rows_changed=rows_changed,
+            columns={
+                name: self._measure(name, changed[name], olds, news)
+                for name in dict.fromkeys((*self.sides.new_types, *self.sides.old_types))
+                if name not in self.sides.model.key
+            },
+        )
+
+    def _measure(
+        self, name: str, changed: int, olds: Sequence[_Row], news: Sequence[_Row]
+    ) -> Measure:
+        old_filled, old_sum = _summed(name, self.sides.old_types, olds)
+        new_filled, new_sum = _summed(name, self.sides.new_types, news)
+        return Measure(changed, old_filled, new_filled, old_sum, new_sum)
+
+    def _key_text(self, row: _Row) -> str:
+        told = {name: _told(row[name]) for name in self.sides.model.key}
+        return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+
+    def _difference(self, cell: str, key: str, old: _Row | None, new: _Row | None) -> Difference:
+        sides = self.sides
+        if old is None or new is None:
+            change = "added" if old is None else "removed"
+            before = {} if old is None else {name: _told(old[name]) for name in sides.old_types}
+            after = {} if new is None else {name: _told(new[name]) for name in sides.new_types}
+            return Difference(cell, json.loads(key), change, before, after)
+        names = self._changed(old, new)
+        before, after = ({name: _told(row[name]) for name in names} for row in (old, new))
+        return Difference(cell, json.loads(key), "changed", before, after)
+
+
+def compare_rows(compared: Compared, question: Question) -> RowsCompared:
+    """Read the rows of some cells of two tables, and put them beside each other by key.
+
+    Args:
+        compared: the two tables.
+        question: how they are grouped and to what they are restricted.
+
+    Raises:
+        NeedsSparkError: there are too many, or only Spark can read them exactly.
+        CorruptTableError: a table's log is damaged.
+    """
+    sides = sides_of(compared, question.cells)
+    _refuse_unlike(compared, sides, question)
+    cells = question.cells
+    if cells is None:
+        raise NeedsSparkError(compared.new.path, "all of its cells are asked about")
+    model = compared.model
+    names = (*{**sides.old_types, **sides.new_types}, CELL_COLUMN)
+    old = [*_rows(model, compared.old, cells, names, MOST_ROWS)]
+    new = [*_rows(model, compared.new, cells, names, MOST_ROWS - len(old))]
+    same = tuple(dict.fromkeys((*model.key, CELL_COLUMN, *question.by)))
+    return RowsCompared(sides, question, [*_paired(old, new, same)])
+
+
+def _refuse_unlike(compared: Compared, sides: Sides, question: Question) -> None:
+    """Refuse comparisons whose result may differ from Spark's: conditions, and types of Spark alone."""
+    if question.where is not None:
+        raise NeedsSparkError(compared.new.path, "a condition chooses its rows")
+    for types in (sides.old_types, sides.new_types):
+        unlike = [
+            *(name for name, dtype in types.items() if not _is_known(dtype)),
+            *(name for name, dtype in types.items() if sides.old_types.get(name, dtype) != dtype),
+            *(name for name in compared.model.key if types.get(name) not in _KEYS),
+            *(name for name in question.by if types.get(name, _CELL) not in _GROUPED),
+        ]
+        if unlike:
+            found = f"column '{unlike[0]}' has a type, or two, that it compares otherwise"
+            raise NeedsSparkError(compared.new.path, found)
+
+
+def _is_known(dtype: DataType) -> bool:
+    return dtype in _KEYS or isinstance(dtype, T.DoubleType | T.DecimalType)
+
+
+def _rows(
+    model: Model, table: Table, cells: IntervalSet, names: Sequence[str], most: int
+) -> Iterator[_Row]:
+    """Read the rows of some cells, layers included; columns that a table lacks are NULL there."""
+    nothing = dict.fromkeys(names)
+    for read in rows_in_files(model, table, cells, names, most):
+        yield from ({**nothing, **row} for row in read.to_pylist())
+
+
+def _paired(
+    old: Sequence[_Row], new: Sequence[_Row], same: Sequence[str]
+) -> Iterator[tuple[_Row | None, _Row | None]]:
+    """Join both sides by their equal columns, every row of one side with every row of the other."""
+    sides: list[dict[_Key, list[_Row]]] = []
+    for rows in (old, new):
+        by_key: dict[_Key, list[_Row]] = defaultdict(list)
+        for row in rows:
+            by_key[tuple(row[name] for name in same)].append(row)
+        sides.append(by_key)
+    before, after = sides
+    for key in dict.fromkeys((*before, *after)):
+        yield from product(before.get(key) or [None], after.get(key) or [None])
+
+
+def _one_of(old: _Row | None, new: _Row | None) -> _Row:
+    found = new if new is not None else old
+    assert found is not None  # noqa: S101 - a pair has one row at least
+    return found
+
+
+def _is_same(one: Any, other: Any) -> bool:  # noqa: ANN401 - a value of a row
+    """Compare as Spark's `<=>`: NULLs are equal, and not-a-numbers as well."""
+    return one == other or (one != one and other != other)  # noqa: PLR0124 - NaN alone is unlike itself
+
+
+def _summed(
+    name: str, types: Mapping[str, DataType], rows: Sequence[_Row]
+) -> tuple[int, Decimal | None]:
+    """Count the values of a column, and sum them exactly, as `checksum.exact_sum` does."""
+    if name not in types:
+        return 0, None
+    values = [row[name] for row in rows if row[name] is not None]
+    dtype = types[name]
+    match dtype:
+        case T.DoubleType():
+            return len(values), sum_of_doubles((one, 1) for one in values)
+        case T.DecimalType():
+            units = sum(int(one.scaleb(dtype.scale, EXACT)) for one in values)
+            return len(values), Decimal(units).scaleb(-dtype.scale, EXACT)
+        case T.IntegralType():
+            return len(values), Decimal(sum(values))
+        case _:
+            return len(values), None
+
+
+def _text(value: Any) -> str | None:  # noqa: ANN401 - a value of a row
+    """Write a value as Spark casts it to a string."""
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return str(value).lower()
+        case datetime():
+            return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
+        case _:
+            return str(value)
+
+
+def _told(value: Any) -> Any:  # noqa: ANN401 - a value of a row
+    """Write a value as Spark writes it as JSON, and Python reads that."""
+    match value:
+        case Decimal():
+            return json.loads(format(value, "f"))
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case datetime():
+            text = value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
+            return f"{text}Z"
+        case date():
+            return value.isoformat()
+        case _:
+            return value

@@ -1,0 +1,282 @@
+"""Write the comparison of two tables as Spark SQL, which `compare` and people can run."""
+
+# ruff: noqa: S608 - names are our own declarations'; a condition is the SQL that a person gave
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import types as T
+
+from backfill_assets.models.column import quoted, sql_literal
+from backfill_assets.models.model import AUDIT_COLUMNS, CELL_COLUMN
+from backfill_assets.warehouse.files.cells import cell_type
+from backfill_assets.warehouse.files.layers import parts_of
+from backfill_assets.warehouse.files.tables import delta_json_schema
+from backfill_assets.warehouse.rows.checksum import exact_sum, same_value
+from backfill_assets.warehouse.spark.quoting import table_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql.types import DataType
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.files.layers import Part
+    from backfill_assets.warehouse.files.tables import Table
+
+BY_CELL = (CELL_COLUMN,)
+COUNTS = ("old_rows", "new_rows", "keys_added", "keys_removed", "rows_changed")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two tables of one model.
+
+    Attributes:
+        model: as the new table's snapshot declares it: its key pairs the rows.
+        old: the table that is read now, layers included; it may have other columns.
+        new: the table that will be read.
+    """
+
+    model: Model
+    old: Table
+    new: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The grouping and the restrictions of a comparison.
+
+    Attributes:
+        by: the columns that it is grouped by, `_cell` for cells; empty for one line in all. A row
+            whose value in one of them changes has left one group and come into another.
+        cells: only these; None for every cell.
+        where: only rows for which this Spark SQL is true, in the old or in the new table.
+        differing_only: whether groups without any difference are left out.
+    """
+
+    by: tuple[str, ...] = BY_CELL
+    cells: IntervalSet | None = None
+    where: str | None = None
+    differing_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Two tables of one model, taken apart.
+
+    Attributes:
+        model: whose they are.
+        old: which rows of which tables are the old ones.
+        new: the same of the new ones.
+        old_types: the old columns.
+        new_types: the new columns.
+    """
+
+    model: Model
+    old: tuple[Part, ...]
+    new: tuple[Part, ...]
+    old_types: Mapping[str, DataType]
+    new_types: Mapping[str, DataType]
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The columns that both have, the key's left out."""
+        return tuple(
+            name for name in self.new_types if name in self.old_types and name not in self.model.key
+        )
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The columns that only the new table has."""
+        return tuple(name for name in self.new_types if name not in self.old_types)
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """The columns that only the old table has."""
+        return tuple(name for name in self.old_types if name not in self.new_types)
+
+
+def sides_of(compared: Compared, cells: IntervalSet | None) -> Sides:
+    """Take two tables apart, their schemas read without Spark.
+
+    A table that gives no row has the columns of the other one.
+
+    Raises:
+        CorruptTableError: a log is damaged.
+    """
+    model = compared.model
+    old, new = (parts_of(model.cadence, one, cells) for one in (compared.old, compared.new))
+    before, after = _types(old), _types(new)
+    types = before | after
+    declared = {column.name: types[column.name] for column in model.schema if column.name in types}
+    return Sides(model, old, new, before if old else declared, declared)
+
+
+def comparison_sql(compared: Compared, question: Question) -> str:
+    """Write the query that compares two tables of a model, group by group."""
+    return grouped_sql(sides_of(compared, question.cells), question)
+
+
+def grouped_sql(sides: Sides, question: Question) -> str:
+    """Write the comparison, one row per group."""
+    pairs = pairs_sql(sides, question)
+    groups = [f"CAST({quoted(name)} AS STRING) AS {quoted(name)}" for name in question.by]
+    columns = [
+        *groups,
+        "count_if(`_in_old`) AS `old_rows`",
+        "count_if(`_in_new`) AS `new_rows`",
+        "count_if(NOT `_in_old`) AS `keys_added`",
+        "count_if(NOT `_in_new`) AS `keys_removed`",
+        "count_if(size(`_changed`) > 0) AS `rows_changed`",
+        *_measures(sides),
+    ]
+    by = ", ".join(quoted(name) for name in question.by)
+    text = f"{pairs}\nSELECT {_lines(columns)}\nFROM compared"
+    if by:
+        text += f"\nGROUP BY {by}"
+    if question.differing_only:
+        text += "\nHAVING keys_added + keys_removed + rows_changed > 0"
+    return f"{text}\nORDER BY {by}" if by else text
+
+
+def differences_sql(pairs: str, sides: Sides, limit: int) -> str:
+    """Write the query that shows some rows that differ."""
+    keys = ", ".join(quoted(name) for name in sides.model.key)
+    old, new = (
+        _struct(f"_{side} ", names)
+        for side, names in (("old", sides.old_types), ("new", sides.new_types))
+    )
+    options = "map('ignoreNullFields', 'false')"
+    return (
+        f"{pairs}\nSELECT CAST(`{CELL_COLUMN}` AS STRING) AS `{CELL_COLUMN}`, "
+        "`_in_old`, `_in_new`, `_changed`,\n"
+        f"  to_json(struct({keys}), {options}) AS `key`,\n"
+        f"  to_json({old}, {options}) AS `old`,\n  to_json({new}, {options}) AS `new`\n"
+        "FROM compared WHERE NOT `_in_old` OR NOT `_in_new` OR size(`_changed`) > 0\n"
+        f"ORDER BY `{CELL_COLUMN}`, `key` LIMIT {limit}"
+    )
+
+
+CHOSEN = "coalesce(o.`_chosen`, FALSE) OR coalesce(n.`_chosen`, FALSE)"
+"""Keeps pairs of rows of which the question's condition chooses either."""
+NOT_CHOSEN = "NOT coalesce(o.`_chosen`, n.`_chosen`, FALSE)"
+"""Keeps pairs that it does not choose; a row of both tables goes by its old values."""
+
+
+def pairs_sql(sides: Sides, question: Question, kept: str = CHOSEN) -> str:
+    """Write the common part: rows of both tables side by side, and the columns that differ."""
+    model = sides.model
+    same = dict.fromkeys((*model.key, CELL_COLUMN, *question.by))
+    on = "\n  AND ".join(f"o.{quoted(name)} <=> n.{quoted(name)}" for name in same)
+    beside = [
+        *(f"coalesce(n.{quoted(name)}, o.{quoted(name)}) AS {quoted(name)}" for name in same),
+        "o.`_there` IS NOT NULL AS `_in_old`",
+        "n.`_there` IS NOT NULL AS `_in_new`",
+        *(f"o.{quoted(name)} AS {quoted(f'_old {name}')}" for name in sides.old_types),
+        *(f"n.{quoted(name)} AS {quoted(f'_new {name}')}" for name in sides.new_types),
+    ]
+    changed = ",\n    ".join(
+        f"IF({_same(sides, name)}, NULL, {sql_literal(name)})" for name in sides.common
+    )
+    everything = _everything(sides)
+    return (
+        f"WITH old AS (\n{_side(sides, sides.old, everything, question)}\n),\n"
+        f"new AS (\n{_side(sides, sides.new, everything, question)}\n),\n"
+        f"pairs AS (\n  SELECT {_lines(beside)}\n"
+        f"  FROM old o FULL OUTER JOIN new n ON {on}\n  WHERE {kept}\n),\n"
+        "compared AS (\n  SELECT *, IF(`_in_old` AND `_in_new`, "
+        f"array_compact(CAST(array({changed}) AS ARRAY<STRING>)), "
+        "CAST(array() AS ARRAY<STRING>)) AS `_changed`\n  FROM pairs\n)"
+    )
+
+
+def _everything(sides: Sides) -> dict[str, str]:
+    """Name every column of either side with its type, so that one condition fits both."""
+    types = {**sides.old_types, **sides.new_types}
+    declared = {column.name: column.dtype for column in sides.model.schema}
+    return {
+        **{name: declared[name] for name in sides.model.key if name not in types},
+        **{name: dtype.simpleString() for name, dtype in types.items()},
+    }
+
+
+def _side(
+    sides: Sides, parts: tuple[Part, ...], columns: Mapping[str, str], question: Question
+) -> str:
+    listed = {**columns, CELL_COLUMN: cell_type(sides.model.cadence)}
+    rows = "\n  UNION ALL\n".join(_part(part, listed) for part in parts) or _no_rows(listed)
+    condition = f"coalesce(({question.where}), FALSE)" if question.where else "TRUE"
+    return f"  SELECT *, TRUE AS `_there`, {condition} AS `_chosen` FROM (\n{rows})"
+
+
+def _part(part: Part, columns: Mapping[str, str]) -> str:
+    there = _types((part,), own_columns_only=False)
+    selected = ", ".join(
+        quoted(name) if name in there else f"CAST(NULL AS {dtype}) AS {quoted(name)}"
+        for name, dtype in columns.items()
+    )
+    return (
+        f"  SELECT {selected}\n  FROM {table_at(part.path)} VERSION AS OF {part.delta_version}\n"
+        f"  WHERE {part.where}"
+    )
+
+
+def _no_rows(columns: Mapping[str, str]) -> str:
+    nothing = ", ".join(f"CAST(NULL AS {dtype}) AS {quoted(c)}" for c, dtype in columns.items())
+    return f"  SELECT {nothing} WHERE FALSE"
+
+
+def _types(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str, DataType]:
+    hidden = {CELL_COLUMN, *AUDIT_COLUMNS} if own_columns_only else set[str]()
+    found: dict[str, DataType] = {}
+    for part in parts:
+        schema = T.StructType.fromJson(delta_json_schema(part.path, part.delta_version))
+        for field in schema.fields:
+            if field.name not in hidden:
+                found.setdefault(field.name, field.dataType)
+    return found
+
+
+def _same(sides: Sides, name: str) -> str:
+    old, new = quoted(f"_old {name}"), quoted(f"_new {name}")
+    before, after = sides.old_types[name], sides.new_types[name]
+    if before != after:
+        if isinstance(before, T.NumericType) and isinstance(after, T.NumericType):
+            # Both ways: a common type of the two may hold neither value exactly.
+            there, back = (
+                f"TRY_CAST({value} AS {dtype.simpleString()})"
+                for value, dtype in ((old, after), (new, before))
+            )
+            return f"({there} <=> {new} AND {old} <=> {back})"
+        return f"CAST({old} AS STRING) <=> CAST({new} AS STRING)"
+    return same_value(old, new, after)
+
+
+def _measures(sides: Sides) -> list[str]:
+    found = [
+        f"count_if(array_contains(`_changed`, {sql_literal(name)})) AS {quoted(f'{name}: changed')}"
+        for name in sides.common
+    ]
+    for side, types in (("old", sides.old_types), ("new", sides.new_types)):
+        for name, dtype in types.items():
+            if name in sides.model.key:
+                continue
+            value = quoted(f"_{side} {name}")
+            found.append(f"count({value}) AS {quoted(f'{name}: {side} filled')}")
+            if isinstance(dtype, T.NumericType):
+                total = exact_sum(value, dtype.simpleString())
+                found.append(f"{total} AS {quoted(f'{name}: {side} sum')}")
+    return found
+
+
+def _struct(prefix: str, names: Iterable[str]) -> str:
+    listed = ", ".join(f"{quoted(prefix + name)} AS {quoted(name)}" for name in names)
+    return f"struct({listed})"
+
+
+def _lines(columns: Iterable[str]) -> str:
+    return ",\n    ".join(columns)

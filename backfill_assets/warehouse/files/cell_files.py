@@ -1,0 +1,557 @@
+"""Write, copy, list and remove the Parquet files of cells; a cell of a table is a list of such files.
+
+Files are immutable. They are written into a folder of their own below the table, before any log names
+them. A file that no log ever names is garbage: its writer or `backfill gc` removes it.
+
+A cell of a day or longer has files of its own, named by a partition. Cells finer than a day share the
+files of their **block**, the local day: such a table has no partitions, `_cell` is a column of its
+files, and the log's statistics give the first and last cell of a file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.files.cells import instant_text
+from backfill_assets.warehouse.files.file_statistics import statistics_of
+from backfill_assets.warehouse.log.delta_log import ABSENT, CorruptTableError, head, local_folder
+from backfill_assets.warehouse.spark.spark_errors import PinGoneError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from deltalake import DeltaTable
+    from pyarrow import NativeFile
+    from pyarrow.fs import FileSystem
+    from pyarrow.parquet import ParquetFile, ParquetWriter
+    from pyspark.sql import DataFrame
+
+    from backfill_assets.intervals.cadence import Cadence
+
+_PARQUET = ".parquet"
+_FOLDER = re.compile("b-[0-9a-f]{32}/")
+ANY_FOLDER = "b-*"
+_PARTITION = f"{CELL_COLUMN}="
+# A task's files become visible together, when the task is committed, so a task that was tried twice
+# leaves its files once; and no marker is left beside them.
+_COMMITTER = {
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+FOLDERS = {"timeZone": "UTC"}
+"""How Spark writes and reads the cells of hours in names of folders, whatever its session's zone."""
+
+
+class UnseenFilesError(BackfillAssetsError):
+    """Files that Spark has written are not where this process looks for them."""
+
+    def __init__(self, *, path: str, written: int, found: int) -> None:
+        self.path, self.written, self.found = path, written, found
+        super().__init__(
+            f"Spark has written {written} rows for {path}, and the files that this process sees there "
+            f"hold {found}. Nothing was committed. Spark's executors and this process must share the "
+            "folder, or the object store; if they do, run again"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A data file that a version of a table names, whether it is still there or not.
+
+    Attributes:
+        name: its path below the table.
+        first: the first cell that it may hold rows of, as `cells.cell_text` writes it.
+        last: the last such cell; the first one where each cell has files of its own.
+        bytes: its size.
+        rows: how many it holds; None where the log does not say.
+    """
+
+    name: str
+    first: str
+    last: str
+    bytes: int
+    rows: int | None
+
+    def may_hold(self, cells: Sequence[str]) -> Sequence[str]:
+        """Give those of some sorted cells that it may hold rows of."""
+        return cells[bisect_left(cells, self.first) : bisect_right(cells, self.last)]
+
+
+@dataclass(frozen=True, slots=True)
+class CellFile(NamedFile):
+    """An existing data file, and its entry in a log.
+
+    Attributes:
+        rows: how many it holds.
+        statistics: those of Delta's log on its rows, as JSON.
+    """
+
+    rows: int
+    statistics: str
+
+
+def rows_by_cell(path: str, files: Iterable[NamedFile]) -> Counter[str]:
+    """Count the rows of each cell in files of a table: by the log's entries, or by reading `_cell`."""
+    store, root = _store(path)
+    rows = Counter[str]()
+    for one in files:
+        if one.first == one.last and one.rows is not None:
+            rows[one.first] += one.rows
+        else:
+            rows.update(_counted(store, f"{root}/{one.name}"))
+    return rows
+
+
+def _counted(store: FileSystem, file: str) -> Counter[str]:
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
+
+    with store.open_input_file(file) as opened:
+        cells = parquet.read_table(opened, columns=[CELL_COLUMN])[CELL_COLUMN]
+    found = pa.Table.from_batches([pa.RecordBatch.from_struct_array(cells.value_counts())])
+    return Counter(
+        dict(zip(_texts(found["values"]).to_pylist(), found["counts"].to_pylist(), strict=True))
+    )
+
+
+def new_folder() -> str:
+    """Name a folder that no other batch has or had, even if a restored state repeats ids."""
+    return f"b-{token_hex(16)}"
+
+
+def is_written(name: str) -> bool:
+    """Whether a file lies in a folder that `new_folder` has named."""
+    return bool(_FOLDER.match(name))
+
+
+def has_blocks(cadence: Cadence, path: str) -> bool:
+    """Whether the files of a table hold the cells of a block, or each those of one cell.
+
+    Tables of cells finer than a day have blocks, but for those that an older release has made.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    if not cadence.unit.is_subday or head(path) == ABSENT:
+        return cadence.unit.is_subday
+    return not partition_columns(path)
+
+
+def partition_columns(path: str) -> list[str]:
+    """Name the columns by which a table is partitioned.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    return _table(path).metadata().partition_columns
+
+
+def write_files(
+    rows: DataFrame, block: str | None, path: str, folder: str, *, together: bool
+) -> tuple[CellFile, ...]:
+    """Write rows as files of a table's cells, into a new folder below it that no log names.
+
+    Args:
+        rows: with `_cell`; rows of other cells are written like any.
+        block: Spark SQL that gives the block of a row; None for a table in which each cell has files
+            of its own.
+        path: of the table, which need not be there yet.
+        folder: its name.
+        together: whether all rows are of one cell.
+
+    Returns:
+        The files, described as they are seen from here.
+
+    Raises:
+        UnseenFilesError: a file that Spark has written is missing.
+    """
+    from pyspark.sql import Observation, functions as F  # noqa: PLC0415 - who looks does not write
+
+    by, counted = CELL_COLUMN, Observation()
+    if block is not None:
+        by = _unused(rows.columns)
+        rows = rows.withColumn(by, F.expr(block))
+    # The rows of each cell or block are brought together in one file; a large one is split.
+    brought = rows.hint("rebalance") if together else rows.repartition(by)
+    seen = brought.observe(counted, F.count(F.lit(1)).alias("rows"))
+    writer = seen.write.partitionBy(by).options(**_COMMITTER, **FOLDERS)
+    writer.parquet(f"{path.rstrip('/')}/{folder}")
+    files = files_in(path, folder)
+    found, written = sum(one.rows for one in files), counted.get["rows"]
+    if found != written:
+        raise UnseenFilesError(path=path, written=written, found=found)
+    return files
+
+
+def _unused(names: Sequence[str]) -> str:
+    """Name the column of blocks, which is in no file, as no column of the rows is named."""
+    name = "block"
+    while name in {one.lower() for one in names}:
+        name += "_"
+    return name
+
+
+def files_in(path: str, folder: str) -> tuple[CellFile, ...]:
+    """Describe the files of a folder that `write_files` has named."""
+    store, root = _store(path)
+    return tuple(_described(store, root, name) for name in _names(store, root, folder))
+
+
+def files_of(table: DeltaTable, cells: Iterable[str] | None = None) -> tuple[NamedFile, ...]:
+    """Name the files that may hold rows of some cells (all, unless named) of a version of a table."""
+    return tuple(
+        NamedFile(
+            unquote(one["path"]), one["first"], one["last"], one["size_bytes"], one.get(_ROWS)
+        )
+        for one in _listed(table, cells).to_pylist()
+    )
+
+
+def _listed(table: DeltaTable, cells: Iterable[str] | None = None) -> pa.Table:
+    """List the files of a version of a table, with the cells from which and to which they reach.
+
+    Of thousands of files only the requested ones become Python objects. Rows of a foreign writer may
+    have no cell, and a foreign writer's file of a block may hold any cell.
+    """
+    import numpy as np  # noqa: PLC0415 - only who reads a table pays for it
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute  # noqa: PLC0415
+
+    actions, named = table.get_add_actions(flatten=True), f"partition.{CELL_COLUMN}"
+    there = set(actions.schema.names)
+    edges = [named, named] if named in there else [f"min.{CELL_COLUMN}", f"max.{CELL_COLUMN}"]
+    columns = [one for one in ("path", "size_bytes", _ROWS, *dict.fromkeys(edges)) if one in there]
+    found = pa.RecordBatchReader.from_stream(actions.select(columns)).read_all()
+    unknown = [_NO_CELL, _NO_CELL] if named in there else ["", _NO_CELL]
+    texts = [
+        compute.fill_null(_texts(found[edge]), word)
+        if edge in there
+        else pa.array([word] * len(found))
+        for edge, word in zip(edges, unknown, strict=True)
+    ]
+    # Rows of a stranger may have a cell that Python has no date for.
+    found = found.drop_columns([edge for edge in dict.fromkeys(edges) if edge in there])
+    found = found.append_column("first", texts[0]).append_column("last", texts[1])
+    if cells is None:
+        return found
+    asked = np.array(sorted(cells), dtype=np.str_)
+    reach = [text.to_numpy(zero_copy_only=False).astype(np.str_) for text in texts]
+    within = np.searchsorted(asked, reach[1], "right") > np.searchsorted(asked, reach[0], "left")
+    return found.filter(pa.array(within))
+
+
+def _texts(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write cells of a log or a file as `cells.cell_text` does; those that are NULL as no cell is."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute  # noqa: PLC0415
+
+    written = "%Y-%m-%d" if pa.types.is_date(cells.type) else "%Y-%m-%dT%H:%M:%SZ"
+    return compute.call_function("strftime", [cells], compute.StrftimeOptions(written))
+
+
+def partition_values(columns: Sequence[str], one: NamedFile) -> dict[str, str | None]:
+    """Give a file's cell as Delta's log writes it; empty for a table with blocks."""
+    return dict.fromkeys(columns, None if one.first == _NO_CELL else one.first)
+
+
+def files_at(
+    path: str, delta_version: int, cells: Iterable[str] | None = None
+) -> tuple[NamedFile, ...]:
+    """Name the files that may hold rows of some cells (all, unless named) at a delta_version.
+
+    Raises:
+        CorruptTableError: the log is damaged, or does not reach so far.
+    """
+    if delta_version == ABSENT:
+        return ()
+    return files_of(_table(path, delta_version), cells)
+
+
+def files_changed(path: str, since: int) -> tuple[NamedFile, ...]:
+    """Name the files that a table's head has and an older version had not, or the other way round.
+
+    Raises:
+        CorruptTableError: the log is damaged, or does not reach so far.
+    """
+    before, now = set(files_at(path, since)), set(files_of(_table(path)))
+    return tuple(before ^ now)
+
+
+def _table(path: str, delta_version: int | None = None) -> DeltaTable:
+    from deltalake import DeltaTable  # noqa: PLC0415
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    try:
+        return DeltaTable(path, version=delta_version)
+    except DeltaError as error:
+        raise CorruptTableError(path=path, found=str(error)) from error
+
+
+def described(path: str, files: Iterable[NamedFile]) -> tuple[CellFile, ...]:
+    """Read again the log's entries for files that an earlier version of the table has named.
+
+    Raises:
+        PinGoneError: one of them is not there any more.
+    """
+    store, root = _store(path)
+    with _pinned(path):
+        return tuple(_described(store, root, one.name, (one.first, one.last)) for one in files)
+
+
+def copy_files(
+    source: str, files: Iterable[NamedFile], cells: Iterable[str], path: str, folder: str
+) -> tuple[CellFile, ...]:
+    """Copy the rows of some cells from files of one table into a new folder below another.
+
+    A file that holds only these cells is copied byte for byte.
+
+    Raises:
+        PinGoneError: one of them is not there any more.
+    """
+    (here, from_), (there, to), asked = _store(source), _store(path), {*cells}
+    copied: list[CellFile] = []
+    with _pinned(source):
+        for number, one in enumerate(files):
+            held = _held(here, from_, one)
+            if not held & asked:
+                continue
+            name = f"{folder}/cells={one.first[:_DATE]}/{number:05d}{_PARQUET}"
+            there.create_dir(f"{to}/{name.rsplit('/', 1)[0]}", recursive=True)
+            if held <= asked:
+                _copy_file(f"{from_}/{one.name}", f"{to}/{name}", here, there)
+                copied.append(_described(there, to, name, (one.first, one.last)))
+            else:
+                _write_part(f"{from_}/{one.name}", f"{to}/{name}", here, there, held & asked)
+                copied.append(_described(there, to, name))
+    return tuple(copied)
+
+
+def cells_in(path: str, one: NamedFile) -> frozenset[str]:
+    """Name the cells that a file of a table holds rows of.
+
+    Raises:
+        PinGoneError: the file is not there any more.
+    """
+    with _pinned(path):
+        return _held(*_store(path), one)
+
+
+def whole_and_partly(
+    path: str, files: Iterable[NamedFile], cells: Collection[str]
+) -> tuple[list[NamedFile], list[NamedFile]]:
+    """Separate files of a table that hold only rows of these cells from those that hold others, too.
+
+    Raises:
+        PinGoneError: one of them is not there any more.
+    """
+    (store, root), asked = _store(path), {*cells}
+    whole: list[NamedFile] = []
+    partly: list[NamedFile] = []
+    with _pinned(path):
+        for one in files:
+            (whole if _held(store, root, one) <= asked else partly).append(one)
+    return whole, partly
+
+
+def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
+    """Write the rows of files of a table as one file, a group of rows at a time.
+
+    A column that some of them lack is NULL in their rows.
+
+    Raises:
+        PinGoneError: one of them is not there any more.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    store, root = _store(path)
+    name = f"{folder}/cells={files[0].first[:_DATE]}/00000{_PARQUET}"
+    store.create_dir(f"{root}/{name.rsplit('/', 1)[0]}", recursive=True)
+    with _pinned(path), ExitStack() as held:
+        parts = [
+            _opened(held.enter_context(store.open_input_file(f"{root}/{one.name}")))
+            for one in files
+        ]
+        schema = pa.unify_schemas([part.schema_arrow for part in parts])
+        if any(not part.schema_arrow.equals(schema) for part in parts):
+            schema = schema.remove_metadata()  # Spark's metadata is of one file only
+        with _writer(store, f"{root}/{name}", schema, _codec(parts[0])) as joined:
+            for part in parts:
+                for rows in _groups(part):
+                    alike = [schema.empty_table(), rows]
+                    joined.write_table(pa.concat_tables(alike, promote_options="default"))
+    return _described(store, root, name)
+
+
+def _held(store: FileSystem, root: str, one: NamedFile) -> frozenset[str]:
+    """Name the cells of a file; only where it may hold several is it read."""
+    if one.first == one.last:
+        return frozenset([one.first])
+    return frozenset(_counted(store, f"{root}/{one.name}"))
+
+
+@contextmanager
+def _pinned(path: str) -> Iterator[None]:
+    """Turn a missing file into the error that a pinned version has lost it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise PinGoneError(path=path, found=str(error)) from error
+
+
+def remove_folder(path: str, folder: str) -> None:
+    """Remove a folder of files that no log names; files that can't be removed now are left to `gc`."""
+    local = local_folder(path)
+    with suppress(OSError):
+        if local is None:
+            store, root = _store(path)
+            store.delete_dir_contents(f"{root}/{folder}", missing_dir_ok=True)
+            return
+        shutil.rmtree(local / folder, ignore_errors=True)
+        local.rmdir()  # unless it holds a table or another batch's files
+
+
+def missing(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:
+    """Name those of these files that are not there, or not as large as they were."""
+    wanted = [*files]
+    if not wanted:
+        return ()
+    store, root = _store(path)
+    infos = store.get_file_info([f"{root}/{one.name}" for one in wanted])
+    return tuple(
+        one.name for one, info in zip(wanted, infos, strict=True) if info.size != one.bytes
+    )
+
+
+def _copy_file(source: str, path: str, here: FileSystem, there: FileSystem) -> None:
+    with here.open_input_stream(source) as read, there.open_output_stream(path) as written:
+        shutil.copyfileobj(read, written, _AT_ONCE)
+
+
+_AT_ONCE = 2**22  # bytes in memory
+
+
+def _write_part(
+    source: str, path: str, here: FileSystem, there: FileSystem, cells: Iterable[str]
+) -> None:
+    """Write the rows of some cells of a file as a file of its own, a group of rows at a time.
+
+    Its types, their order and Spark's metadata in the file stay as they are.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import compute  # noqa: PLC0415
+
+    instants = pa.array([datetime.fromisoformat(one) for one in cells])
+    with here.open_input_file(source) as read:
+        file = _opened(read)
+        with _writer(there, path, file.schema_arrow, _codec(file)) as part:
+            for rows in _groups(file):
+                held = rows[CELL_COLUMN]
+                asked = compute.SetLookupOptions(instants.cast(held.type))
+                chosen = rows.filter(compute.call_function("is_in", [held], asked))
+                if chosen.num_rows:  # a group without rows has neither a least nor a largest cell
+                    part.write_table(chosen)
+
+
+def _opened(file: NativeFile) -> ParquetFile:
+    from pyarrow import parquet  # noqa: PLC0415
+
+    return parquet.ParquetFile(file)
+
+
+def _groups(file: ParquetFile) -> Iterator[pa.Table]:
+    for number in range(file.num_row_groups):
+        yield file.read_row_group(number)
+
+
+def _codec(file: ParquetFile) -> str:
+    codec = file.metadata.row_group(0).column(0).compression
+    return "NONE" if codec == "UNCOMPRESSED" else codec
+
+
+@contextmanager
+def _writer(store: FileSystem, path: str, schema: pa.Schema, codec: str) -> Iterator[ParquetWriter]:
+    """Write a file as Spark does: with its types, and its metadata from a file of the same schema."""
+    from pyarrow import parquet  # noqa: PLC0415
+
+    with (
+        store.open_output_stream(path) as stream,
+        parquet.ParquetWriter(
+            stream, schema, compression=codec, store_decimal_as_integer=True
+        ) as writer,
+    ):
+        yield writer
+
+
+def _store(path: str) -> tuple[FileSystem, str]:
+    from pyarrow.fs import FileSystem, LocalFileSystem  # noqa: PLC0415
+
+    local = local_folder(path)
+    if local is not None:
+        return LocalFileSystem(), str(local.absolute())
+    return FileSystem.from_uri(path.rstrip("/"))
+
+
+def _names(store: FileSystem, root: str, folder: str) -> Iterator[str]:
+    from pyarrow.fs import FileSelector  # noqa: PLC0415
+
+    selector = FileSelector(f"{root}/{folder}", recursive=True, allow_not_found=True)
+    for one in sorted(store.get_file_info(selector), key=lambda info: info.path):
+        name = one.path.removeprefix(f"{root}/")
+        if one.is_file and name.endswith(_PARQUET) and "=" in name.split("/")[1]:
+            yield name
+
+
+def _described(
+    store: FileSystem, root: str, name: str, reach: tuple[str, str] | None = None
+) -> CellFile:
+    """Describe a file; from which to which cell it reaches is read from it, unless it is known."""
+    size, said = statistics_of(store, f"{root}/{name}")
+    first, last = reach or _reach(name, said)
+    # As it is: readers of the log don't put an escaped pair of surrogates together again.
+    text = json.dumps(said, ensure_ascii=False)
+    return CellFile(name, first, last, size, said["numRecords"], text)
+
+
+def _reach(name: str, said: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
+    """Give the first and last cell of a file that `write_files` or `_write_part` has written."""
+    folder = name.split("/")[1]
+    if folder.startswith(_PARTITION):
+        cell = _cell_of(folder)
+        return cell, cell
+    least, largest = said["minValues"].get(CELL_COLUMN), said["maxValues"].get(CELL_COLUMN)
+    if least is None or largest is None:
+        return "", _NO_CELL
+    return _instant(least), _instant(largest)
+
+
+def _instant(text: str) -> str:
+    return instant_text(datetime.fromisoformat(text))
+
+
+def _cell_of(folder: str) -> str:
+    """Write the cell of a file's folder as the log has it; one that no date is stays as it is."""
+    text = unquote(folder.removeprefix(_PARTITION))
+    if len(text) <= _DATE:
+        return text
+    try:
+        known = datetime.fromisoformat(text)
+    except ValueError:  # such a row is in no cell of the batch; the audit reports it
+        return text
+    return instant_text(known if known.tzinfo else known.replace(tzinfo=UTC))
+
+
+_DATE, _ROWS = len("2024-01-01"), "num_records"
+_NO_CELL = "__HIVE_DEFAULT_PARTITION__"

@@ -1,0 +1,194 @@
+"""Collect garbage: old files of tables in use, and whole tables that nothing needs any more.
+
+Only `backfill gc` calls this. The caller holds the table's commit lock, because the files of a commit
+in progress are in no log yet.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.warehouse.files.cell_files import ANY_FOLDER, is_written
+from backfill_assets.warehouse.files.housekeeping import created_by
+from backfill_assets.warehouse.files.table_files import (
+    delete_empty_folders,
+    delete_files,
+    file_changes,
+    stored_files,
+)
+from backfill_assets.warehouse.log.delta_log import (
+    ABSENT,
+    head,
+    is_table,
+    local_folder,
+    logged_commit,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from backfill_assets.warehouse.files.table_files import StoredFile
+
+
+GRACE = timedelta(days=1)
+"""How long a file that nobody needs stays anyway: readers may be at it, or a batch may name it yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """What a vacuum deleted, or would delete.
+
+    Attributes:
+        path: of the table.
+        files: their paths below it.
+        bytes: their size.
+    """
+
+    path: str
+    files: tuple[str, ...]
+    bytes: int
+
+
+def vacuum(
+    path: str, *, keep_from: int, now: datetime, grace: timedelta, dry_run: bool
+) -> Vacuumed:
+    """Delete files that no delta_version from `keep_from` on needs.
+
+    The log names these files. Delta's own VACUUM only takes a time before the instant of its run, so it
+    may delete files of versions that must stay.
+
+    Args:
+        path: of a table of ours, whose commit lock the caller holds.
+        keep_from: the oldest delta_version that a pin or a promise still needs.
+        now: the instant (UTC).
+        grace: how long a file stays anyway, for readers that use it.
+        dry_run: only say what would go.
+
+    Raises:
+        RequestError: the table has no such version.
+        RequestError: another system made the table.
+        CorruptTableError: the log is damaged.
+    """
+    found = head(path)
+    if not 0 <= keep_from <= found:
+        raise RequestError(
+            found=f"{path} must stay readable from delta_version {keep_from} on, but its log ends "
+            f"at {found}",
+            do="Nothing was deleted; the state and the table don't belong together",
+        )
+    _refuse_foreign(path)
+    needed = _needed(path, keep_from, now - grace)
+    old = _old(stored_files(path), now - grace)
+    going = [one for one in old if one.name not in needed]
+    return _gone(path, going, now - grace, dry_run=dry_run)
+
+
+def vacuum_unborn(path: str, *, now: datetime, grace: timedelta, dry_run: bool) -> Vacuumed:
+    """Delete the files of batches that died before their table was made.
+
+    Args:
+        path: where a table of ours will lie, whose commit lock the caller holds.
+        now: the instant (UTC).
+        grace: how long a file stays anyway, for the batch that writes it.
+        dry_run: only say what would go.
+    """
+    if head(path) != ABSENT:
+        return Vacuumed(path, (), 0)
+    ours = [one for one in stored_files(path) if is_written(one.name)]
+    return _gone(path, _old(ours, now - grace), now - grace, dry_run=dry_run)
+
+
+def _old(files: Sequence[StoredFile], before: datetime) -> list[StoredFile]:
+    """Choose the files that are old; of a folder in which a batch still writes none is."""
+    busy = {_folder(one) for one in files if one.written >= before and is_written(one.name)}
+    return [one for one in files if one.written < before and _folder(one) not in busy]
+
+
+def _folder(file: StoredFile) -> str:
+    return file.name.split("/")[0]
+
+
+def _gone(path: str, going: Sequence[StoredFile], before: datetime, *, dry_run: bool) -> Vacuumed:
+    if not dry_run:
+        delete_files(path, [one.name for one in going])
+        delete_empty_folders(path, ANY_FOLDER, before)
+    return Vacuumed(path, tuple(one.name for one in going), sum(one.bytes for one in going))
+
+
+def _needed(path: str, keep_from: int, gone_since: datetime) -> set[str]:
+    """Name every file that a kept version reads, or that went away so lately that readers may."""
+    needed: set[str] = set()
+    for commit in file_changes(path):
+        if commit.delta_version <= keep_from and commit.removed_at < gone_since:
+            needed -= commit.removed
+        needed |= commit.added
+    return needed
+
+
+def delete_table(path: str) -> None:
+    """Delete a table that this project made, with its folder; a missing one is no error.
+
+    Of a table that was never made, the files of its batches are deleted.
+
+    The first commit, which carries our mark, goes last: a deletion that was cut off can be finished.
+
+    Raises:
+        RequestError: its log does not begin with our mark.
+    """
+    if not is_table(path):
+        left = (one.name for one in stored_files(path) if is_written(one.name))
+        delete_files(path, left)
+        return
+    _refuse_foreign(path)
+    folder = local_folder(path)
+    if folder is None:
+        _delete_remote(path)
+    else:
+        _delete_local(folder)
+
+
+def _refuse_foreign(path: str) -> None:
+    if created_by(logged_commit(path, 0).metadata) is None:
+        raise RequestError(
+            found=f"{path} was not made by this project: its log does not begin with our mark. "
+            "Nothing was deleted",
+            do="remove it by hand if it is to go",
+        )
+
+
+def _delete_local(folder: Path) -> None:
+    log = folder / _LOG
+    for one in (*folder.iterdir(), *log.iterdir()):
+        if one == log or one.name == _FIRST:
+            continue
+        if one.is_dir():
+            shutil.rmtree(one)
+        else:
+            one.unlink()
+    shutil.rmtree(folder)
+
+
+def _delete_remote(path: str) -> None:
+    from pyarrow import fs  # noqa: PLC0415 - only tables in an object store need it
+
+    store, root = fs.FileSystem.from_uri(path)
+    found = store.get_file_info(fs.FileSelector(root)) + store.get_file_info(
+        fs.FileSelector(f"{root}/{_LOG}")
+    )
+    for one in found:
+        if one.base_name in (_LOG, _FIRST):
+            continue
+        if one.type == fs.FileType.Directory:
+            store.delete_dir(one.path)
+        else:
+            store.delete_file(one.path)
+    store.delete_dir(root)
+
+
+_LOG, _FIRST = "_delta_log", f"{0:020d}.json"

@@ -1,0 +1,209 @@
+"""Write log entries: the only way in which the files of a table of ours change.
+
+An entry names the files of some cells from now on. It is written by deltalake, never by the JVM, on the
+very version whose token was read. This is a compare-and-set, so a writer that wakes up after its lock
+was taken over always fails.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.warehouse.files.cell_files import files_of, missing, partition_values
+from backfill_assets.warehouse.log.delta_log import CorruptTableError
+from backfill_assets.warehouse.log.ticket import (
+    CommitLostError,
+    Committed,
+    Ticket,
+    found,
+    in_log,
+    named,
+)
+from backfill_assets.warehouse.spark.spark_errors import CommitConflictError, explaining
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
+    from deltalake.transaction import AddAction, RemoveAction
+
+    from backfill_assets.warehouse.files.cell_files import CellFile, NamedFile
+
+    Rest = Callable[[NamedFile], Sequence[CellFile] | None]
+    Change = tuple[Sequence[NamedFile], Sequence[CellFile]]
+
+
+class FilesGoneError(BackfillAssetsError):
+    """Files that an entry would name are not there, or not whole."""
+
+    def __init__(self, *, path: str, names: Sequence[str]) -> None:
+        self.path, self.names = path, tuple(names)
+        super().__init__(
+            f"{len(names)} files that were written for {path} are gone or cut short before any log "
+            f"named them, for example {names[0]}; expected them as they were written. Nothing was "
+            "committed; run again"
+        )
+
+
+def set_cells(
+    cells: Collection[str], files: Sequence[CellFile], rest: Rest, ticket: Ticket
+) -> Committed:
+    """Let cells of a table consist of exactly these files, in one entry of its log.
+
+    Files that the cells hold and keep are left alone. An entry is made in any case: its metadata
+    describes the content of all the cells.
+
+    Args:
+        cells: as `cells.cell_text` writes them; those that no file holds rows of are empty.
+        files: all files of the cells.
+        rest: gives the files that replace a file for its other cells; None where it holds no row of
+            these cells, and so stays.
+        ticket: what the entry says of itself.
+
+    Raises:
+        FilesGoneError: one of the files is not there.
+        CommitLostError: another writer has taken the table over.
+        CommitConflictError: another entry came first.
+        WarehouseUnwritableError: the disk is full, read-only or not ours.
+    """
+    refuse_gone(ticket.path, files)
+
+    def change(table: DeltaTable) -> Change:
+        held = {one.name: one for one in files_of(table, cells)} if cells else {}
+        gone: list[NamedFile] = []
+        rests: list[CellFile] = []
+        for name in held.keys() - {one.name for one in files}:
+            left = rest(held[name])
+            if left is not None:
+                gone.append(held[name])
+                rests += left
+        refuse_gone(ticket.path, rests)
+        return gone, [*(one for one in files if one.name not in held), *rests]
+
+    return _entered(ticket, change, new_rows=True)
+
+
+def exchange_files(
+    gone: Sequence[NamedFile], added: Sequence[CellFile], ticket: Ticket
+) -> Committed:
+    """Replace files by others that hold the same rows, in one entry of a table's log.
+
+    Raises:
+        FilesGoneError: one of the files is not there.
+        CommitLostError: another writer has taken the table over.
+        CommitConflictError: another entry came first, or took one of the others away.
+    """
+    refuse_gone(ticket.path, added)
+
+    def change(table: DeltaTable) -> Change:
+        there = {one.name for one in files_of(table)}
+        if lost := [one.name for one in gone if one.name not in there]:
+            raise CommitConflictError(path=ticket.path, found=f"{lost[0]} has gone meanwhile")
+        return gone, added
+
+    return _entered(ticket, change, new_rows=False)
+
+
+def _entered(
+    ticket: Ticket, change: Callable[[DeltaTable], Change], *, new_rows: bool
+) -> Committed:
+    """Write the entry that removes the files of a change, and adds those that replace them."""
+
+    def write(table: DeltaTable, said: CommitProperties) -> None:
+        columns = table.metadata().partition_columns
+        table.create_write_transaction(
+            [*_actions(*change(table), columns, new_rows=new_rows)],
+            "append",
+            table.schema(),
+            columns,
+            commit_properties=said,
+            post_commithook_properties=kept_log(),
+        )
+
+    return enter(ticket, write)
+
+
+def refuse_gone(path: str, files: Sequence[CellFile]) -> None:
+    """Raise `FilesGoneError` unless files that no log names yet are there, as they were written."""
+    if gone := missing(path, files):
+        raise FilesGoneError(path=path, names=gone)
+
+
+def enter(ticket: Ticket, write: Callable[[DeltaTable, CommitProperties], None]) -> Committed:
+    """Write one entry of a table's log on the version whose token has just been read.
+
+    Args:
+        ticket: what the entry says of itself.
+        write: writes it, given the table and the ticket as deltalake takes it.
+
+    Raises:
+        CommitLostError: another writer has taken the table over.
+        CommitConflictError: another entry came first.
+    """
+    from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
+
+    table, transaction = _opened(ticket)
+    before, said = table.version(), named(ticket, transaction)
+    with explaining(ticket.path):
+        try:
+            write(table, said)
+        except Exception as error:  # the library has no one class for it
+            # A later step, such as a checkpoint, may fail: only the log shows whether the entry is there.
+            if (done := in_log(ticket, before)) is not None:
+                return done
+            _opened(ticket)
+            if isinstance(error, CommitFailedError):
+                raise CommitConflictError(path=ticket.path, found=str(error)) from error
+            raise
+    return found(ticket, before)
+
+
+def _opened(ticket: Ticket) -> tuple[DeltaTable, int]:
+    """Open a table in which the ticket may come next, and give the ticket's transaction version."""
+    from deltalake import DeltaTable  # noqa: PLC0415
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    with explaining(ticket.path):
+        try:
+            table = DeltaTable(ticket.path)
+        except DeltaError as error:
+            raise CorruptTableError(path=ticket.path, found=str(error)) from error
+    newest = table.transaction_version(ticket.app_id)
+    for transaction in ticket.transactions:
+        if newest is None or transaction > newest:
+            return table, transaction
+    raise CommitLostError(path=ticket.path, token=ticket.token, head_before=table.version())
+
+
+def kept_log() -> PostCommitHookProperties:
+    """Let deltalake make checkpoints, and delete nothing of the log."""
+    from deltalake import PostCommitHookProperties  # noqa: PLC0415
+
+    return PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
+
+
+def _actions(
+    gone: Sequence[NamedFile], added: Sequence[CellFile], columns: Sequence[str], *, new_rows: bool
+) -> Iterator[AddAction | RemoveAction]:
+    from deltalake.transaction import AddAction, RemoveAction  # noqa: PLC0415
+
+    now = time.time_ns() // 1_000_000
+    for one in gone:
+        yield RemoveAction(
+            one.name,
+            data_change=new_rows,
+            deletion_timestamp=now,
+            size=one.bytes,
+            partition_values=partition_values(columns, one),
+        )
+    for one in added:
+        yield AddAction(
+            path=one.name,
+            size=one.bytes,
+            partition_values=partition_values(columns, one),
+            modification_time=now,
+            data_change=new_rows,
+            stats=one.statistics,
+        )

@@ -1,0 +1,83 @@
+"""The columns that a model's table stores, and how an existing table differs from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.models.model import AUDIT_COLUMNS, CELL_COLUMN
+from backfill_assets.warehouse.files.tables import same_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.models.model import Model
+
+AUDIT_TYPES = dict(
+    zip(AUDIT_COLUMNS, ("string", "string", "string", "timestamp", "timestamp"), strict=True)
+)
+
+
+def _lossy(*, model: str, path: str, removed: list[str], retyped: list[str]) -> RequestError:
+    found = "; ".join(
+        f"{word} {', '.join(names)}"
+        for word, names in (("it removes", removed), ("it changes the type of", retyped))
+        if names
+    )
+    return RequestError(
+        found=f"'{model}' can't go on in its table at {path}: {found}. A table that history was "
+        "written to only gains columns",
+        do="Keep the column, or plan the change as breaking, which gives it a table of its own",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChanges:
+    """How the columns that a model declares differ from those of a table that is there.
+
+    Attributes:
+        added: declared and not there, with their types.
+        removed: there and not declared.
+        retyped: there with another type, as ``name found (declared dtype)``.
+    """
+
+    added: Mapping[str, str]
+    removed: tuple[str, ...]
+    retyped: tuple[str, ...]
+
+    def refuse_retyped(self, model: str, path: str) -> None:
+        """Raise `RequestError` where a column has another type."""
+        if self.retyped:
+            raise _lossy(model=model, path=path, removed=[], retyped=list(self.retyped))
+
+    def refuse_destructive(self, model: str, path: str) -> None:
+        """Raise `RequestError` where a column is gone or has another type."""
+        if self.removed or self.retyped:
+            raise _lossy(
+                model=model, path=path, removed=list(self.removed), retyped=list(self.retyped)
+            )
+
+
+def stored_columns(model: Model) -> dict[str, str]:
+    """Name every column of a model's table with its type: declared, audit, and `_cell` apart."""
+    declared = {column.name: column.dtype for column in model.schema}
+    return declared | AUDIT_TYPES if model.audit_columns else declared
+
+
+def column_changes(model: Model, there: Mapping[str, str]) -> ColumnChanges:
+    """Compare a model's stored columns with a table's, as `delta_schema` or Spark gives them."""
+    wanted = stored_columns(model)
+    return ColumnChanges(
+        added={name: dtype for name, dtype in wanted.items() if name not in there},
+        removed=tuple(
+            name
+            for name in there
+            if name not in wanted and name != CELL_COLUMN and name not in AUDIT_COLUMNS
+        ),
+        retyped=tuple(
+            f"{name} {there[name]} (declared {dtype})"
+            for name, dtype in wanted.items()
+            if name in there and not same_type(there[name], dtype)
+        ),
+    )

@@ -1,0 +1,154 @@
+"""List the data files of a table of ours: those that its log names, and those in its folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from backfill_assets.warehouse.log.delta_log import ABSENT, actions_of, head, local_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SUFFIX, _LOG = ".parquet", "_delta_log"
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """Which files one commit added, and which it removed.
+
+    Attributes:
+        delta_version: of the commit.
+        added: paths below the table.
+        removed: the same of those that later versions don't read; they still lie there.
+        removed_at: when it took them away, by the writer's clock.
+    """
+
+    delta_version: int
+    added: frozenset[str]
+    removed: frozenset[str]
+    removed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A data file that lies in a table's folder, whether the log names it or not.
+
+    Attributes:
+        name: its path below the table.
+        bytes: its size.
+        written: when.
+    """
+
+    name: str
+    bytes: int
+    written: datetime
+
+
+def file_changes(path: str) -> Iterator[FileChanges]:
+    """Read from the log which files were added and removed, commit by commit.
+
+    Raises:
+        CorruptTableError: a commit is missing or can't be read.
+    """
+    for number in range(ABSENT + 1, head(path) + 1):
+        actions = actions_of(path, number)
+        removed = [one["remove"] for one in actions if "remove" in one]
+        times = [int(one.get("deletionTimestamp") or 0) for one in removed]
+        yield FileChanges(
+            number,
+            added=frozenset(unquote(one["add"]["path"]) for one in actions if "add" in one),
+            removed=frozenset(unquote(one["path"]) for one in removed),
+            removed_at=datetime.fromtimestamp(max(times, default=0) / 1000, UTC),
+        )
+
+
+def stored_files(path: str) -> list[StoredFile]:
+    """List the data files in any folder below a table."""
+    folder = local_folder(path)
+    if folder is None:
+        return _remote_files(path)
+    return [*_local_files(folder)]
+
+
+def _local_files(table: Path) -> Iterator[StoredFile]:
+    """Find the data files; batches write and move theirs meanwhile, so one may have disappeared."""
+    for folder, folders, names in os.walk(table):
+        folders[:] = sorted(name for name in folders if name != _LOG)
+        for name in sorted(names):
+            file = Path(folder, name)
+            if file.suffix == _SUFFIX:
+                with suppress(FileNotFoundError):
+                    found = file.stat()
+                    written = datetime.fromtimestamp(found.st_mtime, UTC)
+                    yield StoredFile(str(file.relative_to(table)), found.st_size, written)
+
+
+def delete_files(path: str, names: Iterable[str]) -> None:
+    """Delete files by their paths below a table; a missing one is no error."""
+    folder = local_folder(path)
+    if folder is not None:
+        for name in names:
+            file = folder / name
+            file.unlink(missing_ok=True)
+            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+            _remove_empty(file.parent, folder)
+        return
+    from pyarrow import fs  # noqa: PLC0415 - only tables in an object store need it
+
+    store, root = fs.FileSystem.from_uri(path)
+    for name in names:
+        with suppress(FileNotFoundError):
+            store.delete_file(f"{root}/{name}")
+
+
+def delete_empty_folders(path: str, pattern: str, before: datetime) -> None:
+    """Delete folders below a table that hold no file and have not changed since an instant.
+
+    Args:
+        path: of the table; an object store has no folders.
+        pattern: of their names.
+        before: the instant (UTC).
+    """
+    table = local_folder(path)
+    if table is None:
+        return
+    for folder in table.glob(pattern):
+        with suppress(FileNotFoundError):  # something goes on in it
+            inside = [folder, *folder.rglob("*")]
+            touched = max(one.stat().st_mtime for one in inside)
+            if all(one.is_dir() for one in inside) and touched < before.timestamp():
+                shutil.rmtree(folder, ignore_errors=True)
+                _remove_empty(table, table)
+
+
+def _remove_empty(lowest: Path, table: Path) -> None:
+    """Remove empty folders, the table's own last."""
+    for folder in (lowest, *lowest.parents):
+        try:
+            folder.rmdir()
+        except OSError:  # the folder is not empty
+            return
+        if folder == table:
+            return
+
+
+def _remote_files(path: str) -> list[StoredFile]:
+    from pyarrow import fs  # noqa: PLC0415
+
+    store, root = fs.FileSystem.from_uri(path.rstrip("/"))
+    everything = fs.FileSelector(root, recursive=True, allow_not_found=True)
+    found = store.get_file_info(everything)
+    names = {one.path.removeprefix(f"{root}/"): one for one in found if one.is_file}
+    return [
+        StoredFile(name, one.size, one.mtime or _EPOCH)
+        for name, one in sorted(names.items())
+        if name.endswith(_SUFFIX) and not name.startswith(f"{_LOG}/")
+    ]

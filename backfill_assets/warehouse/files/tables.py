@@ -1,0 +1,164 @@
+"""Tables: a Delta table at a path, read at one delta_version."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.warehouse.log.delta_log import (
+    ABSENT,
+    CorruptTableError,
+    LoggedCommit,
+    bytes_of,
+    commit_metadata,
+    commits_since,
+    head,
+    last_token,
+    logged_commits,
+)
+from backfill_assets.warehouse.spark.spark_errors import explaining
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+
+__all__ = [
+    "ABSENT",
+    "CorruptTableError",
+    "LoggedCommit",
+    "MissingTableError",
+    "Table",
+    "bytes_of",
+    "commit_metadata",
+    "commits_since",
+    "delta_json_schema",
+    "delta_schema",
+    "delta_type",
+    "head",
+    "last_token",
+    "logged_commits",
+    "same_type",
+    "snapshot_df",
+    "table_now",
+]
+
+_SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+_PLAIN = {"string", "boolean", "float", "double", "binary", "date", "timestamp", "timestamp_ntz"}
+_DECIMAL = r"decimal\(\d+,\d+\)"
+_ALIASES = {**_SIMPLE, "bool": "boolean", "real": "float", "numeric": "decimal"}
+
+
+class MissingTableError(BackfillAssetsError):
+    """There is no table at a declared path."""
+
+    def __init__(self, *, name: str, path: str) -> None:
+        self.name, self.path = name, path
+        super().__init__(
+            f"'{name}' has no Delta table at {path}; land it first, or correct its path"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table to read: a Delta table at one version, possibly over others.
+
+    Attributes:
+        path: a local folder or a URI.
+        delta_version: Delta's own number; `ABSENT` for a table without a commit.
+        cells: which cells' rows come from it; None for every cell that no table above it answers for.
+        under: the tables that answer for other cells, the upper first; a cell that two of them
+            name comes from the upper one.
+    """
+
+    path: str
+    delta_version: int
+    cells: IntervalSet | None = None
+    under: tuple[Table, ...] = ()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything to read."""
+        return self.delta_version > ABSENT or any(one.exists for one in self.under)
+
+
+def table_now(path: str) -> Table:
+    """Give a table at its head.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    return Table(path, head(path))
+
+
+def snapshot_df(spark: SparkSession, path: str, delta_version: int) -> DataFrame:
+    """Read a table as it was at one delta_version.
+
+    Raises:
+        PinGoneError: that version can't be read any more.
+        CorruptTableError: the log is damaged.
+    """
+    with explaining(path):
+        frame = spark.read.format("delta").option("versionAsOf", delta_version).load(path)
+        _ = frame.schema  # analysed here, so that a broken table is named here
+        return frame
+
+
+def delta_schema(path: str, delta_version: int) -> tuple[tuple[str, str], ...]:
+    """Read (column, Spark type) of a table without Spark.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    schema = delta_json_schema(path, delta_version)
+    return tuple((one["name"], _simple(one["type"])) for one in schema["fields"])
+
+
+def delta_json_schema(path: str, delta_version: int) -> Any:  # noqa: ANN401 - Delta's JSON
+    """Read a table's schema without Spark, in the JSON form that Spark and Delta share.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    from deltalake import DeltaTable  # noqa: PLC0415
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    try:
+        return json.loads(DeltaTable(path, version=delta_version).schema().to_json())
+    except DeltaError as error:
+        raise CorruptTableError(path=path, found=str(error)) from error
+
+
+def delta_type(dtype: str) -> str | None:
+    """Give Delta's word for a Spark type; None for a nested type, and for one that is not known here."""
+    plain = _canonical(dtype)
+    words = {short: long for long, short in _SIMPLE.items()}
+    if plain in words:
+        return words[plain]
+    return plain if plain in _PLAIN or re.fullmatch(_DECIMAL, plain) else None
+
+
+def same_type(one: str, other: str) -> bool:
+    """Compare two Spark type strings, whatever their spelling."""
+    return _canonical(one) == _canonical(other)
+
+
+def _canonical(dtype: str) -> str:
+    plain = dtype.lower().replace(" ", "")
+    return _ALIASES.get(plain, plain)
+
+
+def _simple(dtype: Any) -> str:  # noqa: ANN401 - Delta's JSON: a name, or a nested object
+    if isinstance(dtype, str):
+        return _SIMPLE.get(dtype, dtype)
+    match dtype["type"]:
+        case "array":
+            return f"array<{_simple(dtype['elementType'])}>"
+        case "map":
+            return f"map<{_simple(dtype['keyType'])},{_simple(dtype['valueType'])}>"
+        case _:
+            fields = (f"{one['name']}:{_simple(one['type'])}" for one in dtype["fields"])
+            return f"struct<{','.join(fields)}>"

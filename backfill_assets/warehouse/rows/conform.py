@@ -1,0 +1,208 @@
+"""Conform a query's result to the model's contract: the rows that a batch's cells will hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window, functions as F
+
+from backfill_assets.errors import DeclarationError
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.column import quoted
+from backfill_assets.models.kind import (
+    IncrementalByUniqueKey,
+    SoftDelete,
+    Tombstone,
+)
+from backfill_assets.models.model import CELL_COLUMN, Model
+from backfill_assets.warehouse.files.cells import cell_expression, cells_predicate
+from backfill_assets.warehouse.files.layers import rows_of
+from backfill_assets.warehouse.files.tables import Table, same_type
+from backfill_assets.warehouse.rows.checksum import key_hash, same_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from backfill_assets.intervals.interval import Interval
+
+
+def _unlike_declared(
+    *, model: str, missing: list[str], extra: list[str], retyped: list[str]
+) -> DeclarationError:
+    found = "; ".join(
+        f"{word} {', '.join(names)}"
+        for word, names in (
+            ("without", missing),
+            ("with undeclared", extra),
+            ("with other types:", retyped),
+        )
+        if names
+    )
+    return DeclarationError(
+        found=f"the query of '{model}' gave rows {found}",
+        expected="exactly the declared columns",
+        do="Cast or rename in the query, or change the declaration",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RowStamp:
+    """The values of the audit columns of rows that are written now.
+
+    Attributes:
+        plan_id: the plan served; None for a gap fill.
+        batch_id: the batch that writes.
+        code_version: the snapshot's fingerprint.
+        now: when.
+    """
+
+    plan_id: str | None
+    batch_id: str
+    code_version: str
+    now: datetime
+
+
+def contract(computed: DataFrame, model: Model) -> DataFrame:
+    """Select the declared columns in order, with `_cell`; of rows with one key keep the latest.
+
+    Tombstones are still among the rows.
+
+    Raises:
+        DeclarationError: columns are missing, extra or of another type.
+        DeclarationError: the time column can't name a cell on the model's grid.
+    """
+    found = {field.name: field.dataType.simpleString() for field in computed.schema.fields}
+    declared = {column.name: column.dtype for column in model.schema}
+    missing = [name for name in declared if name not in found]
+    extra = [name for name in found if name not in declared]
+    retyped = [
+        f"{name} {found[name]} (declared {dtype})"
+        for name, dtype in declared.items()
+        if name in found and not same_type(found[name], dtype)
+    ]
+    if missing or extra or retyped:
+        raise _unlike_declared(model=model.name, missing=missing, extra=extra, retyped=retyped)
+    time = model.time_column or ""
+    cell = F.expr(cell_expression(time, found.get(time, ""), model.cadence))
+    return _latest(computed.select(*map(quoted, declared), cell.alias(CELL_COLUMN)), model)
+
+
+def without_cells(rows: DataFrame, model: Model, cells: IntervalSet) -> DataFrame:
+    """Leave out the rows of some cells; rows of no cell stay, to be refused."""
+    if not cells:
+        return rows
+    inside = F.coalesce(F.expr(cells_predicate(model.cadence, cells)), F.lit(False))  # noqa: FBT003
+    return rows.where(~inside)
+
+
+def result_rows(  # noqa: PLR0913, PLR0917 - all that the rows are made of
+    computed: DataFrame,
+    model: Model,
+    cells: Sequence[Interval],
+    target: Table,
+    stamp: RowStamp,
+    moved_from: Sequence[Interval] = (),
+    only_history: DataFrame | None = None,
+) -> DataFrame:
+    """Give the rows that the cells will hold: the computed ones, after the model's delete policy.
+
+    With `deletes="none"` and `SoftDelete` missing keys stay (the latter marked); with
+    `Tombstone` only a computed tombstone deletes. Rows keep their audit columns while they don't
+    change.
+
+    Args:
+        computed: the answer of `contract`.
+        model: whose rows they are.
+        cells: that were computed.
+        target: the table as it is now.
+        stamp: for rows that are new or changed.
+        moved_from: further cells of the batch, which keep their rows but for the computed keys.
+        only_history: rows that are kept beside those of the target; see `kept_rows.only_in_history`.
+    """
+    spark = computed.sparkSession
+    rows = computed
+    if only_history is not None:
+        rows = rows.unionByName(_marked(only_history.select(*_contract_columns(model)), model))
+    if model.keeps_rows and (kept := rows_in_cells(spark, model, cells, target)) is not None:
+        rows = rows.unionByName(_marked(_absent(kept, computed, model), model))
+    if moved_from and (left := rows_in_cells(spark, model, moved_from, target)) is not None:
+        rows = rows.unionByName(_absent(left, computed, model))
+    if isinstance(model.delete_policy, Tombstone):
+        rows = rows.where(~F.coalesce(F.col(quoted(model.delete_policy.column)), F.lit(False)))  # noqa: FBT003
+    if not model.audit_columns:
+        return rows
+    before = rows_in_cells(spark, model, (*cells, *moved_from), target)
+    if only_history is not None:
+        before = only_history if before is None else before.unionByName(only_history)
+    return _stamped(rows, before, model, stamp)
+
+
+def rows_in_cells(
+    spark: SparkSession, model: Model, cells: Sequence[Interval], target: Table
+) -> DataFrame | None:
+    """Read the rows of these cells in a table; None for a table that does not exist yet."""
+    return rows_of(spark, model, target, IntervalSet.of(cells)) if target.exists else None
+
+
+def _latest(rows: DataFrame, model: Model) -> DataFrame:
+    if not isinstance(model.kind, IncrementalByUniqueKey) or model.kind.latest_by is None:
+        return rows
+    everything = key_hash([column.name for column in model.schema], rows.schema)
+    order = Window.partitionBy(*map(quoted, model.key)).orderBy(
+        F.col(quoted(model.kind.latest_by)).desc_nulls_last(), F.expr(everything)
+    )
+    return rows.withColumn("_rank", F.row_number().over(order)).where("_rank = 1").drop("_rank")
+
+
+def _absent(before: DataFrame, computed: DataFrame, model: Model) -> DataFrame:
+    """Rows of the table whose keys the computation does not know."""
+    keys = computed.select(*map(quoted, model.key))
+    return before.select(*_contract_columns(model)).join(keys, list(model.key), "left_anti")
+
+
+def _marked(gone: DataFrame, model: Model) -> DataFrame:
+    if not isinstance(model.delete_policy, SoftDelete):
+        return gone
+    return gone.withColumn(model.delete_policy.column, F.lit(True))  # noqa: FBT003
+
+
+def _contract_columns(model: Model) -> list[str]:
+    return [*(quoted(column.name) for column in model.schema), CELL_COLUMN]
+
+
+def _stamped(rows: DataFrame, before: DataFrame | None, model: Model, stamp: RowStamp) -> DataFrame:
+    fresh = {
+        "_plan_id": F.lit(stamp.plan_id).cast("string"),
+        "_batch_id": F.lit(stamp.batch_id),
+        "_code_version": F.lit(stamp.code_version),
+        "_inserted_at": F.lit(stamp.now).cast("timestamp"),
+        "_updated_at": F.lit(stamp.now).cast("timestamp"),
+    }
+    if before is None:
+        return rows.select("*", *(value.alias(name) for name, value in fresh.items()))
+    return _stamped_against(rows, before, model, fresh)
+
+
+def _stamped_against(
+    rows: DataFrame, before: DataFrame, model: Model, fresh: dict[str, Column]
+) -> DataFrame:
+    types = rows.schema
+    old, new = before.alias("old"), rows.alias("new")
+    same_key = [F.expr(f"old.{quoted(name)} <=> new.{quoted(name)}") for name in model.key]
+    equal = " AND ".join(
+        same_value(f"old.{quoted(name)}", f"new.{quoted(name)}", types[name].dataType)
+        for name in types.names
+    )
+    there = F.expr(f"old.{CELL_COLUMN} IS NOT NULL")
+    unchanged = there & F.expr(equal)
+    stamps = [
+        F.when(there if name == "_inserted_at" else unchanged, F.col(f"old.{name}"))
+        .otherwise(value)
+        .alias(name)
+        for name, value in fresh.items()
+    ]
+    return new.join(old, same_key, "left").select("new.*", *stamps)

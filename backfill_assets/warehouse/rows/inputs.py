@@ -1,0 +1,158 @@
+"""Read a batch's inputs, at its pins and of exactly its cells, and run the model's query on them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.intervals.zones import zone_of
+from backfill_assets.models.column import quoted
+from backfill_assets.models.model import Model
+from backfill_assets.models.sql.query import SqlQuery, parameters_of
+from backfill_assets.warehouse.files.cells import time_predicate
+from backfill_assets.warehouse.files.layers import rows_of
+from backfill_assets.warehouse.files.tables import MissingTableError, Table, same_type, snapshot_df
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery
+    from backfill_assets.models.source import Source
+
+
+RowsFrom: TypeAlias = "Callable[[SparkSession, Model, Interval, Mapping[str, Input]], DataFrame]"
+"""How a batch comes by its rows: `compute`, unless an adoption or an empty backfill says otherwise."""
+
+
+class SchemaDriftError(BackfillAssetsError):
+    """A source's table lacks a declared column, or holds it with another type."""
+
+    def __init__(self, *, source: str, column: str, found: str, expected: str) -> None:
+        self.source, self.column = source, column
+        self.found, self.expected = found, expected
+        super().__init__(
+            f"source '{source}' has drifted: column '{column}' is {found}, expected {expected}; "
+            "bring the table back to what is declared, or change the declaration and the models "
+            "that read it"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One upstream of a batch.
+
+    Attributes:
+        declared: the upstream's own declaration.
+        table: where it lies and the pins, layers included.
+        cells: which of its cells the batch reads.
+    """
+
+    declared: Model | Source
+    table: Table
+    cells: IntervalSet
+
+    @property
+    def name(self) -> str:
+        """The name that the model's query knows it by."""
+        return self.declared.name
+
+
+def read_cells(spark: SparkSession, one: Input) -> DataFrame:
+    """Read an upstream's declared columns, of exactly the cells that the batch reads.
+
+    Raises:
+        MissingTableError: a source has no table.
+        SchemaDriftError: a source's table differs from its declaration.
+    """
+    if isinstance(one.declared, Model):
+        return _rows_of_model(spark, one.declared, one.table, one.cells)
+    rows = _whole_source(spark, one.declared, one.table)
+    time = one.declared.time_column
+    if time is None:
+        return rows
+    dtype = rows.schema[time].dataType.simpleString()
+    return rows.where(time_predicate(time, dtype, one.declared.cadence, one.cells))
+
+
+def read_whole(spark: SparkSession, one: Input) -> DataFrame:
+    """Read an upstream's declared columns in every cell, at the pin."""
+    if isinstance(one.declared, Model):
+        return _rows_of_model(spark, one.declared, one.table, None)
+    return _whole_source(spark, one.declared, one.table)
+
+
+def compute(
+    session: SparkSession, model: Model, interval: Interval, inputs: Mapping[str, Input]
+) -> DataFrame:
+    """Build the result of a model's query over its inputs for one interval, without executing it.
+
+    Args:
+        session: the batch's own, for its views are named after the upstreams.
+        model: whose query runs.
+        interval: the batch's cells as one.
+        inputs: by upstream name.
+    """
+    frames = {name: read_cells(session, one) for name, one in inputs.items()}
+    if not isinstance(model.logic, SqlQuery):
+        return _loaded(model.logic)(frames, interval)
+    # A name that no author gives a CTE, which would hide the view.
+    views = {name: f"_upstream__{name.replace('.', '__')}" for name in frames}
+    for name, frame in frames.items():
+        frame.createOrReplaceTempView(views[name])
+    zone = zone_of(model.cadence.tz)
+    parameters = parameters_of(
+        interval.start,
+        interval.end,
+        interval.start.astimezone(zone),
+        interval.end.astimezone(zone),
+    )
+    return session.sql(model.logic.bind(parameters, views))
+
+
+def _loaded(query: ModuleQuery | FunctionQuery) -> Callable[..., DataFrame]:
+    """Load a function; Spark's workers, which lack its modules, receive their functions by value."""
+    from pyspark.cloudpickle import register_pickle_by_value  # noqa: PLC0415 - planning has no Spark
+
+    register_pickle_by_value(sys.modules[query.private_package()])
+    return query.load()
+
+
+def no_rows(
+    session: SparkSession,
+    model: Model,
+    interval: Interval,  # noqa: ARG001 - one of the ways that a batch comes by its rows
+    inputs: Mapping[str, Input],  # noqa: ARG001
+) -> DataFrame:
+    """Give an empty frame with the declared columns, for cells that are recorded as empty."""
+    columns = ", ".join(f"{quoted(column.name)} {column.dtype}" for column in model.schema)
+    return session.createDataFrame([], columns)
+
+
+def _rows_of_model(
+    spark: SparkSession, model: Model, table: Table, cells: IntervalSet | None
+) -> DataFrame:
+    rows = rows_of(spark, model, table, cells)
+    return rows.select(*(quoted(column.name) for column in model.schema))
+
+
+def _whole_source(spark: SparkSession, source: Source, table: Table) -> DataFrame:
+    if not table.exists:
+        raise MissingTableError(name=source.name, path=table.path)
+    rows = snapshot_df(spark, table.path, table.delta_version)
+    found = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+    for column in source.schema:
+        dtype = found.get(column.name)
+        if dtype is None or not same_type(dtype, column.dtype):
+            raise SchemaDriftError(
+                source=source.name,
+                column=column.name,
+                found=dtype or f"missing (there are {', '.join(found)})",
+                expected=column.dtype,
+            )
+    return rows.select(*(quoted(column.name) for column in source.schema))

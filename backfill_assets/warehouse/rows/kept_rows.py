@@ -1,0 +1,108 @@
+"""Kept rows: published rows of a cell whose keys its computation no longer gives.
+
+Their source has lost them, so only history holds them. A workspace's batch either carries them over,
+and they are audited and committed with its cells, or leaves them out and counts them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.column import quoted
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.files.cells import number_expression, number_text
+from backfill_assets.warehouse.files.layers import rows_of
+from backfill_assets.warehouse.files.stored_columns import stored_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.files.tables import Table
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The published table of a model that a workspace builds.
+
+    Attributes:
+        table: where it is read, layers included.
+        carried: whether its kept rows are taken over; False: they are left out.
+    """
+
+    table: Table
+    carried: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many kept rows a batch found, by cell as text, and whether it carried them over.
+
+    Attributes:
+        counts: rows by cell; cells without any are left out.
+        carried: whether they were taken over.
+    """
+
+    counts: Mapping[str, int]
+    carried: bool
+
+    @classmethod
+    def of(cls, rows: DataFrame, model: Model, *, carried: bool) -> Kept:
+        """Count rows by cell."""
+        number = number_expression(model.cadence)
+        found = rows.groupBy(F.expr(number).alias("cell")).count().orderBy("cell").collect()
+        return cls({number_text(model.cadence, row[0]): row[1] for row in found}, carried)
+
+    @property
+    def rows(self) -> int:
+        """All of them."""
+        return sum(self.counts.values())
+
+    @property
+    def words(self) -> str:
+        """Write their number by cell."""
+        cells = [f"{cell} ({count:,})" for cell, count in self.counts.items()]
+        more = f" and {len(cells) - _SHOWN:,} more cells" if len(cells) > _SHOWN else ""
+        done = "carried over" if self.carried else "dropped"
+        listed = f": {', '.join(cells[:_SHOWN])}{more}" if cells else ""
+        return f"{self.rows:,} kept rows {done}{listed}"
+
+
+def only_in_history(
+    computed: DataFrame, model: Model, cells: Sequence[Interval], target: Table, history: History
+) -> DataFrame:
+    """Give the published rows of these cells whose keys neither the computation nor the target has.
+
+    A key that the target holds in any cell was computed before, so it belongs to the new logic.
+
+    Args:
+        computed: the answer of `conform.contract`.
+        model: whose rows they are, as it is built now; columns that the published table lacks are NULL.
+        cells: that were computed.
+        target: the workspace's table, layers included.
+        history: the published table.
+
+    Returns:
+        Rows with every stored column and `_cell`, of the model's types.
+    """
+    spark = computed.sparkSession
+    columns = {**stored_columns(model)}
+    typed = [
+        f"CAST({quoted(name)} AS {dtype}) AS {quoted(name)}" for name, dtype in columns.items()
+    ]
+    rows = rows_of(spark, model, history.table, IntervalSet.of(cells))
+    rows = rows.selectExpr(*typed, CELL_COLUMN)
+    keys = [quoted(name) for name in model.key]
+    known = computed.select(*keys)
+    if target.exists:
+        known = known.unionByName(rows_of(spark, model, target).select(*keys))
+    return rows.join(known, list(model.key), "left_anti").select(*map(quoted, columns), CELL_COLUMN)

@@ -1,0 +1,130 @@
+"""Find keys of a batch that its table already holds in a cell outside of the batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import DeclarationError
+from backfill_assets.models.column import quoted
+from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.warehouse.files.cells import (
+    cell_of_number,
+    cells_predicate,
+    number_expression,
+    number_text,
+)
+from backfill_assets.warehouse.files.layers import rows_of
+from backfill_assets.warehouse.spark.spark_errors import explaining
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.model import Model
+    from backfill_assets.warehouse.files.tables import Table
+
+_NAMED, _SAMPLE = 5, 3
+
+
+def key_in_another_cell(model: Model, clashes: Sequence[Clash]) -> DeclarationError:
+    """Name the cells outside the batch that hold keys of it, and a few of the keys."""
+    cells = ", ".join(number_text(model.cadence, one.cell) for one in clashes[:_NAMED])
+    keys = ", ".join(one.key for one in clashes[:_SAMPLE])
+    return DeclarationError(
+        found=f"'{model.name}' already holds keys of this batch in the cells {cells}"
+        f"{'...' if len(clashes) > _NAMED else ''}, for example {keys}",
+        expected="each key in one cell",
+        do="Correct the source, or declare rows_move=True if a key may change its cell",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A cell outside a batch that holds keys of it: the cell's number, and one of the keys."""
+
+    cell: int
+    key: str
+
+
+def cells_moved_from(
+    computed: DataFrame, model: Model, cells: Sequence[Interval], target: Table
+) -> tuple[Interval, ...]:
+    """Find the cells outside the batch that hold keys of its rows: they belong to the batch too.
+
+    Args:
+        computed: the answer of `conform.contract`.
+        model: whose rows they are.
+        cells: of the batch.
+        target: the table as it is now.
+
+    Raises:
+        DeclarationError: there are some, and the model's rows don't move.
+    """
+    clashes = keys_in_other_cells(computed, model, cells, target)
+    if clashes and not (isinstance(model.kind, IncrementalByUniqueKey) and model.kind.rows_move):
+        raise key_in_another_cell(model, clashes)
+    return tuple(cell_of_number(model.cadence, one.cell) for one in clashes)
+
+
+def keys_in_other_cells(
+    rows: DataFrame, model: Model, cells: Sequence[Interval], target: Table
+) -> tuple[Clash, ...]:
+    """Find where a table holds keys of these rows in cells other than these.
+
+    Reads the key columns of the target's other cells, unless the key contains the time column or
+    the model does not merge.
+    """
+    if not isinstance(model.kind, IncrementalByUniqueKey):
+        return ()
+    others = rows_elsewhere(rows.sparkSession, model, cells, target, model.key)
+    if others is None:
+        return ()
+    return clashes_with(rows, others, model, model.key, target.path)
+
+
+def clashes_with(
+    rows: DataFrame, others: DataFrame, model: Model, columns: Sequence[str], path: str
+) -> tuple[Clash, ...]:
+    """Find the cells of other rows that hold values of these ones.
+
+    Args:
+        rows: whose values are looked for.
+        others: an answer of `rows_elsewhere`.
+        model: whose rows they are.
+        columns: whose values are compared; a NULL equals nothing.
+        path: of the table, for the words of an error.
+    """
+    keys = [quoted(name) for name in columns]
+    number = number_expression(model.cadence)
+    clashing = others.join(rows.select(*keys), list(columns), "left_semi")
+    with explaining(path):
+        found = (
+            clashing.selectExpr(f"{number} AS cell", f"to_json(struct({', '.join(keys)})) AS key")
+            .groupBy("cell")
+            .agg({"key": "min"})
+            .orderBy("cell")
+            .collect()
+        )
+    return tuple(Clash(row[0], row[1]) for row in found)
+
+
+def rows_elsewhere(
+    spark: SparkSession,
+    model: Model,
+    cells: Sequence[Interval],
+    target: Table,
+    columns: Sequence[str],
+) -> DataFrame | None:
+    """Read columns and `_cell` of a table's cells outside these; None where no clash can be.
+
+    Equal time columns mean equal cells, so columns with the time column among them can't clash
+    with another cell.
+    """
+    if not target.exists or model.time_column is None or model.time_column in columns:
+        return None
+    outside = f"NOT ({cells_predicate(model.cadence, cells)})"
+    rows = rows_of(spark, model, target).where(outside)
+    return rows.select(*(quoted(name) for name in columns), "_cell")

@@ -1,0 +1,304 @@
+"""Profile a batch in one action: per cell its rows, checksums and failing rows of audits.
+
+The action is a union of small aggregations over the cached batch: the main one by cell, one per
+uniqueness (by its columns, which would otherwise multiply every other sum), and one per upstream
+that a sum is reconciled with.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from backfill_assets.intervals.grid import Unit
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audit import ROWS, Reconciles, References, RowRule, Unique
+from backfill_assets.models.audits_of import audits_of
+from backfill_assets.models.column import quoted
+from backfill_assets.models.content import (
+    CellProfile,
+    Content,
+    checksum,
+    checksum_within,
+    once_rounded,
+)
+from backfill_assets.models.model import CELL_COLUMN, Model
+from backfill_assets.warehouse.files.cells import (
+    cell_expression,
+    cell_number,
+    number_expression,
+    time_predicate,
+)
+from backfill_assets.warehouse.rows.checksum import (
+    exact_sum,
+    hash_within,
+    joined,
+    key_hash,
+    sums,
+    value_hash,
+)
+from backfill_assets.warehouse.rows.inputs import Input, read_whole
+from backfill_assets.warehouse.rows.moves import rows_elsewhere
+from backfill_assets.warehouse.rows.outside_rows import refuse_outside
+from backfill_assets.warehouse.spark.spark_errors import explaining
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from backfill_assets.intervals.interval import Interval
+    from backfill_assets.models.audit import Audit
+    from backfill_assets.models.content import Checksum
+    from backfill_assets.warehouse.files.tables import Table
+
+_MAIN = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The batch that a profile and its samples describe.
+
+    Attributes:
+        model: whose rows are profiled.
+        cells: of the batch.
+        target: the table as it is now, for uniqueness against its other cells.
+        inputs: by upstream name, for references and reconciliations.
+    """
+
+    model: Model
+    cells: Sequence[Interval]
+    target: Table
+    inputs: Mapping[str, Input] = field(default_factory=dict[str, Input])
+
+
+@dataclass(slots=True)
+class _Answers:
+    """Collected numbers: by part (main, or an audit's name) and cell number."""
+
+    parts: dict[str, dict[int | None, Sequence[str]]]
+
+    def of(self, part: str, cell: int) -> Sequence[str]:
+        return self.parts[part].get(cell, ())
+
+
+def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
+    """Profile a (cached) batch in one action.
+
+    Args:
+        rows: the rows that the batch's cells shall hold, with `_cell`.
+        subject: the model, its cells and what the audits compare with.
+
+    Returns:
+        One profile per cell of the batch, in order, cells without rows included.
+
+    Raises:
+        DeclarationError: rows belong to other cells, or to none.
+    """
+    wanted = _main_wanted(rows, subject.model)
+    parts = [_main(rows, subject, wanted)]
+    parts += [part for audit in audits_of(subject.model) for part in _extra(rows, audit, subject)]
+    with explaining(subject.target.path):
+        collected = reduce(lambda one, other: one.unionByName(other), parts).collect()
+    answers = _Answers(defaultdict(dict))
+    for row in collected:
+        answers.parts[row["part"]][row["cell"]] = row["answers"]
+    counted = list(wanted).index("rows")
+    counts = {cell: int(found[counted]) for cell, found in answers.parts[_MAIN].items()}
+    refuse_outside(rows, subject.model, subject.cells, counts)
+    return tuple(
+        _cell_profile(subject.model, cell, answers, list(wanted)) for cell in subject.cells
+    )
+
+
+def empty_profiles(model: Model, cells: Sequence[Interval]) -> tuple[CellProfile, ...]:
+    """Give the profile of cells without a row, in order, without reading."""
+    nothing = _Answers(defaultdict(dict))
+    return tuple(_cell_profile(model, cell, nothing, ()) for cell in cells)
+
+
+def _main_wanted(rows: DataFrame, model: Model) -> dict[str, str]:
+    """Name each aggregate of the main part with its SQL; `_key` is the row's key hash."""
+    wanted = {"rows": "count(1)"}
+    wanted["key_high"], wanted["key_low"] = sums("_key")
+    for column in model.schema:
+        high, low = sums(value_hash(column.name, rows.schema, "_key"))
+        wanted[f"value_high.{column.name}"], wanted[f"value_low.{column.name}"] = high, low
+        if column.tolerance is not None:
+            high, low = sums(hash_within(column.name, rows.schema, "_key", column.tolerance))
+            wanted[f"within_high.{column.name}"], wanted[f"within_low.{column.name}"] = high, low
+    for audit in audits_of(model):
+        match audit:
+            case RowRule():
+                wanted[f"failing.{audit.name}"] = f"count_if(NOT coalesce({audit.predicate}, TRUE))"
+            case References():
+                wanted[f"failing.{audit.name}"] = f"count_if({_unreferenced(audit)})"
+            case Reconciles():
+                wanted[f"sum.{audit.name}"] = _total(audit.column, rows.schema)
+            case _:
+                continue
+    return wanted
+
+
+def _main(rows: DataFrame, subject: Subject, wanted: Mapping[str, str]) -> DataFrame:
+    model = subject.model
+    frame = rows.withColumn("_key", F.expr(key_hash(model.key, rows.schema)))
+    for audit in audits_of(model):
+        if isinstance(audit, References):
+            frame = _with_reference(frame, audit, subject)
+    answers = ", ".join(f"CAST({sql} AS STRING)" for sql in wanted.values())
+    return _part(_MAIN, frame, number_expression(model.cadence), f"array({answers})")
+
+
+def _part(name: str, frame: DataFrame, cell: str, answers: str) -> DataFrame:
+    grouped = frame.groupBy(F.expr(cell).alias("cell")).agg(F.expr(answers).alias("answers"))
+    return grouped.select(F.lit(name).alias("part"), "cell", "answers")
+
+
+def _with_reference(frame: DataFrame, audit: References, subject: Subject) -> DataFrame:
+    upstream = read_whole(frame.sparkSession, subject.inputs[audit.upstream])
+    known = (
+        upstream.select(F.col(quoted(audit.to_column)).alias(_value_of(audit)))
+        .where(f"{quoted(_value_of(audit))} IS NOT NULL")
+        .distinct()
+    )
+    return frame.join(known, F.expr(f"{quoted(audit.column)} = {quoted(_value_of(audit))}"), "left")
+
+
+def _value_of(audit: References) -> str:
+    return f"_value.{audit.name}"
+
+
+def _unreferenced(audit: References) -> str:
+    return f"{quoted(audit.column)} IS NOT NULL AND {quoted(_value_of(audit))} IS NULL"
+
+
+def _extra(rows: DataFrame, audit: Audit, subject: Subject) -> list[DataFrame]:
+    match audit:
+        case Unique():
+            found = [_duplicates(rows, audit, subject)]
+            elsewhere = _elsewhere(rows, audit, subject)
+            if elsewhere is not None:
+                part = f"elsewhere.{audit.name}"
+                number = number_expression(subject.model.cadence)
+                found.append(_part(part, elsewhere, number, _COUNTED))
+            return found
+        case Reconciles():
+            return [_upstream_sums(rows, audit, subject)]
+        case _:
+            return []
+
+
+_COUNTED = "array(CAST(count(1) AS STRING))"
+
+
+def _duplicates(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame:
+    """Rows beyond the first of each value, counted in the first cell that holds it."""
+    repeated = (
+        rows.where(_all_given(audit.columns))
+        .groupBy(*(quoted(name) for name in audit.columns))
+        .agg(F.min(CELL_COLUMN).alias(CELL_COLUMN), F.count(F.lit(1)).alias("_rows"))
+        .where("_rows > 1")
+    )
+    counted = "array(CAST(sum(_rows - 1) AS STRING))"
+    return _part(audit.name, repeated, number_expression(subject.model.cadence), counted)
+
+
+def _elsewhere(rows: DataFrame, audit: Unique, subject: Subject) -> DataFrame | None:
+    """Rows of the batch whose value the table already holds in a cell outside the batch."""
+    others = rows_elsewhere(
+        rows.sparkSession, subject.model, subject.cells, subject.target, audit.columns
+    )
+    if others is None:
+        return None
+    return rows.join(others.drop(CELL_COLUMN), list(audit.columns), "left_semi")
+
+
+def _all_given(columns: Sequence[str]) -> str:
+    return " AND ".join(f"{quoted(name)} IS NOT NULL" for name in columns)
+
+
+def _upstream_sums(rows: DataFrame, audit: Reconciles, subject: Subject) -> DataFrame:
+    """Sum the upstream's column by the model's own cells."""
+    one, cadence = subject.inputs[audit.upstream], subject.model.cadence
+    upstream = read_whole(rows.sparkSession, one)
+    types = {field.name: field.dataType.simpleString() for field in upstream.schema.fields}
+    total = f"array({_total(audit.to_column, upstream.schema)})"
+    time = one.declared.time_column
+    if time is None or cadence.unit is Unit.WHOLE:
+        return _part(audit.name, upstream, "CAST(0 AS BIGINT)", total)
+    span = IntervalSet.of(subject.cells)
+    kept = upstream.where(time_predicate(time, types[time], cadence, span))
+    cell = number_expression(cadence, cell_expression(time, types[time], cadence))
+    return _part(audit.name, kept, cell, total)
+
+
+def _total(column: str, schema: StructType) -> str:
+    """Give the exact sum of a column, or the number of rows, as SQL for a text."""
+    if column == ROWS:
+        return "CAST(count(1) AS STRING)"
+    return exact_sum(quoted(column), schema[column].dataType.simpleString())
+
+
+def _cell_profile(
+    model: Model, cell: Interval, answers: _Answers, wanted: Sequence[str]
+) -> CellProfile:
+    number = cell_number(model.cadence, cell)
+    main = dict(zip(wanted, answers.of(_MAIN, number), strict=False))
+    rounded = once_rounded({column.name: column.dtype for column in model.schema}, model.key)
+
+    def number_of(high: str, low: str) -> int:
+        return joined(int(main.get(high, 0)), int(main.get(low, 0)))
+
+    def total(high: str, low: str, *columns: str) -> Checksum:
+        return checksum(number_of(high, low), exact=not rounded.isdisjoint(columns))
+
+    return CellProfile(
+        cell=cell,
+        content=Content(
+            rows=int(main.get("rows", 0)),
+            key=total("key_high", "key_low", *model.key),
+            columns={
+                column.name: total(
+                    f"value_high.{column.name}", f"value_low.{column.name}", column.name
+                )
+                for column in model.schema
+            },
+            within={
+                column.name: checksum_within(
+                    number_of(f"within_high.{column.name}", f"within_low.{column.name}"),
+                    column.tolerance,
+                )
+                for column in model.schema
+                if column.tolerance is not None
+            },
+        ),
+        failing={
+            audit.name: _failing(audit, answers, number, main)
+            for audit in audits_of(model)
+            if isinstance(audit, (RowRule, References, Unique))
+        },
+        sums={
+            audit.name: (main.get(f"sum.{audit.name}", "0"), _first(answers, audit.name, number))
+            for audit in audits_of(model)
+            if isinstance(audit, Reconciles)
+        },
+    )
+
+
+def _failing(audit: Audit, answers: _Answers, number: int, main: Mapping[str, str]) -> int:
+    if isinstance(audit, Unique):
+        return int(_first(answers, audit.name, number)) + int(
+            _first(answers, f"elsewhere.{audit.name}", number)
+        )
+    return int(main.get(f"failing.{audit.name}", 0))
+
+
+def _first(answers: _Answers, part: str, number: int) -> str:
+    found = answers.of(part, number)
+    return found[0] if found else "0"

@@ -1,0 +1,58 @@
+"""Sample a few of the rows that fail an audit, for its message and its evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window, functions as F
+
+from backfill_assets.models.audit import Audit, References, RowRule, Unique
+from backfill_assets.models.column import quoted
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.rows.inputs import read_whole
+from backfill_assets.warehouse.rows.json_rows import as_json
+from backfill_assets.warehouse.rows.moves import rows_elsewhere
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from backfill_assets.warehouse.rows.profile import Subject
+
+
+def failing_rows(
+    rows: DataFrame, audit: Audit, subject: Subject, limit: int = 10
+) -> tuple[str, ...]:
+    """Give up to `limit` rows of a (cached) batch that fail an audit, as JSON objects.
+
+    Audits of whole cells (row counts, sums) have no failing rows.
+    """
+    match audit:
+        case RowRule():
+            return as_json(rows.where(f"NOT coalesce({audit.predicate}, TRUE)"), limit)
+        case References():
+            return as_json(_unreferenced(rows, audit, subject), limit)
+        case Unique():
+            return _repeated(rows, audit, subject, limit)
+        case _:
+            return ()
+
+
+def _unreferenced(rows: DataFrame, audit: References, subject: Subject) -> DataFrame:
+    upstream = read_whole(rows.sparkSession, subject.inputs[audit.upstream])
+    known = upstream.select(F.col(quoted(audit.to_column)).alias("_known"))
+    on = F.expr(f"{quoted(audit.column)} = _known")
+    return rows.where(f"{quoted(audit.column)} IS NOT NULL").join(known, on, "left_anti")
+
+
+def _repeated(rows: DataFrame, audit: Unique, subject: Subject, limit: int) -> tuple[str, ...]:
+    same = Window.partitionBy(*(quoted(name) for name in audit.columns))
+    counted = rows.withColumn("_same", F.count(F.lit(1)).over(same))
+    given = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in audit.columns)
+    found = as_json(counted.where(f"_same > 1 AND {given}").drop("_same"), limit)
+    others = rows_elsewhere(
+        rows.sparkSession, subject.model, subject.cells, subject.target, audit.columns
+    )
+    if found or others is None:
+        return found
+    clashing = rows.join(others.drop(CELL_COLUMN), list(audit.columns), "left_semi")
+    return as_json(clashing, limit)

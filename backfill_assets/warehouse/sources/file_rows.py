@@ -1,0 +1,321 @@
+"""Find the cells of a source whose rows differ between two delta_versions, without Spark.
+
+Files that both versions name hold the same rows in both, so only added and removed files are read. Per
+cell the hashes of their rows are added up, those of removed rows with a minus: a sum that is not zero
+means a change. These sums are compared with no other value and are never stored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.interval import Interval, epoch_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.zones import zone_of
+from backfill_assets.warehouse.log.delta_log import actions_of
+from backfill_assets.warehouse.sources.source_changes import is_cut
+from backfill_assets.warehouse.sources.source_columns import changed_columns
+from backfill_assets.warehouse.spark.spark_errors import NeedsSparkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy as np
+    import pyarrow as pa
+
+    from backfill_assets.models.source import Source
+    from backfill_assets.warehouse.sources.source_columns import Columns
+
+_NULL = 0x9E3779B97F4A7C15
+_EPOCH = date(1970, 1, 1)
+_AT_ONCE = 500_000  # rows in memory
+_KNOWN_FEATURES = {"appendOnly", "invariants", "timestampNtz", "checkConstraints"}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How the rows of a cell differ.
+
+    Attributes:
+        more: how many it holds more than before.
+        columns: which columns changed, where all others together hold the same rows; None: unknown,
+            or rows came or went.
+    """
+
+    more: int
+    columns: frozenset[str] | None = None
+
+
+def changed_rows(
+    path: str, source: Source, since: int, until: int, cells: IntervalSet
+) -> dict[Interval, Difference]:
+    """Give the cells whose rows differ between two delta_versions.
+
+    Args:
+        path: of the table.
+        source: whose declared columns are compared.
+        since: a delta_version.
+        until: a later one.
+        cells: only these are looked at.
+
+    Raises:
+        NeedsSparkError: files are missing, or only Spark can read them exactly.
+    """
+    names = frozenset(one.name for one in source.schema)
+    try:
+        comparison = _Comparison(path, source, since, until, _schema(path, source, since, until))
+        found = {
+            cell: one.more
+            for cell, one in comparison.sums(cells, [names]).items()
+            if one.more or any(one.totals)
+        }
+        alike = IntervalSet.of(cell for cell, more in found.items() if not more)
+        columns = changed_columns(source, alike, comparison.same) if alike else {}
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        NotImplementedError,
+        OverflowError,
+    ) as error:  # pyarrow's own are these
+        raise NeedsSparkError(path, str(error)) from error
+    return {cell: Difference(more, columns.get(cell)) for cell, more in found.items()}
+
+
+@dataclass
+class _Sums:
+    """How the rows of one cell differ, in number and in the hashes of each group of columns."""
+
+    more: int
+    totals: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Compares a table's rows at two delta_versions; the sums wrap at 64 bits."""
+
+    path: str
+    source: Source
+    since: int
+    until: int
+    schema: pa.Schema
+
+    def same(self, cells: IntervalSet, groups: Sequence[Columns]) -> dict[Interval, list[bool]]:
+        """Decide, by cell, for each group of columns whether they together hold the same rows."""
+        return {
+            cell: [not total for total in one.totals]
+            for cell, one in self.sums(cells, groups).items()
+            if not one.more
+        }
+
+    def sums(self, cells: IntervalSet, groups: Sequence[Columns]) -> dict[Interval, _Sums]:
+        """Read the files that came and went, one after the other."""
+        found: dict[Interval, _Sums] = {}
+        for way, action in self._files():
+            for rows in self._read(action):
+                for cell, count, totals in self._summed(rows, groups):
+                    if cell in cells:
+                        one = found.setdefault(cell, _Sums(0, [0] * len(groups)))
+                        one.more += way * count
+                        both = zip(one.totals, totals, strict=True)
+                        one.totals = [(now + way * more) % 2**64 for now, more in both]
+        return found
+
+    def _files(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        ways: Counter[str] = Counter()
+        known: dict[str, Mapping[str, Any]] = {}
+        for at in range(self.since + 1, self.until + 1):
+            for action in actions_of(self.path, at):
+                for what, way in (("add", 1), ("remove", -1)):
+                    one = action.get(what)
+                    if one is None or not one.get("dataChange", True):
+                        continue
+                    if one.get("deletionVector"):
+                        raise NeedsSparkError(self.path, "a file has a deletion vector")
+                    ways[one["path"]] += way
+                    known[one["path"]] = {**known.get(one["path"], {}), **one}
+        yield from ((way, known[name]) for name, way in ways.items() if way)
+
+    def _read(self, action: Mapping[str, Any]) -> Iterator[pa.Table]:
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415
+        from pyarrow.fs import FileSystem  # noqa: PLC0415
+
+        folder, files = FileSystem.from_uri(self.path) if "://" in self.path else (None, "")
+        name = unquote(action["path"])
+        if "://" in name or name.startswith("/"):
+            raise NeedsSparkError(self.path, "a file lies elsewhere")
+        where = f"{files or self.path}/{name}" if folder is None else f"{files}/{name}"
+        partition = action.get("partitionValues") or {}
+        with pq.ParquetFile(where, filesystem=folder) as file:
+            there = {*file.schema_arrow.names}
+            held = [one for one in self.schema.names if one in there]
+            for found in file.iter_batches(_AT_ONCE, columns=held):
+                columns = [
+                    _constant(partition[one.name], one.type, found.num_rows)
+                    if one.name in partition
+                    else found.column(one.name).cast(one.type)
+                    if one.name in there
+                    else pa.nulls(found.num_rows, one.type)
+                    for one in self.schema
+                ]
+                yield pa.table(columns, schema=self.schema)
+
+    def _summed(
+        self, rows: pa.Table, groups: Sequence[Columns]
+    ) -> Iterator[tuple[Interval, int, list[int]]]:
+        """Give each cell's number of rows, and the sums of their hashes."""
+        import numpy as np  # noqa: PLC0415
+
+        if not rows.num_rows:
+            return
+        hashes = _hashed(rows, groups)
+        numbers, known = self._numbered(rows)
+        order = np.argsort(numbers, kind="stable")
+        found, first = np.unique(numbers[order], return_index=True)
+        totals = [np.add.reduceat(one[order], first) for one in hashes]
+        counts = np.diff([*first, len(numbers)])
+        for at, number in enumerate(found):
+            if number >= 0:
+                yield known[int(number)], int(counts[at]), [int(total[at]) for total in totals]
+
+    def _numbered(self, rows: pa.Table) -> tuple[np.ndarray[Any, Any], list[Interval]]:
+        """Number the cell of each row; -1 for a row without an event time."""
+        import numpy as np  # noqa: PLC0415
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        if not is_cut(self.source):
+            return np.zeros(rows.num_rows, dtype=np.int64), [WHOLE_CELL]
+        times = rows.column(str(self.source.time_column)).combine_chunks()
+        lacks = times.is_null().to_numpy(zero_copy_only=False)
+        if len(times) == times.null_count:
+            return np.full(len(times), -1), []
+        edge = pc.call_function("min_max", [times]).as_py()
+        if pa.types.is_date(times.type) and not self.source.cadence.unit.is_subday:
+            cells = self._cells(*(_midnight(edge[one], self.source) for one in ("min", "max")))
+            zone = zone_of(self.source.cadence.tz)
+            starts = [(one.start.astimezone(zone).date() - _EPOCH).days for one in cells]
+            values = times.cast(pa.int32())
+        elif pa.types.is_timestamp(times.type) and times.type.tz:
+            cells = self._cells(*(edge[one].astimezone(UTC) for one in ("min", "max")))
+            starts = [epoch_of(one.start) * 1_000_000 for one in cells]
+            values = times.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+        else:
+            raise NeedsSparkError(self.path, f"its event time is a {times.type}")
+        plain = values.fill_null(0).to_numpy(zero_copy_only=False)
+        numbers = np.searchsorted(np.asarray(starts), plain, side="right") - 1
+        return np.where(lacks, -1, numbers), cells
+
+    def _cells(self, first: datetime, last: datetime) -> list[Interval]:
+        """Give every cell from one instant to another."""
+        cadence = self.source.cadence
+        first = first.replace(microsecond=0)
+        span = Interval(cadence.floor(first), cadence.next(last.replace(microsecond=0)))
+        if cadence.count(span) > _MOST_CELLS:
+            raise NeedsSparkError(self.path, f"its rows lie in more than {_MOST_CELLS:,} cells")
+        return [*cadence.cells(span)]
+
+
+def _schema(path: str, source: Source, since: int, until: int) -> pa.Schema:
+    """Give the declared columns that the table has; those of before must have the same types."""
+    import pyarrow as pa  # noqa: PLC0415 - only who compares pays for it
+    from deltalake import DeltaTable  # noqa: PLC0415
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    try:
+        old, table = (DeltaTable(path, version=at) for at in (since, until))
+    except DeltaError as error:
+        raise NeedsSparkError(path, str(error)) from error
+    features = {*(table.protocol().reader_features or ())} - _KNOWN_FEATURES
+    mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if features or mapped != "none":
+        found = f"it uses {', '.join(sorted(features)) or 'column mapping'}"
+        raise NeedsSparkError(path, found)
+    before, there = (pa.schema(one.schema().to_arrow()) for one in (old, table))
+    held = [one.name for one in source.schema if one.name in {*before.names, *there.names}]
+    for name in held:
+        if name not in there.names:
+            raise NeedsSparkError(path, f"column '{name}' is gone")
+        if name in before.names and before.field(name).type != there.field(name).type:
+            raise NeedsSparkError(path, f"column '{name}' has another type than before")
+        if pa.types.is_nested(there.field(name).type):
+            raise NeedsSparkError(path, f"column '{name}' is nested")
+    return pa.schema([there.field(name) for name in held])
+
+
+_MOST_CELLS = 200_000
+
+
+def _midnight(day: date, source: Source) -> datetime:
+    zone = zone_of(source.cadence.tz)
+    return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
+
+
+def _constant(text: str | None, dtype: pa.DataType, rows: int) -> pa.Array:
+    """Read a partition's value, which the log has as text; an empty one is NULL."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if pa.types.is_timestamp(dtype):
+        message = "it is partitioned by a timestamp"
+        raise ValueError(message)
+    value = pa.scalar(text or None, pa.string()).cast(dtype)
+    return pa.repeat(value, rows)
+
+
+def _hashed(rows: pa.Table, groups: Sequence[Columns]) -> list[np.ndarray[Any, Any]]:
+    """Hash every row over each group of columns; a NULL differs from every value."""
+    import numpy as np  # noqa: PLC0415
+
+    columns = {
+        name: _mixed(_column_hash(rows.column(name).combine_chunks()) ^ np.uint64(_salt(number)))
+        for number, name in enumerate(rows.column_names, start=1)
+        if any(name in group for group in groups)
+    }
+    found: list[np.ndarray[Any, Any]] = []
+    for group in groups:
+        total = np.zeros(rows.num_rows, dtype=np.uint64)
+        for name in group & columns.keys():
+            total += columns[name]
+        found.append(_mixed(total))
+    return found
+
+
+def _salt(number: int) -> int:
+    """Give a column's own number, so that values that change places between columns are seen."""
+    return number * _NULL % 2**64
+
+
+def _mixed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Hash numbers or objects to 64 bits."""
+    import numpy as np  # noqa: PLC0415
+    from pandas.util import hash_array  # noqa: PLC0415
+
+    hashing: Any = hash_array  # its stubs take it for a class
+    return np.asarray(hashing(values, categorize=False), dtype=np.uint64)
+
+
+def _column_hash(values: pa.Array) -> np.ndarray[Any, Any]:
+    import numpy as np  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
+
+    lacks = values.is_null().to_numpy(zero_copy_only=False)
+    dtype = values.type
+    if pa.types.is_floating(dtype):
+        plain = values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
+        bits = np.where(np.isnan(plain), np.nan, plain).view(np.uint64)
+    elif pa.types.is_integer(dtype) or pa.types.is_boolean(dtype):
+        bits = values.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64)
+    elif pa.types.is_date(dtype) or pa.types.is_timestamp(dtype):
+        wide = pa.int32() if pa.types.is_date32(dtype) else pa.int64()
+        days = values.cast(wide).cast(pa.int64()).fill_null(0)
+        bits = days.to_numpy(zero_copy_only=False).view(np.uint64)
+    else:
+        text = values if pa.types.is_binary(dtype) else values.cast(pa.large_string())
+        bits = _mixed(text.to_numpy(zero_copy_only=False))
+    return np.where(lacks, np.uint64(_NULL), _mixed(bits))

@@ -1,0 +1,190 @@
+"""Derive the time span of a Delta file's rows from its partition or its statistics in the log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from backfill_assets.intervals.cadence import WHOLE_CELL
+from backfill_assets.intervals.interval import Interval
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.intervals.zones import zone_of
+from backfill_assets.warehouse.log.delta_log import CorruptTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from backfill_assets.intervals.cadence import Cadence
+
+_LAST_YEAR = WHOLE_CELL.end.year - 1
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The log's entry on one file.
+
+    Attributes:
+        first: the instant of its earliest row; None where the log does not say.
+        last: the instant of its latest row.
+        rows: how many rows have an event time; None where the log does not say.
+        timeless: no row has an event time, so none belongs to any cell.
+    """
+
+    first: datetime | None = None
+    last: datetime | None = None
+    rows: int | None = None
+    timeless: bool = False
+
+    def cells(self, cadence: Cadence) -> IntervalSet | None:
+        """Give the cells from its earliest to its latest row; None where they are unknown."""
+        if self.timeless:
+            return IntervalSet.empty()
+        if self.first is None or self.last is None:
+            return None
+        return IntervalSet.of([Interval(cadence.floor(self.first), cadence.next(self.last))])
+
+
+def logged_type(path: str, delta_version: int, column: str) -> tuple[str, str]:
+    """Give the name that a column has in the log's entries, and its type.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    from deltalake import DeltaTable  # noqa: PLC0415 - only who observes pays for it
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    try:
+        schema = json.loads(DeltaTable(path, version=delta_version).schema().to_json())
+    except DeltaError as error:
+        raise CorruptTableError(path=path, found=str(error)) from error
+    for each in schema["fields"]:
+        if each["name"] == column:
+            physical = each.get("metadata", {}).get("delta.columnMapping.physicalName", column)
+            return str(physical), str(each["type"])
+    return column, ""
+
+
+def logged_file(action: Mapping[str, Any], *, column: str, dtype: str, cadence: Cadence) -> File:
+    """Read the entry of an added or removed file."""
+    stats = _statistics(action.get("stats"))
+    partition = action.get("partitionValues") or {}
+    if column in partition:
+        rows = _less(stats.get("numRecords"), _deleted(action))
+        return _file(partition[column] or None, partition[column] or None, rows, dtype, cadence)
+    first = (stats.get("minValues") or {}).get(column)
+    last = (stats.get("maxValues") or {}).get(column)
+    nulls = (stats.get("nullCount") or {}).get(column)
+    known = _less(stats.get("numRecords"), _deleted(action))
+    rows = None if nulls is None else _less(known, nulls)
+    if first is None and last is None and nulls is not None and nulls == stats.get("numRecords"):
+        return File(timeless=True)
+    if first is None or last is None:
+        return File()
+    return _file(first, last, rows, dtype, cadence)
+
+
+def rows_of(action: Mapping[str, Any]) -> int | None:
+    """Read how many rows an added or removed file has; None where the log does not say."""
+    return _less(_statistics(action.get("stats")).get("numRecords"), _deleted(action))
+
+
+def rows_at(path: str, delta_version: int) -> int | None:
+    """Read how many rows a table has at one delta_version; None where the log does not say.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    counts: list[int | None] = [one.get("num_records") for one in _files(path, delta_version)]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def added_files(
+    path: str, delta_version: int, column: str, cadence: Cadence
+) -> Iterator[tuple[str, File]]:
+    """Read every file that a table has at one delta_version, with its name in the log.
+
+    Raises:
+        CorruptTableError: the log is damaged.
+    """
+    for one in _files(path, delta_version):
+        yield unquote(one["path"]), _added(one, column, cadence)
+
+
+def _files(path: str, delta_version: int) -> list[dict[str, Any]]:
+    import pyarrow as pa  # noqa: PLC0415 - only who observes pays for them
+    from deltalake import DeltaTable  # noqa: PLC0415
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    try:
+        actions = DeltaTable(path, version=delta_version).get_add_actions(flatten=True)
+    except DeltaError as error:
+        raise CorruptTableError(path=path, found=str(error)) from error
+    return pa.RecordBatchReader.from_stream(actions).read_all().to_pylist()
+
+
+def _added(one: Mapping[str, Any], column: str, cadence: Cadence) -> File:
+    rows, nulls = one.get("num_records"), one.get(f"null_count.{column}")
+    if f"partition.{column}" in one:
+        exact = one[f"partition.{column}"]
+        if exact is None:
+            return File(timeless=True)
+        return File(_instant(exact, cadence), _instant(exact, cadence), rows)
+    first, last = one.get(f"min.{column}"), one.get(f"max.{column}")
+    if first is None and last is None and rows is not None and nulls == rows:
+        return File(timeless=True)
+    if first is None or last is None:
+        return File()
+    counted = None if nulls is None else _less(rows, nulls)
+    return File(_instant(first, cadence), _instant(last, cadence), counted)
+
+
+def _file(
+    first: str | None, last: str | None, rows: int | None, dtype: str, cadence: Cadence
+) -> File:
+    if first is None or last is None:
+        return File(timeless=True)
+    try:
+        return File(_read(first, dtype, cadence), _read(last, dtype, cadence), rows)
+    except ValueError:  # no time that the log writes, so the cells are unknown
+        return File()
+
+
+def _read(text: str, dtype: str, cadence: Cadence) -> datetime:
+    if dtype == "date":
+        return _instant(date.fromisoformat(text[:10]), cadence)
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None and dtype == "timestamp_ntz":
+        return _instant(found.replace(tzinfo=zone_of(cadence.tz)), cadence)
+    return _instant(found, cadence)
+
+
+def _instant(value: date | datetime, cadence: Cadence) -> datetime:
+    """Give the instant that a value stands for; one beyond every cell becomes the first or last instant."""
+    if value.year < WHOLE_CELL.start.year:
+        return WHOLE_CELL.start
+    if value.year > _LAST_YEAR:
+        return WHOLE_CELL.end
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=zone_of(cadence.tz))
+    known = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return max(known.astimezone(UTC).replace(microsecond=0), WHOLE_CELL.start)
+
+
+def _statistics(text: str | None) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _deleted(action: Mapping[str, Any]) -> int:
+    return int((action.get("deletionVector") or {}).get("cardinality") or 0)
+
+
+def _less(rows: int | None, fewer: int | None) -> int | None:
+    return None if rows is None else rows - (fewer or 0)

@@ -1,0 +1,286 @@
+"""The Spark session: every Delta and tuning setting in one place, embedded or over Connect."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.warehouse.spark.connect import cloned, connect
+from backfill_assets.warehouse.spark.private_names import check_names
+from backfill_assets.warehouse.spark.quiet_gateway import quiet_gateway
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from backfill_assets.settings import Settings
+
+LOG_STORE_KEY = "spark.delta.logStore.file.impl"
+_ATOMIC_LOG_STORE = "io.delta.storage.HDFSLogStore"
+_SHUFFLE_PARTITIONS = 4
+CLASS_ARCHIVE = "classes.jsa"
+"""Beside Delta's jars: Spark's classes as a JVM has loaded them before, made at set-up."""
+CLASS_PATH_KEY = "spark.driver.extraClassPath"
+_JAVA_KEY = "spark.driver.extraJavaOptions"
+_SILENT = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
+# A command's JVM lives for minutes, and on few cores its optimizing compiler took four of ten CPU seconds.
+# The code of its quick compiler needs a larger cache than the default for that compiler alone.
+_FEW_CORES = 4
+_QUICKLY_COMPILED = (
+    "-XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+)
+_FAIR = Path(__file__).with_name("fair_scheduler.xml")
+
+
+class UnsafeLogStoreError(BackfillAssetsError):
+    """Local tables would be committed through a log store that can lose commits."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(
+            f"Delta would commit to local disk through {found}, which lets two processes both "
+            f"claim one commit; start Spark with {LOG_STORE_KEY}={_ATOMIC_LOG_STORE}"
+        )
+
+
+class MissingJarsError(BackfillAssetsError):
+    """The folder that Delta's jars belong in holds none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(
+            f"no jar of Delta lies in {folder}; fetch them once with `make env`, or name the "
+            "folder that has them in BACKFILL_JARS_DIR"
+        )
+
+
+class MissingS3JarsError(BackfillAssetsError):
+    """Tables lie in S3, and the jars by which Spark reaches it have not been fetched."""
+
+    def __init__(self, warehouse: str, folder: Path) -> None:
+        self.warehouse, self.folder = warehouse, folder
+        super().__init__(
+            f"Spark can't reach {warehouse}: no jar of Hadoop's S3 client lies in {folder}; fetch them "
+            "once with `make s3-jars`"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """Where Spark runs, and with which resources.
+
+    Attributes:
+        jars_dir: the folder with Delta's jars, and in its folder `s3` those for S3, if fetched; unused
+            when `remote` is set.
+        warehouse: the folder or URI below which tables lie.
+        master: a Spark master; ``local[*]`` is this process.
+        remote: the URL of a Spark Connect server; None for a session of our own.
+        patience: how many seconds to wait for a server that does not answer.
+        driver_memory: of the embedded JVM.
+        shuffle_partitions: few, since batches are small.
+        cores: of this machine that this process may use.
+        extra: settings that win over ours.
+    """
+
+    jars_dir: Path
+    warehouse: str
+    master: str = "local[*]"
+    remote: str | None = None
+    patience: float = 60.0
+    driver_memory: str = "4g"
+    shuffle_partitions: int = _SHUFFLE_PARTITIONS
+    cores: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    extra: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def spark_settings(settings: Settings, extra: Mapping[str, str] | None = None) -> SparkSettings:
+    """Give Spark's part of the settings; `extra` wins over ours."""
+    return SparkSettings(
+        jars_dir=settings.jars_dir,
+        warehouse=f"{settings.data_root}/spark-warehouse",
+        master=settings.spark_master,
+        remote=settings.spark_remote or None,
+        patience=settings.spark_patience,
+        driver_memory=settings.spark_memory,
+        extra=extra or {},
+    )
+
+
+def spark_config(settings: SparkSettings) -> dict[str, str]:
+    """Give every setting of a session that runs in this process.
+
+    Raises:
+        MissingJarsError: the jars have not been fetched.
+        MissingS3JarsError: those for S3 have not been, and tables lie there.
+    """
+    jars = sorted(settings.jars_dir.glob("*.jar"))
+    if not jars:
+        raise MissingJarsError(settings.jars_dir)
+    for_s3 = sorted((settings.jars_dir / "s3").glob("*.jar"))
+    if settings.warehouse.startswith("s3://") and not for_s3:
+        raise MissingS3JarsError(settings.warehouse, settings.jars_dir / "s3")
+    return {
+        "spark.jars": ",".join(str(jar.resolve()) for jar in (*jars, *for_s3)),
+        "spark.driver.memory": settings.driver_memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.warehouse.dir": settings.warehouse,
+        # Threads of one session share the cores instead of queueing behind each other.
+        "spark.scheduler.mode": "FAIR",
+        "spark.scheduler.allocation.file": str(_FAIR),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        LOG_STORE_KEY: _ATOMIC_LOG_STORE,
+        **(_S3 if for_s3 else {}),
+        **(_LOOPBACK if settings.master.startswith("local") else {}),
+        **session_config(settings.shuffle_partitions),
+        **settings.extra,
+        **_archived(settings, jars),
+    }
+
+
+def _archived(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
+    """Let the JVM map the classes that set-up has archived; see ``scripts/archive_classes.py``.
+
+    An archive fits one class path only, so Delta's jars stand on it, too.
+    """
+    archive = settings.jars_dir.resolve() / CLASS_ARCHIVE
+    local = settings.master.startswith("local")  # a cluster's driver has a class path of its own
+    if not local or not archive.exists() or CLASS_PATH_KEY in settings.extra:
+        return {}
+    own = f'-XX:+IgnoreUnrecognizedVMOptions "-XX:SharedArchiveFile={archive}" {_SILENT}'
+    return {
+        CLASS_PATH_KEY: os.pathsep.join(str(jar.resolve()) for jar in jars),
+        _JAVA_KEY: f"{own} {settings.extra.get(_JAVA_KEY, '')}".strip(),
+    }
+
+
+def embedded_config(settings: SparkSettings) -> dict[str, str]:
+    """Give every setting of a session whose JVM ends with this process; a requested one wins.
+
+    On few cores it compiles quickly; with more, optimizing takes no time from the work.
+
+    Raises:
+        MissingJarsError: the jars have not been fetched.
+        MissingS3JarsError: those for S3 have not been, and tables lie there.
+    """
+    config = spark_config(settings)
+    if not settings.master.startswith("local") or settings.cores > _FEW_CORES:
+        return config  # the cluster computes, or there are cores to spare
+    return {**config, _JAVA_KEY: f"{_QUICKLY_COMPILED} {config.get(_JAVA_KEY, '')}".strip()}
+
+
+# One scheme for Spark and for delta-rs, which addresses a bucket by its path, too. The address of the
+# store and the credentials are found by both in the environment.
+_S3 = {
+    "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    "spark.hadoop.fs.s3a.path.style.access": "true",
+}
+# An embedded driver needs only the loopback interface; by default it listens on every one.
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+# Over Connect, the other settings are set where the server is started.
+_AT_RUN_TIME = ("spark.sql.", "spark.databricks.")
+
+
+def session_config(shuffle_partitions: int) -> dict[str, str]:
+    """Give the settings that any session can take at run time, one of a batch included."""
+    return {
+        "spark.sql.session.timeZone": "UTC",
+        # With the older form, Spark's default, files have neither a least nor a largest value.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        # A query runs as it is written: no ${env:NAME} in it is replaced by a variable of the process.
+        "spark.sql.variable.substitute": "false",
+        # The log of one table is small: one partition costs a third of the default fifty.
+        "spark.databricks.delta.snapshotPartitions": "1",
+        # An ordinary checkpoint must not delete commits that pins and rebuilds still need.
+        "spark.databricks.delta.properties.defaults.enableExpiredLogCleanup": "false",
+        **{
+            f"spark.databricks.delta.properties.defaults.{name}": value
+            for name, value in RETENTION.items()
+        },
+    }
+
+
+RETENTION = {
+    "logRetentionDuration": "interval 36500 days",
+    "deletedFileRetentionDuration": "interval 36500 days",
+}
+"""Delta's clocks never end a pin; only our own collection does."""
+
+
+def start_session(settings: SparkSettings) -> SparkSession:
+    """Start Spark here, or connect to the server that the settings name.
+
+    Raises:
+        MissingJarsError: the jars have not been fetched.
+        UnsafeLogStoreError: local tables would be committed unsafely.
+        SparkUnreachableError: the server does not answer.
+        SparkVersionError: it is another Spark than ours.
+        SparkWithoutDeltaError: it does not know Delta.
+    """
+    spark = _connected(settings) if settings.remote else _embedded(settings)
+    refuse_local_log_store(spark)
+    return spark
+
+
+def _connected(settings: SparkSettings) -> SparkSession:
+    extra = {key: value for key, value in settings.extra.items() if key.startswith(_AT_RUN_TIME)}
+    config = session_config(settings.shuffle_partitions) | extra
+    return connect(str(settings.remote), config, patience=settings.patience)
+
+
+def _embedded(settings: SparkSettings) -> SparkSession:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that planning must not pay
+
+    # The settings have read it and name no server. PySpark would still use it, even if it is empty.
+    os.environ.pop("SPARK_REMOTE", None)  # noqa: TID251 - nothing is read from it
+    if settings.master.startswith("local"):
+        # Otherwise functions of Python models run in the first `python3` of the search path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # noqa: TID251 - nothing is read from it
+    check_names()
+    quiet_gateway()
+    builder = SparkSession.builder.master(settings.master).appName("backfill_assets")
+    for key, value in embedded_config(settings).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def refuse_local_log_store(spark: SparkSession) -> None:
+    """Check through which log store Delta commits to `file:`.
+
+    Raises:
+        UnsafeLogStoreError: it is `LocalLogStore`, by setting or by Delta's default.
+    """
+    found = spark.conf.get(LOG_STORE_KEY, None) or spark.conf.get(
+        "spark.delta.logStore.class", None
+    )
+    if found is None or found.endswith("LocalLogStore"):
+        raise UnsafeLogStoreError(found or "Delta's default, LocalLogStore")
+
+
+def batch_session(spark: SparkSession, tuning: Mapping[str, str] | None = None) -> SparkSession:
+    """Open a session of its own for one batch: own views and own commit settings, same engine.
+
+    Args:
+        spark: the run's.
+        tuning: settings of this batch alone; see `models.spark_tuning`.
+    """
+    session = _session_beside(spark)
+    for key, value in (tuning or {}).items():
+        session.conf.set(key, value)
+    return session
+
+
+def _session_beside(spark: SparkSession) -> SparkSession:
+    if hasattr(spark, "cloneSession"):  # only a Connect session has it
+        return cloned(spark)
+    session = spark.newSession()
+    for key, ours in session_config(_SHUFFLE_PARTITIONS).items():
+        session.conf.set(key, spark.conf.get(key, None) or ours)
+    return session

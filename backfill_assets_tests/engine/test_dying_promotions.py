@@ -1,0 +1,82 @@
+"""A promotion that dies is finished by whoever comes next, or was never begun: nobody sees a half."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.engine.plans import publishing
+from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.engine.dying import Killed, MortalStore, mortal
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.engine.world import World, on, row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+pytestmark = pytest.mark.spark
+
+
+def nth(number: int, real: Callable[..., Any], die: Callable[..., Any]) -> Callable[..., Any]:
+    """Do it some times, and die in place of the next one."""
+    done = 0
+
+    def stepped(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+        nonlocal done
+        done += 1
+        return die() if done > number else real(*given, **named)
+
+    return stepped
+
+
+def after_intent(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(publishing, "take", store.die)
+
+
+def before_the_first_copy(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(publishing, "rewritten", store.die)
+
+
+def between_two_copies(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(publishing, "rewritten", nth(1, publishing.rewritten, store.die))
+
+
+def after_the_last_copy(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(store.publications, "publish", store.die)
+
+
+@pytest.mark.parametrize(
+    "death", [after_intent, before_the_first_copy, between_two_copies, after_the_last_copy]
+)
+def test_a_promotion_that_dies_is_seen_as_a_whole_or_not_at_all(
+    world: World, monkeypatch: pytest.MonkeyPatch, death: Callable[..., None]
+):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(OLD, restate=(Restatement(VISITS),))
+    plans.apply(OLD, plan)
+    old = world.rows(COSTS, "ds", "total"), world.rows(VISITS)
+    with mortal(world) as store, monkeypatch.context() as patch:
+        doomed = Plans(World(world.spark, world.root, store, world.clock, runs=100))
+        death(store, patch)
+        with pytest.raises(Killed):
+            doomed.promote(OLD, plan)
+    assert (world.rows(COSTS, "ds", "total"), world.rows(VISITS)) == old
+    world.clock.pass_lease()
+    world.clock.now = world.clock.now.replace(day=12)
+    world.land(a_source(), *changed(row(8, 1, 99.0)), row(11, 1, 11.0))
+    world.fill(OLD)
+    decided = death is not after_intent
+    if not decided:
+        assert world.store.plans.get(plan.plan_id).status is PlanStatus.BUILT
+        plans.promote(OLD, plan)
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
+    assert world.store.publications.open_promotions() == []
+    assert world.rows(COSTS, "ds", "total") == [(on(n), 99 if n == 8 else n) for n in range(7, 12)]
+    assert plans.make(OLD).is_empty

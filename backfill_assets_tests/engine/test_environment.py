@@ -1,0 +1,168 @@
+"""An environment runs its own snapshots, on each model's own grid and zone."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlglot
+
+from backfill_assets.engine.project.events import Committed, Waiting
+from backfill_assets.engine.project.opening import look
+from backfill_assets.intervals import Daily
+from backfill_assets.models import fingerprint
+from backfill_assets.models.column import Column
+from backfill_assets.models.kind import IncrementalByTimeRange
+from backfill_assets.models.source import TimeColumns
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets_tests.builders import a_graph, a_model, a_source, days
+from backfill_assets_tests.engine.world import ended, kept, row, text, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets_tests.engine.world import World
+
+pytestmark = pytest.mark.spark
+VISITS = "web.visits"
+CADENCE = Daily(start="2024-01-09")
+SQL = "SELECT ds, id, CAST(cost * {} AS DECIMAL(18,2)) AS cost FROM web.events "
+BOUNDS = "WHERE ds >= :start_ds AND ds < :end_ds"
+FUNCTION = '''
+def visits(inputs, interval):
+    """Give every event."""
+    return inputs["web.events"].selectExpr("ds", "id", "CAST(cost * {} AS DECIMAL(18,2)) AS cost")
+'''
+
+
+def sql_times(factor: int, _: Path) -> Any:  # noqa: ANN401
+    return SqlQuery(SQL.format(factor) + BOUNDS)
+
+
+def function_times(factor: int, folder: Path) -> Any:  # noqa: ANN401
+    file = folder / f"times_{factor}.py"
+    file.write_text(FUNCTION.format(factor))
+    spec = importlib.util.spec_from_file_location(f"times_{factor}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module.visits
+
+
+@pytest.mark.parametrize("query", [sql_times, function_times])
+def test_after_an_edit_the_environment_goes_on_with_its_own_snapshot(world: World, query: Any):  # noqa: ANN401
+    old, new = (
+        a_graph(a_model(query=query(factor, world.root), cadence=CADENCE)) for factor in (2, 3)
+    )
+    world.land(a_source(), row(9), row(10))
+    world.fill(old, cells=days(9))
+    assert world.open(old).changed == ()
+    table = world.pointer(VISITS).version
+    assert world.open(new).changed == (VISITS,)
+    world.fill(new)
+    assert world.rows(VISITS) == kept(row(9, cost=2.0), row(10, cost=2.0))
+    assert world.pointer(VISITS).version == table
+
+
+def test_a_change_of_words_keeps_the_table_and_what_is_ready(world: World):
+    world.land(a_source(), row(9), row(10))
+    world.fill(a_graph(a_model(cadence=CADENCE)))
+    before = world.pointer(VISITS)
+    told_anew = a_graph(a_model(cadence=CADENCE, description="Every visit.", owner="team:new"))
+    assert world.open(told_anew).changed == ()
+    assert told(world.fill(told_anew)[VISITS]) == ["skipped"]
+    after = world.pointer(VISITS)
+    assert (after.version, after.delta_version) == (before.version, before.delta_version)
+    assert after.fingerprint != before.fingerprint
+
+
+def test_a_day_in_berlin_reads_both_utc_days_also_when_clocks_change(world: World):
+    world.clock.now = datetime(2024, 4, 1, 12, tzinfo=UTC)
+    columns = (Column("at", "timestamp"), Column("id", "bigint"))
+    source = a_source(columns=columns, times=TimeColumns(event="at"))
+    utc = a_model(
+        "web.utc",
+        query=SqlQuery("SELECT at, id FROM web.events WHERE at >= :start_ts AND at < :end_ts"),
+        kind=IncrementalByTimeRange("at"),
+        cadence=Daily(start="2024-03-29"),
+        columns=columns,
+        unique_key=["id"],
+    )
+    berlin = a_model(
+        "web.berlin",
+        query=SqlQuery(
+            "SELECT TO_DATE(FROM_UTC_TIMESTAMP(at, 'Europe/Berlin')) AS ds, COUNT(*) AS n "
+            "FROM web.utc WHERE at >= :start_ts AND at < :end_ts GROUP BY 1"
+        ),
+        columns=(Column("ds", "date"), Column("n", "bigint")),
+        unique_key=["ds"],
+        upstreams=["web.utc"],
+        cadence=Daily(start="2024-03-30", tz="Europe/Berlin"),
+    )
+    graph = a_graph(utc, berlin, sources=[source])
+    first = datetime(2024, 3, 29, tzinfo=UTC)
+    world.land(source, *((first + timedelta(hours=n), n) for n in range(72)))
+    third = graph.model("web.utc").cadence.cell("2024-03-31")
+    world.fill(graph, "web.utc", cells=days(*range(89, 91)))
+    events = world.fill(graph, "web.berlin")["web.berlin"]
+    (waiting,) = ended(events, Waiting)
+    assert text(graph, "web.berlin", waiting.cells) == "2024-03-31"
+    world.fill(graph)
+    assert third in world.store.views.of(world.environment).ready("web.utc")
+    counts = [(str(ds), n) for ds, n in world.rows("web.berlin", "ds", "n")]
+    assert counts == [("2024-03-30", 24), ("2024-03-31", 23)]
+    done = [one for one in world.heard if isinstance(one, Committed) and one.model == "web.berlin"]
+    assert [one.stretches.span().end - one.stretches.span().start for one in done] == [
+        timedelta(hours=24),
+        timedelta(hours=23),
+    ]
+
+
+def test_a_new_model_over_one_that_still_runs_its_old_logic_gets_the_table_of_that(world: World):
+    old, new = (a_model(query=sql_times(n, world.root), cadence=CADENCE) for n in (2, 3))
+    reader = a_model("web.readers", upstreams=[VISITS], cadence=CADENCE)
+    world.open(a_graph(old))
+    run = world.open(a_graph(new, reader))
+    assert run.changed == (VISITS,)
+    assert run.graph.models[VISITS] == old
+    assert (
+        world.pointer("web.readers").version
+        == snapshots_of(a_graph(old, reader))["web.readers"].version
+    )
+
+
+def test_who_only_looks_sees_new_models_and_words_and_writes_nothing(world: World):
+    world.open(a_graph(a_model(cadence=CADENCE)))
+    before = world.store.environments.pointers(world.environment)
+    graph = a_graph(a_model(cadence=CADENCE, owner="team:new"), a_model("web.other"))
+    seen = look(world.project(graph), world.environment)
+    assert set(seen.graph.models) == set(seen.pointers) == {VISITS, "web.other"}
+    assert seen.graph.models[VISITS].owner == "team:new"
+    assert world.store.environments.pointers(world.environment) == before
+
+
+def test_a_state_that_an_older_release_fingerprinted_otherwise_rebuilds_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    world.land(a_source(), row(9), row(10))
+    graph = a_graph(a_model(cadence=CADENCE))
+    with monkeypatch.context() as older:
+        older.setattr(fingerprint, "settled_text", _as_sqlglot_wrote_it)
+        world.fill(graph)
+        before = world.pointer(VISITS)
+
+    assert world.open(graph).changed == ()
+    assert told(world.fill(graph)[VISITS]) == ["skipped"]
+    after = world.pointer(VISITS)
+    assert (after.version, after.delta_version) == (before.version, before.delta_version)
+    assert after.fingerprint == snapshots_of(graph)[VISITS].fingerprint.id != before.fingerprint
+
+
+def _as_sqlglot_wrote_it(sql: str) -> str:
+    return sqlglot.parse_one(sql, dialect="spark").sql(dialect="spark")

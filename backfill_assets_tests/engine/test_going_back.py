@@ -1,0 +1,223 @@
+"""Going back: what was published before is read again, and nothing brings the bad data back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from deltalake import DeltaTable
+
+from backfill_assets.engine.plans import going_back
+from backfill_assets.engine.plans.going_back import abandon_plan, rollback_plan, undo_plan
+from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
+from backfill_assets.errors import RequestError
+from backfill_assets.planning.plan.plan import Why
+from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import a_graph, a_model, a_source
+from backfill_assets_tests.engine.dying import before_call
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.test_plans import (
+    CADENCE,
+    COSTS,
+    MORE,
+    OLD,
+    ROWS,
+    VISITS,
+    changed,
+)
+from backfill_assets_tests.engine.world import on, row, told
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.engine.world import World
+
+pytestmark = pytest.mark.spark
+BAD = row(8, 1, 99.0)
+
+
+@pytest.fixture
+def plans(world: World) -> Plans:
+    return Plans(world)
+
+
+def totals(world: World) -> list[int]:
+    return [int(total) for _, total in world.rows(COSTS, "ds", "total")]
+
+
+def next_day(world: World, *rows: Any) -> None:  # noqa: ANN401 - values of a row
+    """A day passes, and its rows land beside the others."""
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *rows, row(11, 1, 11.0))
+
+
+def test_rolled_back_cells_hold_what_they_held_and_the_next_fill_leaves_them_alone(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(BAD))
+    plan = plans.published(OLD, restate=(Restatement(VISITS),))
+    assert totals(world) == [7, 99, 9, 10]
+    rollback_plan(plans.project(OLD), plan)
+    assert totals(world) == [7, 8, 9, 10]
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10]
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.ROLLED_BACK
+    next_day(world, *changed(BAD))
+    world.fill(OLD)
+    assert totals(world) == [7, 8, 9, 10, 11]
+    with pytest.raises(RequestError, match="only one that is promoted can be rolled back"):
+        rollback_plan(plans.project(OLD), plan)
+
+
+@pytest.mark.connect
+def test_undone_cells_come_back_and_days_since_stay(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(BAD))
+    plan = plans.published(OLD, restate=(Restatement(VISITS),))
+    next_day(world, *changed(BAD))
+    world.fill(OLD)
+    undo_plan(plans.project(OLD), plan)
+    assert totals(world) == [7, 8, 9, 10, 11]
+    assert told(world.fill(OLD)[COSTS]) == ["skipped"]
+    # The source still holds what was taken back: a plan says so, and nothing brings it in by itself.
+    left = plans.make(OLD)
+    assert {(one.model, work.why) for one in left.models for work in one.work} == {
+        (VISITS, Why.LATE_DATA),
+        (COSTS, Why.UPSTREAM_CHANGED),
+    }
+
+
+def test_a_new_table_is_undone_by_reading_the_old_one_with_the_days_since(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    before = world.pointer(VISITS)
+    plan = plans.published(MORE)
+    next_day(world, *ROWS)
+    world.fill(MORE)
+    back = undo_plan(plans.project(MORE), plan)
+    assert world.pointer(VISITS).version == before.version
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
+    assert set(back.carried) == {VISITS}
+    assert told(world.fill(OLD)[COSTS]) == ["skipped"]
+    assert world.open(MORE).changed == (VISITS, COSTS)
+
+
+def test_what_a_later_plan_has_touched_is_not_taken_back(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(BAD))
+    first = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    world.land(a_source(), *changed(row(8, 1, 50.0)))
+    second = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    with pytest.raises(RequestError, match=f"later plans have changed the same: {second.plan_id}"):
+        undo_plan(plans.project(OLD), first)
+    undo_plan(plans.project(OLD), second)
+    rollback_plan(plans.project(OLD), first)
+    assert totals(world) == [7, 8, 9, 10]
+
+
+def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overrun(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(BAD))
+    eighth = Restatement(VISITS, "2024-01-08", "2024-01-08")
+    first = plans.published(OLD, restate=(eighth,))
+    world.land(a_source(), *changed(row(8, 1, 50.0)))
+    second = plans.make(OLD, restate=(eighth,))
+    plans.apply(OLD, second)
+    before_call(going_back, "publish", lambda: plans.promote(OLD, second), monkeypatch)
+    with pytest.raises(RequestError, match=f"later plans have changed the same: {second.plan_id}"):
+        rollback_plan(plans.project(OLD), first)
+    assert totals(world) == [7, 50, 9, 10]
+
+
+def test_a_day_that_is_filled_while_the_locks_are_taken_is_kept_by_an_undo_too(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.published(MORE)
+    next_day(world, *ROWS)
+    before_call(going_back, "publish", lambda: world.fill(MORE), monkeypatch)
+    back = undo_plan(plans.project(MORE), plan)
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
+    assert set(back.carried) == {VISITS}
+
+
+def test_a_new_model_that_was_taken_back_comes_again_with_a_plan_only(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
+    plan = plans.published(more)
+    rollback_plan(plans.project(more), plan)
+    assert told(world.fill(more, "web.other")["web.other"]) == ["waiting"]
+    assert "web.other" not in world.store.environments.pointers(PROD)
+    world.clock.now += timedelta(minutes=1)
+    plans.published(more)
+    assert told(world.fill(more, "web.other")["web.other"]) == ["skipped"]
+
+
+def test_where_the_promise_has_passed_the_restating_plan_is_named(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(BAD))
+    plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    world.clock.now += timedelta(days=31)
+    with pytest.raises(RequestError, match="can't be taken back any more") as refused:
+        rollback_plan(plans.project(OLD), plan)
+    assert f"--restate {VISITS}:2024-01-08..2024-01-08" in str(refused.value)
+    assert on(8)
+
+
+def test_a_way_back_whose_promise_passes_while_it_waits_for_its_turn_is_refused(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(BAD))
+    plan = plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    before = totals(world)
+
+    def slowly(*_: object) -> None:
+        world.clock.now += timedelta(days=31)
+
+    monkeypatch.setattr(going_back, "settle_tables", slowly)
+    with pytest.raises(RequestError, match="more than 30 days ago"):
+        rollback_plan(plans.project(OLD), plan)
+    assert totals(world) == before
+
+
+def test_what_no_pointer_and_no_promise_needs_is_collected_and_the_rest_stays(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    old, promise = world.path(VISITS), timedelta(days=30)
+    promoted = plans.published(MORE)
+    given_up = plans.make(MORE, restate=(Restatement(COSTS),))
+    plans.apply(MORE, given_up)
+    abandon_plan(plans.project(MORE), given_up)
+    assert what_to_collect(world.open(MORE), promise).tables == ()  # readers have a day of grace
+    world.clock.now += timedelta(days=2)
+    run = world.open(MORE)
+    found = what_to_collect(run, promise)
+    # Of the plan that was promoted, an empty table over the costs is left.
+    assert {(one.model, one.made_by) for one in found.tables} == {
+        (COSTS, given_up.plan_id),
+        (COSTS, promoted.plan_id),
+    }
+    assert found == what_to_collect(run, promise)
+    assert collect(run, promise).tables == found.tables
+    assert DeltaTable.is_deltatable(old)
+    world.clock.now += timedelta(days=31)
+    assert [one.model for one in collect(run, promise).tables] == [VISITS]
+    assert not DeltaTable.is_deltatable(old)
+    assert totals(world) == [7, 8, 9, 10]
+    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
+
+
+def test_what_dev_takes_back_it_reads_from_prod_again(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plan = plans.published(MORE, "dev")
+    undo_plan(plans.project(MORE), plan)
+    assert world.store.environments.own_pointers("dev") == {}
+    assert world.store.environments.pointers("dev") == world.store.environments.pointers(PROD)
+    assert not plans.make(MORE, "dev").is_empty

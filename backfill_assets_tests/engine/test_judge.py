@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from backfill_assets.engine.batch.judge import judge
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals import Daily, Interval
+from backfill_assets.models.audit import (
+    Audit,
+    Severity,
+    not_null,
+    reconciles,
+    references,
+    row_count_within,
+    row_rule,
+    unique,
+)
+from backfill_assets.models.audit_result import AuditResult
+from backfill_assets.models.content import CellProfile, Content
+from backfill_assets_tests.builders import day
+
+DAILY = Daily(start="2024-01-01")
+RULE = row_rule("rule", "cost > 0")
+
+
+def a_profile(number: int, rows: int = 100, **measured: Any) -> CellProfile:  # noqa: ANN401
+    failing = {name: one for name, one in measured.items() if isinstance(one, int)}
+    sums = {name: one for name, one in measured.items() if not isinstance(one, int)}
+    return CellProfile(day(number), Content(rows, 1, {}), failing, sums)
+
+
+def judged(audit: Audit, *profiles: CellProfile, before: dict[Interval, int] | None = None):
+    previous = {cell: Content(rows, 1, {}) for cell, rows in (before or {}).items()}
+    (result,) = judge([audit], profiles, previous, DAILY)
+    return result
+
+
+def test_a_rule_that_every_row_obeys_passes():
+    assert judged(RULE, a_profile(1, rule=0), a_profile(2, rule=0)) == AuditResult(
+        audit="rule",
+        severity=Severity.BLOCKING,
+        passed=True,
+        found="0 of 200 rows fail cost > 0",
+        allowed="0 rows",
+    )
+
+
+def test_one_failing_row_blocks_and_its_cell_is_named():
+    result = judged(RULE, a_profile(1, rule=0), a_profile(2, 1_000, rule=1))
+
+    assert result.blocks
+    assert result.found == "1 of 1,100 rows fail cost > 0"
+    assert result.failing_rows == 1
+    assert result.cells == ("2024-01-02",)
+
+
+@pytest.mark.parametrize(("bad", "passed"), [(28, True), (29, True), (30, False)])
+def test_an_allowed_fraction_is_exact(bad: int, passed: bool):  # noqa: FBT001
+    rule = row_rule("rule", "cost > 0", allowed=0.29)  # as a float, 0.29 of 100 is less than 29
+
+    result = judged(rule, a_profile(1, 100, rule=bad))
+
+    assert result.passed == passed
+    assert result.allowed == "29.00% of rows"
+
+
+def test_a_warning_fails_without_blocking():
+    result = judged(not_null("id", warn=True), a_profile(1, not_null_id=3))
+
+    assert not result.passed
+    assert not result.blocks
+
+
+def test_duplicates_and_missing_references_say_what_they_are_about():
+    twice = judged(unique("ds", "id"), a_profile(1, unique_ds_id=2))
+    lost = judged(references("id", "shop.orders", "order_id"), a_profile(1, references_id=2))
+
+    assert twice.found == "2 of 100 rows fail unique(ds, id)"
+    assert lost.found == "2 of 100 rows fail `id` in shop.orders.order_id"
+    assert twice.blocks
+    assert lost.blocks
+
+
+def test_a_batch_without_rows_passes_its_row_rules():
+    assert judged(RULE, a_profile(1, 0, rule=0)).passed
+
+
+@pytest.mark.parametrize(
+    ("before", "rows", "passed"),
+    [(100, 102, True), (100, 98, True), (100, 103, False), (100, 97, False), (0, 0, True),
+     (0, 1, False), (1, 0, False)],
+)  # fmt: skip
+def test_rows_of_a_rebuilt_cell_stay_within_the_fraction(before: int, rows: int, passed: bool):  # noqa: FBT001
+    result = judged(row_count_within(0.02), a_profile(1, rows), before={day(1): before})
+
+    assert result.passed == passed
+    assert result.cells == (() if passed else ("2024-01-01",))
+
+
+def test_the_cell_whose_rows_differ_most_is_named():
+    before = {day(1): 100, day(2): 100, day(3): 100}
+
+    result = judged(
+        row_count_within(0.02), a_profile(1, 105), a_profile(2, 50), a_profile(4), before=before
+    )
+
+    assert result.found == "rows of 2024-01-02 differ by 50.00% from what is published"
+    assert result.allowed == "2.00% per cell"
+    assert result.cells == ("2024-01-01", "2024-01-02")
+
+
+def test_a_cell_that_was_never_published_has_no_row_count_to_keep():
+    result = judged(row_count_within(0.02), a_profile(1))
+
+    assert result.passed
+    assert result.found == "no cell was published before"
+
+
+SUM = reconciles("cost", "web.events", "price")
+
+
+def test_equal_sums_pass_whatever_their_size_and_scale():
+    big = "12345678901234567890123456789012345.678"
+
+    result = judged(SUM, a_profile(1, reconciles_cost=(big, big + "000")))
+
+    assert result.passed
+    assert result.found == (
+        "sum(cost) = 12,345,678,901,234,567,890,123,456,789,012,345.678 against "
+        "12,345,678,901,234,567,890,123,456,789,012,345.678 in web.events.price"
+    )
+    assert result.allowed == "no difference per cell"
+
+
+def test_the_last_digit_of_a_big_sum_counts():
+    big = "1234567890123456789012345678901234567"
+    assert judged(SUM, a_profile(1, reconciles_cost=(big + "8", big + "9"))).blocks
+
+
+def test_cells_that_make_up_for_each_other_fail_both_and_the_worst_is_shown():
+    result = judged(
+        SUM,
+        a_profile(1, reconciles_cost=("10", "11")),
+        a_profile(2, reconciles_cost=("13", "10")),
+        a_profile(3, reconciles_cost=("8", "10")),
+    )
+
+    assert result.cells == ("2024-01-01", "2024-01-02", "2024-01-03")
+    assert result.found == "sum(cost) = 13 against 10 in web.events.price in 2024-01-02"
+
+
+@pytest.mark.parametrize(("own", "passed"), [("100.1", True), ("99.9", True), ("100.11", False)])
+def test_a_tolerance_is_a_fraction_of_the_upstreams_sum(own: str, passed: bool):  # noqa: FBT001
+    audit = reconciles("cost", "web.events", "price", tolerance=0.001)
+    assert judged(audit, a_profile(1, reconciles_cost=(own, "100"))).passed == passed
+
+
+@pytest.mark.parametrize("pair", [("NaN", "10"), ("10", "NaN"), ("NaN", "NaN")])
+def test_a_sum_over_values_that_have_none_does_not_reconcile_and_its_cell_is_named(
+    pair: tuple[str, str],
+):
+    result = judged(
+        SUM, a_profile(1, reconciles_cost=("10", "10")), a_profile(2, reconciles_cost=pair)
+    )
+
+    assert result.blocks
+    assert result.cells == ("2024-01-02",)
+    assert result.found == (
+        "cost, or web.events.price, holds NaN, infinite or huge values in 2024-01-02: they have no sum"
+    )
+
+
+@pytest.mark.parametrize("audit", [RULE, SUM, unique("id")])
+def test_what_was_not_measured_can_not_pass(audit: Audit):
+    with pytest.raises(RequestError, match="no measurement for cell 2024-01-01"):
+        judged(audit, a_profile(1, other=0))
+
+
+def test_at_most_twenty_cells_are_named():
+    profiles = [a_profile(number, rule=1) for number in range(1, 32)]
+    assert len(judged(RULE, *profiles).cells) == 20
+
+
+@given(st.permutations([a_profile(n, 100 + n % 2, rule=n % 3) for n in range(1, 8)]))
+def test_the_order_of_profiles_does_not_matter(profiles: list[CellProfile]):
+    before = {day(number): 100 for number in range(1, 8)}
+    for audit in (RULE, row_count_within(0.001)):
+        in_order = judged(audit, *sorted(profiles, key=lambda one: one.cell), before=before)
+        assert judged(audit, *profiles, before=before) == in_order

@@ -1,0 +1,115 @@
+"""Audits that a plan changes are run on the published cells that it keeps; nothing is rebuilt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backfill_assets.errors import RequestError
+from backfill_assets.models.audit import accepted_range
+from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import a_graph, a_source
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.test_plans import (
+    COSTS,
+    OLD,
+    ROWS,
+    VISITS,
+    changed,
+    costs,
+    visits,
+)
+from backfill_assets_tests.engine.world import row
+
+if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
+    from backfill_assets_tests.engine.world import World
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def plans(world: World) -> Plans:
+    world.begin(OLD, *ROWS)  # one event a day, from the 7th to the 10th, that costs its date
+    return Plans(world)
+
+
+def at_most(most: int) -> Graph:
+    """The same models, and a new audit of the sums of days."""
+    return a_graph(visits(), costs(audits=[accepted_range("total", None, most)]))
+
+
+def audited(world: World, plan: Any) -> list[tuple[str, bool]]:  # noqa: ANN401
+    """What the plan's history says of audits: over which cells, and whether they passed."""
+    events = world.store.plans.events(plan.plan_id)
+    return [(one.detail["cells"], one.detail["passed"]) for one in events if one.event == "audited"]
+
+
+def test_a_changed_audit_passes_on_published_cells_without_a_rebuild(world: World, plans: Plans):
+    graph, head = at_most(10), world.head(COSTS)
+    plan = plans.make(graph)
+    assert [one.build for one in plan.models] == [Build.POINTER]
+    applied = plans.apply(graph, plan)
+    assert [(one.audit, one.passed) for one in applied.audited[COSTS]] == [
+        ("accepted_range_total", True)
+    ]
+    plans.promote(graph, plan)
+    assert audited(world, plan) == [("2024-01-07..2024-01-10 (4)", True)]
+    assert world.head(COSTS) == head
+    assert world.pointer(COSTS).fingerprint == plan.models[0].fingerprint
+
+
+def test_published_cells_that_fail_a_changed_audit_keep_it_from_being_promoted(
+    world: World, plans: Plans
+):
+    graph, before = at_most(8), world.store.environments.pointers(PROD)
+    plan = plans.make(graph)
+    applied = plans.apply(graph, plan)
+    assert [one.blocks for one in applied.audited[COSTS]] == [True]
+    words = "accepted_range_total.*web.costs.*2024-01-09, 2024-01-10: found 2 .*allowed"
+    with pytest.raises(RequestError, match=words):
+        plans.promote(graph, plan)
+    assert world.store.environments.pointers(PROD) == before
+    assert world.store.publications.open_promotions() == []
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.BUILT
+    assert audited(world, plan) == [("2024-01-07..2024-01-10 (4)", False)] * 2
+
+
+def test_cells_that_a_plan_rebuilds_are_audited_in_their_batches_and_only_the_others_once_more(
+    world: World, plans: Plans
+):
+    graph = at_most(9)
+    world.land(a_source(), *changed(row(10, 1, 9.0)))
+    plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-10", "2024-01-10"),))
+    plans.apply(graph, plan)
+    plans.promote(graph, plan)
+    assert audited(world, plan) == [("2024-01-07..2024-01-09 (3)", True)]
+
+
+def test_cells_that_are_published_between_apply_and_promote_are_audited_too(
+    world: World, plans: Plans
+):
+    graph = at_most(10)
+    plan = plans.make(graph)
+    plans.apply(graph, plan)
+    world.clock.now = world.clock.now.replace(day=12)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    world.fill(OLD)
+    with pytest.raises(RequestError, match=r"fail its new audits.*2024-01-11"):
+        plans.promote(graph, plan)
+    assert audited(world, plan) == [("2024-01-07..2024-01-10 (4)", True), ("2024-01-11", False)]
+
+
+def test_where_nothing_is_protected_a_failing_audit_ends_the_apply(world: World, plans: Plans):
+    world.store.environments.save_environment(
+        Environment("dev_costs", protected=False, follows=PROD)
+    )
+    graph, before = at_most(8), world.store.environments.pointers("dev_costs")
+    plan = plans.make(graph, "dev_costs")
+    with pytest.raises(RequestError, match=r"fail its new audits.*accepted_range_total"):
+        plans.apply(graph, plan)
+    assert world.store.environments.pointers("dev_costs") == before

@@ -1,0 +1,146 @@
+"""How a refresh of late data says that it must come again; without any Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
+from backfill_assets.engine.automatic.queueing import queue_plan
+from backfill_assets.engine.plans.apply import Applied
+from backfill_assets.engine.project.events import Failed
+from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.queue.releasing import ReleaseKind
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.queued_plan import Control
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import days
+from backfill_assets_tests.engine.queue_world import QueueWorld
+from backfill_assets_tests.engine.test_looked_again import SUMS, VISITS, filled, land
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets.engine.plans.operation import Operation
+
+_APPLIED = "backfill_assets.engine.automatic.late_plan.applied"
+LEFT = CellsByModel({"web.visits": days(9)})
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> QueueWorld:
+    world = QueueWorld.of(tmp_path, VISITS, SUMS)
+    land(world, *range(1, 11))
+    filled(world)
+    land(world, 9)
+    return world
+
+
+def refreshed(world: QueueWorld, *besides: str) -> Refreshed:
+    return refresh_late(world.run(), besides)
+
+
+def test_late_data_whose_plans_were_all_given_up_is_not_published(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    def fails(_: Operation) -> Applied:
+        raise BackfillAssetsError("somebody holds the table")
+
+    monkeypatch.setattr(_APPLIED, fails)
+    done = refreshed(world)
+
+    assert done.held == {"web.visits": days(9)}
+    assert not done.promoted
+    assert not done.ended
+
+
+@pytest.mark.parametrize(
+    ("kind", "ended"), [(FailureKind.AUDIT, True), (FailureKind.TRANSIENT, False)]
+)
+def test_what_fails_for_good_need_not_come_again_and_what_may_pass_does(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch, kind: FailureKind, *, ended: bool
+):
+    def fails(op: Operation) -> Applied:
+        failed = Failed("web.visits", "b1", days(9), "no", kind=kind)
+        events = {"web.visits": (failed,)}
+        return Applied(op.plan_id, PlanStatus.APPLYING, events, LEFT)
+
+    monkeypatch.setattr(_APPLIED, fails)
+
+    assert refreshed(world).ended is ended
+
+
+def test_what_is_not_done_by_itself_keeps_all_that_would_reach_it(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    begun: list[str] = []
+
+    def counts(op: Operation) -> Applied:
+        begun.append(op.plan_id)
+        raise BackfillAssetsError("no more than begun")
+
+    monkeypatch.setattr(_APPLIED, counts)
+    done = refreshed(world, "web.sums")
+    assert not begun
+    assert done.ended
+    assert done.held == {"web.visits": days(9)}
+
+    refreshed(world)
+    assert begun
+
+
+@pytest.mark.parametrize("control", [Control.PAUSED, Control.STOPPED, Control.CANCELLED])
+def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch, control: Control
+):
+    def holds(op: Operation) -> Applied:
+        world.store.queue.control_plan(op.plan_id, control, "ann")
+        return Applied(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
+
+    def begins(op: Operation) -> Applied:
+        queue_plan(op)
+        return holds(op)
+
+    monkeypatch.setattr(_APPLIED, begins)
+    meanwhile = refreshed(world)
+    monkeypatch.setattr(_APPLIED, None)  # nobody asks it again
+    again = refreshed(world)
+
+    for done in (meanwhile, again):
+        assert done.ended
+        [note] = done.notes
+        assert f"plan {done.plan_id} is {control.words}" in note
+
+
+def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_goes_on(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    def begins(op: Operation) -> Applied:
+        queue_plan(op)
+        return Applied(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
+
+    monkeypatch.setattr(_APPLIED, begins)
+    plan = refreshed(world).plan_id
+    assert plan is not None
+
+    marks = [_mark(world)]
+    for _ in range(2):
+        world.pass_by(minutes=1)
+        world.store.queue.control_plan(plan, Control.PAUSED, "ann")
+        marks.append(_mark(world))
+        assert f"its plan {plan} is paused" in " ".join(world.look().notes)
+        assert _mark(world) == marks[-1]
+
+        world.pass_by(minutes=1)
+        world.store.queue.control_plan(plan, Control.RUNNING, "ann")
+        marks.append(_mark(world))
+
+    # A run that met the pause has ended well, so its mark is done: what goes on needs another one.
+    assert len(set(marks)) == len(marks)
+
+
+def _mark(world: QueueWorld) -> str:
+    [late] = [one for one in world.look().offers if one.kind is ReleaseKind.LATE]
+    return late.mark

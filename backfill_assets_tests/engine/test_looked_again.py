@@ -1,0 +1,179 @@
+"""What makes a look look again, though no pin has moved; and what a late row is no reason for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, Field, write_deltalake
+from deltalake.schema import PrimitiveType
+
+from backfill_assets.engine.batch.requests import REFRESH, batch_request
+from backfill_assets.engine.fill.observing import observe_sources
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.source import WhenEmpty
+from backfill_assets.planning.queue.releasing import ReleaseKind
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.observation import ChangedCells, Observation, SourceCell
+from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source, day, days
+from backfill_assets_tests.engine.queue_world import QueueWorld
+from backfill_assets_tests.state.building import content, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = pa.schema([("ds", pa.date32()), ("id", pa.int64()), ("cost", pa.decimal128(18, 2))])
+VISITS = a_model("web.visits", late_window=5)
+SUMS = a_model("web.sums", upstreams=["web.visits"], late_window=5)
+TOP = a_model("web.top", upstreams=["web.sums"])
+
+
+def land(world: QueueWorld, *numbers: int, looks: bool = True) -> None:
+    """Rows of some days arrive, and somebody looks, unless told otherwise."""
+    for number in numbers:
+        rows = [{"ds": date(2024, 1, number), "id": number, "cost": Decimal(1)}]
+        table = pa.Table.from_pylist(rows, ROWS)
+        write_deltalake(str(world.root / a_source().path), table, mode="append")
+    if looks:
+        observe_sources(world.store, [a_source()], str(world.root), None)
+
+
+def filled(world: QueueWorld) -> QueueWorld:
+    for name in world.graph.order:
+        world.fill(name, day(1, 10))
+    world.look()
+    return world
+
+
+def rewrite(world: QueueWorld, name: str, number: int) -> None:
+    run = world.run()
+    request = batch_request(run, run.graph.model(name), days(number), reason=REFRESH)
+    opened = world.store.batches.open_batch(request)
+    write(world.store, opened, dict.fromkeys(opened.request.cells, content(99)))
+
+
+def kinds(world: QueueWorld) -> list[ReleaseKind]:
+    return [one.kind for one in world.look().offers]
+
+
+def test_rows_that_come_late_while_a_plan_is_built_do_not_keep_it_from_its_end(tmp_path: Path):
+    world = QueueWorld.of(tmp_path, VISITS, SUMS)
+    land(world, *range(1, 11))
+    filled(world)
+    plan = world.queued("web.visits", 3)
+    world.fill("web.visits", day(3), plan=plan)
+
+    land(world, 3)
+
+    found = [one for one in world.look().offers if one.plan_id]
+    assert [(one.kind, one.name) for one in found] == [(ReleaseKind.FINISH, "")]
+
+
+def test_rows_that_come_late_before_a_plan_has_built_their_cells_are_no_obstacle_either(
+    tmp_path: Path,
+):
+    world = QueueWorld.of(tmp_path, VISITS, SUMS)
+    land(world, *range(1, 11))
+    filled(world)
+    world.queued("web.visits", 3, 4)
+    land(world, 3)
+
+    assert world.offered()["plan", "web.visits"] == days(3, 4)
+
+
+@pytest.mark.parametrize("declared", [WhenEmpty.ACCEPT, WhenEmpty.FAIL])
+def test_a_source_that_need_not_be_waited_for_any_more_lets_its_cells_go(
+    tmp_path: Path, declared: WhenEmpty
+):
+    waits = a_source(when_empty=WhenEmpty.WAIT)
+    world = QueueWorld(tmp_path, a_graph(VISITS, sources=[waits]))
+    land(world, 1, 2)
+    world.fill("web.visits", day(1, 2))
+    assert world.offered() == {}
+
+    world.graph = a_graph(VISITS, sources=[a_source(when_empty=declared)])
+
+    assert world.offered() == {("daily", "web.visits"): days(*range(3, 11))}
+
+
+def test_a_model_that_nobody_reads_any_more_is_refreshed_in_its_own_table(tmp_path: Path):
+    world = filled(QueueWorld.of(tmp_path, VISITS, SUMS, TOP))
+    rewrite(world, "web.visits", 9)
+    assert kinds(world) == [ReleaseKind.LATE]
+
+    world.graph = a_graph(VISITS, SUMS)
+
+    assert world.offered() == {("daily", "web.sums"): days(9)}
+
+
+def test_a_source_made_anew_with_the_same_head_is_another_one(tmp_path: Path):
+    world = QueueWorld.of(tmp_path, VISITS)
+    land(world, *range(1, 11))
+    filled(world)
+    known = world.store.sources.observed()[EVENTS]
+    changed = ChangedCells((SourceCell(day(9), 2),))
+
+    world.store.sources.observe(Observation(replace(known, table_id="another"), known, (changed,)))
+
+    assert world.offered() == {("daily", "web.visits"): days(9)}
+
+
+def test_late_work_is_asked_for_again_when_a_window_that_it_reaches_is_declared_wider(
+    tmp_path: Path,
+):
+    world = filled(QueueWorld.of(tmp_path, VISITS, SUMS, TOP))
+    rewrite(world, "web.visits", 9)
+    [before] = world.look().offers
+
+    world.graph = a_graph(VISITS, SUMS, replace(TOP, late_window=5))
+    world.look()
+    [after] = world.look().offers
+
+    assert (before.kind, after.kind) == (ReleaseKind.LATE, ReleaseKind.LATE)
+    assert before.mark != after.mark
+
+
+def test_late_work_is_asked_for_again_when_something_else_is_owed(tmp_path: Path):
+    world = filled(QueueWorld.of(tmp_path, VISITS, SUMS, TOP))
+    rewrite(world, "web.visits", 9)
+    [before] = world.look().offers
+
+    version = world.store.environments.pointers("prod")["web.top"].version
+    world.store.environments.mark_owed(version, IntervalSet.of([day(2)]), "wrong")
+    [after] = world.look().offers
+
+    assert before.mark != after.mark
+    assert [one.mark for one in world.look().offers] == [after.mark]
+
+
+@pytest.mark.parametrize(("kind", "again"), [(FailureKind.INPUT, True), (FailureKind.AUDIT, False)])
+def test_what_its_input_failed_is_asked_for_again_when_that_is_mended_without_other_rows(
+    tmp_path: Path, kind: FailureKind, *, again: bool
+):
+    world = QueueWorld.of(tmp_path, VISITS)
+    land(world, *range(1, 10))
+    world.fill("web.visits", day(1, 9))
+    world.fail("web.visits", day(10), kind)
+    assert world.offered() == {}
+
+    table = DeltaTable(str(world.root / a_source().path))
+    table.alter.add_columns([Field("more", PrimitiveType("string"))])
+    land(world)
+
+    assert world.offered() == ({("daily", "web.visits"): days(10)} if again else {})
+
+
+def test_a_plan_whose_hours_cannot_be_read_keeps_nothing_else_from_going_on(tmp_path: Path):
+    world = filled(QueueWorld.of(tmp_path, VISITS, SUMS))
+    plan = world.queued("web.visits", 3)
+    world.store.queue.queue_plan(plan.plan_id, "ann", "some day")
+    world.pass_by(days=1)
+
+    found = world.look()
+
+    assert [one.kind for one in found.offers] == [ReleaseKind.DAILY]
+    assert "some day" in found.notes[0]

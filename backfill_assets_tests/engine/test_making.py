@@ -1,0 +1,45 @@
+"""Plans that a run makes by itself are made as everybody's are."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.engine.automatic.by_hand import rebuild_by_hand
+from backfill_assets.engine.project.opening import open_run
+from backfill_assets.engine.project.plan_terms import PlanTerms
+from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets_tests.builders import a_model, day, days
+from backfill_assets_tests.engine.queue_world import QueueWorld
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VISITS = "web.visits"
+
+
+class _MadeError(Exception):
+    """The plan is made; nothing is to be built."""
+
+
+def _ended(_: object) -> None:
+    raise _MadeError
+
+
+def test_the_plan_of_a_launch_by_hand_has_an_estimate_and_lasts_as_people_have_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    world = QueueWorld.of(tmp_path, a_model(VISITS))
+    world.fill(VISITS, day(1, 10))
+    run = open_run(world.project(terms=PlanTerms(plan_days=3)), PROD)
+    monkeypatch.setattr("backfill_assets.engine.automatic.by_hand.applied", _ended)
+
+    with pytest.raises(_MadeError):
+        rebuild_by_hand(run, VISITS, {VISITS: days(3)})
+
+    (stored,) = world.store.plans.latest()
+    assert stored.expires_at == world.now + timedelta(days=3)
+    assert read_plan(stored.content).estimate is not None

@@ -1,0 +1,302 @@
+"""What happens beside a plan: other plans, ordinary fills, edits, and rows that come and go."""
+
+# ruff: noqa: S608 - the SQL is the tests' own
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backfill_assets.engine.plans.going_back import abandon_plan
+from backfill_assets.engine.plans.refusals import (
+    PlanConflictError,
+    StalePlanError,
+)
+from backfill_assets.engine.project.events import Failed, Waiting
+from backfill_assets.engine.project.patience import Patience
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals import Hourly
+from backfill_assets.models.column import Column
+from backfill_assets.models.kind import IncrementalByTimeRange
+from backfill_assets.models.source import TimeColumns
+from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.snapshots.snapshot import snapshots_of
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets_tests.builders import a_graph, a_model, a_source, days
+from backfill_assets_tests.engine.dying import before
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.test_plans import (
+    CADENCE,
+    COSTS,
+    MORE,
+    OLD,
+    ROWS,
+    VISITS,
+    changed,
+    costs,
+    visits,
+)
+from backfill_assets_tests.engine.world import ended, on, row, text, told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets_tests.engine.world import World
+
+pytestmark = pytest.mark.spark
+FIRST_HOUR = "2024-01-10T22:00:00Z"
+
+
+@pytest.fixture
+def plans(world: World) -> Plans:
+    return Plans(world)
+
+
+def test_days_that_are_filled_while_a_plan_is_reviewed_are_carried_over(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    plan = plans.make(MORE)
+    plans.apply(MORE, plan)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    world.fill(MORE)
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
+    promoted = plans.promote(MORE, plan)
+    assert text(MORE, VISITS, promoted.appended[VISITS]) == "2024-01-11"
+    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
+    assert told(world.fill(MORE)[COSTS]) == ["skipped"]
+    assert plans.make(MORE).is_empty
+
+
+def test_a_carried_over_day_brings_no_late_row_into_a_day_that_was_reviewed(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    plan = plans.make(MORE)
+    plans.apply(MORE, plan)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *changed(row(8, 1, 80.0)), row(11, 1, 11.0))
+    world.fill(MORE)
+    promoted = plans.promote(MORE, plan)
+    assert text(MORE, VISITS, promoted.appended[VISITS]) == "2024-01-11"
+    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
+
+
+def test_a_plan_whose_upstream_has_moved_is_refused_before_anything_is_written(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    stale = plans.make(OLD, restate=(Restatement(COSTS),))
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plans.published(OLD, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    with pytest.raises(StalePlanError, match="2024-01-08"):
+        plans.apply(OLD, stale)
+    assert world.store.plans.get(stale.plan_id).status is PlanStatus.PROPOSED
+    assert len(world.store.environments.by_name()) == 1
+    world.clock.now += timedelta(days=8)
+    fresh = plans.make(OLD, restate=(Restatement(COSTS, "2024-01-07", "2024-01-07"),))
+    world.clock.now += timedelta(days=8)
+    with pytest.raises(RequestError, match="UTC, nothing was written; make it again, so"):
+        plans.apply(OLD, fresh)
+
+
+def test_plans_over_the_same_cells_are_refused_and_others_go_on_side_by_side(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(7, 1, 70.0), row(9, 1, 90.0)))
+    first, same, other = (
+        plans.make(
+            OLD, restate=(Restatement(VISITS, f"2024-01-0{n}", f"2024-01-0{n}"),), reason=why
+        )
+        for n, why in ((7, "first"), (7, "same"), (9, "other"))
+    )
+    plans.apply(OLD, first)
+    plans.apply(OLD, other)
+    with pytest.raises(PlanConflictError, match=first.plan_id):
+        plans.apply(OLD, same)
+    plans.promote(OLD, first)
+    plans.promote(OLD, other)
+    assert [int(one) for _, one in world.rows(COSTS, "ds", "total")] == [70, 8, 90, 10]
+    with pytest.raises(RequestError, match="already, nothing was written; make a new"):
+        plans.apply(OLD, first)
+
+
+def test_an_edit_while_a_plan_is_applied_stops_what_is_left_and_keeps_what_is_done(
+    world: World, plans: Plans
+):
+    graph, edited = (a_graph(visits(batch_size=1, description=text_)) for text_ in ("", "edited"))
+    world.land(a_source(), *ROWS)
+    world.fill(graph)
+    world.land(a_source(), *(row(ds.day, 1, cost + 1) for ds, _, cost in ROWS))
+    plan = plans.make(graph, restate=(Restatement(VISITS),))
+    looks = 0
+
+    def code() -> Mapping[str, str]:
+        nonlocal looks
+        looks += 1
+        loaded = graph if looks <= 2 else edited
+        return {name: one.fingerprint.id for name, one in snapshots_of(loaded).items()}
+
+    with pytest.raises(RequestError, match=rf"the code has changed since plan .*{VISITS}"):
+        plans.apply(graph, plan, code=code, batches_at_once=1)
+    assert told(plans.told) == ["committed", "failed", "failed", "failed"]
+    assert plans.apply(graph, plan).status is PlanStatus.BUILT
+    assert told(plans.told)[:4] == ["committed"] * 4
+
+
+def test_an_edited_plan_is_refused(world: World, plans: Plans):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD, cells=days(7))
+    plan = plans.make(OLD, restate=(Restatement(COSTS),))
+    object.__setattr__(plan, "removed", (VISITS,))
+    with pytest.raises(RequestError, match="Nothing was written; a plan is never"):
+        plans.apply(OLD, plan)
+
+
+def test_a_day_whose_source_rows_are_deleted_is_empty_when_it_is_restated(
+    world: World, plans: Plans
+):
+    source = a_source(when_empty="wait")
+    graph = a_graph(visits(), costs(), sources=[source])
+    world.land(source, *ROWS)
+    world.fill(graph)
+    world.land(source, *(one for one in ROWS if one[0] != on(8)))
+    plans.published(graph, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    assert [ds for ds, _ in world.rows(VISITS, "ds", "id")] == [on(7), on(9), on(10)]
+    assert [ds for ds, _ in world.rows(COSTS, "ds", "total")] == [on(7), on(9), on(10)]
+
+
+def test_dev_reads_what_prod_reads_and_changes_nothing_of_it(world: World, plans: Plans):
+    other = a_model("web.other", cadence=CADENCE)
+    old, more = (a_graph(*graph.models.values(), other) for graph in (OLD, MORE))
+    world.land(a_source(), *ROWS)
+    world.fill(old)
+    saw = world.store.environments.pointers(PROD), world.store.views.of(PROD).models
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    plans.published(more, "dev")
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plans.published(more, "dev", restate=(Restatement("web.other"),))
+    world.environment = "dev"
+    assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
+    assert [int(one) for _, one in world.rows("web.other", "ds", "cost")] == [7, 99, 9, 10]
+    assert (world.store.environments.pointers(PROD), world.store.views.of(PROD).models) == saw
+
+
+def test_a_cell_that_came_out_as_prods_is_read_from_devs_table_once_that_answers_for_it(
+    world: World, plans: Plans
+):
+    graph = a_graph(visits())
+    world.land(a_source(), *ROWS)
+    world.fill(graph)
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    for restated in ("2024-01-08", "2024-01-09"):
+        plans.published(graph, "dev", restate=(Restatement(VISITS, restated, restated),))
+    world.environment = "dev"
+    own = world.store.views.of("dev").models[VISITS].own
+    assert text(graph, VISITS, own) == "2024-01-08..2024-01-09 (2)"
+    assert [int(one) for _, one in world.rows(VISITS, "ds", "cost")] == [99, 9]
+
+
+def test_dev_leaves_gaps_of_prods_tables_to_prod(world: World, plans: Plans):
+    world.land(a_source(), *ROWS)
+    world.fill(OLD, cells=days(7, 8, 9))
+    world.store.environments.save_environment(Environment("dev", protected=False, follows=PROD))
+    world.environment = "dev"
+    (waiting,) = ended(world.fill(OLD, VISITS)[VISITS], Waiting)
+    assert (waiting.upstream, text(OLD, VISITS, waiting.cells)) == (PROD, "2024-01-10")
+
+
+def test_an_hourly_model_is_planned_and_promoted_while_it_is_filled(world: World, plans: Plans):
+    columns = (Column("at", "timestamp"), Column("id", "bigint"))
+    source = a_source(
+        cadence=Hourly(start=FIRST_HOUR), columns=columns, times=TimeColumns(event="at")
+    )
+
+    def graph(extra: str = "") -> Graph:
+        sql = f"SELECT at, id{extra} FROM web.events WHERE at >= :start_ts AND at < :end_ts"
+        more = (Column("double", "bigint"),) if extra else ()
+        cadence = Hourly(start=FIRST_HOUR)
+        kind = IncrementalByTimeRange("at")
+        given: dict[str, Any] = {"kind": kind, "cadence": cadence, "columns": (*columns, *more)}
+        return a_graph(a_model(sql=sql, unique_key=["id"], **given), sources=[source])
+
+    def hour_passes() -> None:
+        world.clock.now += timedelta(hours=1)
+        landed.append((world.clock.now - timedelta(minutes=30), len(landed)))
+        world.land(source, *landed)
+        world.fill(new)
+
+    old, new = graph(), graph(", id * 2 AS double")
+    landed = [(datetime(2024, 1, 10, 22 + n, 30, tzinfo=UTC), n) for n in range(2)]
+    world.land(source, *landed)
+    world.fill(old)
+    plan = plans.make(new)
+    hour_passes()
+    plans.apply(new, plan)
+    hour_passes()
+    promoted = plans.promote(new, plan)
+    assert text(new, VISITS, promoted.appended[VISITS]).endswith("(2)")
+    hour_passes()
+    assert world.rows(VISITS, "id", "double") == [(n, 2 * n) for n in range(5)]
+    assert plans.make(new).is_empty
+
+
+def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    plan = plans.make(MORE)
+    plans.apply(MORE, plan)
+    world.clock.now += timedelta(days=1)
+    world.land(a_source(), *ROWS, row(11, 1, 11.0))
+    world.fill(OLD, VISITS)
+    world.patience = Patience(attempts=1)
+    before(world, "audited", lambda: plans.promote(MORE, plan))
+    (failed,) = ended(world.fill(MORE, COSTS)[COSTS], Failed)
+    assert plan.plan_id in failed.error
+    assert len(world.rows(COSTS, "ds", "total")) == 4
+    assert told(world.fill(MORE)[COSTS]) == ["committed", "skipped"]
+    assert len(world.rows(COSTS, "ds", "total")) == 5
+
+
+def test_a_new_model_that_an_open_plan_brings_is_left_to_that_plan(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
+    plan = plans.make(more)
+    plans.apply(more, plan)
+    (waiting,) = ended(world.fill(more, "web.other")["web.other"], Waiting)
+    assert plan.plan_id in waiting.upstream
+    plans.promote(more, plan)
+    assert told(world.fill(more, "web.other")["web.other"]) == ["skipped"]
+
+
+def test_a_new_model_that_an_abandoned_plan_has_built_is_brought_by_the_next_one(
+    world: World, plans: Plans
+):
+    world.begin(OLD, *ROWS)
+    more = a_graph(*OLD.models.values(), a_model("web.other", cadence=CADENCE))
+    plan = plans.make(more)
+    plans.apply(more, plan)
+    abandon_plan(plans.project(more), plan)
+    assert told(world.fill(more, "web.other")["web.other"]) == ["waiting"]
+    world.clock.now += timedelta(minutes=1)
+    plans.published(more)
+    assert told(world.fill(more, "web.other")["web.other"]) == ["skipped"]
+
+
+def test_an_empty_backfill_records_cells_without_computing_them(world: World, plans: Plans):
+    graph = a_graph(visits(), costs(), sources=[a_source(when_empty="wait")])
+    world.land(a_source(), *ROWS[2:])
+    world.fill(graph)
+    assert world.ready(graph, VISITS) == "2024-01-09..2024-01-10 (2)"
+    plan = plans.make(graph, empty=True, reason="the source begins on the 9th")
+    plans.apply(graph, plan)
+    if plan.gates:
+        plans.promote(graph, plan)
+    assert world.ready(graph, VISITS) == "2024-01-07..2024-01-10 (4)"
+    assert [ds for ds, _ in world.rows(VISITS, "ds", "id")] == [on(9), on(10)]
+    reasons = {one.reason for one in world.store.batches.latest(model=VISITS) if one.plan_id}
+    assert reasons == {"empty"}

@@ -1,0 +1,183 @@
+"""Plans end to end on real tables: built where nobody reads, published at once."""
+
+# ruff: noqa: S608 - the SQL is the tests' own
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backfill_assets.engine.plans.going_back import abandon_plan
+from backfill_assets.engine.plans.refusals import PlanConflictError
+from backfill_assets.engine.project.events import Committed
+from backfill_assets.errors import RequestError
+from backfill_assets.intervals import Daily
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.audit import accepted_range
+from backfill_assets.models.column import Column
+from backfill_assets.planning.plan import batch_size as sizes
+from backfill_assets.planning.plan.request import Restatement
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.warehouse.log.delta_log import actions_of
+from backfill_assets_tests.builders import COLUMNS, EVENTS, a_graph, a_model, a_source
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.world import ended, on, row, text, told
+
+if TYPE_CHECKING:
+    from backfill_assets.models.graph import Graph
+    from backfill_assets_tests.engine.world import World
+
+pytestmark = pytest.mark.spark
+VISITS, COSTS = "web.visits", "web.costs"
+FOUR = "2024-01-03..2024-01-04 (2), 2024-01-09, 2024-01-20"
+CADENCE = Daily(start="2024-01-07")
+WHERE = "WHERE ds >= :start_ds AND ds < :end_ds"
+
+
+@pytest.fixture
+def plans(world: World) -> Plans:
+    return Plans(world)
+
+
+def visits(extra: str = "", **declared: Any) -> Any:  # noqa: ANN401
+    """Every event; with `extra`, one more column."""
+    columns = (*COLUMNS, Column("double", "decimal(18,2)")) if extra else COLUMNS
+    sql = f"SELECT ds, id, cost{extra} FROM web.events {WHERE}"
+    return a_model(sql=sql, columns=columns, **{"cadence": CADENCE, **declared})
+
+
+def costs(column: str = "cost", **declared: Any) -> Any:  # noqa: ANN401
+    """The sum of a day."""
+    sql = f"SELECT ds, CAST(SUM({column}) AS DECIMAL(18,2)) AS total FROM {VISITS} {WHERE} GROUP BY ds"
+    columns = (Column("ds", "date"), Column("total", "decimal(18,2)"))
+    given: dict[str, Any] = {"columns": columns, "unique_key": ["ds"], "upstreams": [VISITS]}
+    given |= {"cadence": CADENCE, "grain": "one row per day", **declared}
+    return a_model(COSTS, sql=sql, **given)
+
+
+OLD: Graph = a_graph(visits(), costs())
+MORE: Graph = a_graph(visits(", CAST(cost * 2 AS DECIMAL(18,2)) AS double"), costs())
+ROWS = [row(n, 1, float(n)) for n in range(7, 11)]
+
+
+@pytest.mark.connect
+def test_an_additive_column_is_built_apart_and_published_at_once(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    before = {name: world.pointer(name) for name in (VISITS, COSTS)}
+    plan = plans.make(MORE)
+    costs = plan.model(COSTS)
+    assert costs is None or not costs.cells
+    applied = plans.apply(MORE, plan)
+    assert applied.status is PlanStatus.BUILT
+    assert {name: world.pointer(name) for name in (VISITS, COSTS)} == before
+    plans.promote(MORE, plan)
+    assert world.pointer(VISITS).version != before[VISITS].version
+    assert world.pointer(COSTS).version == before[COSTS].version
+    assert [double for _, double in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20]
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.PROMOTED
+    assert world.open(MORE).changed == ()
+    assert plans.make(MORE).is_empty
+
+
+def changed(*rows: Any) -> list[Any]:  # noqa: ANN401
+    """The same events, but for these."""
+    other = {(ds, id_): cost for ds, id_, cost in rows}
+    return [(ds, id_, other.get((ds, id_), cost)) for ds, id_, cost in ROWS]
+
+
+def test_of_a_restated_month_only_the_readers_of_days_that_differ_are_built_again(
+    world: World, plans: Plans
+):
+    world.clock.now = datetime(2024, 1, 31, tzinfo=UTC)
+    month = [row(n, 1, float(n)) for n in range(1, 31)]
+    graph = a_graph(
+        visits(cadence=Daily(start="2024-01-01")), costs(cadence=Daily(start="2024-01-01"))
+    )
+    world.land(a_source(), *month)
+    world.fill(graph)
+    before = {name: world.pointer(name) for name in (VISITS, COSTS)}
+    world.land(
+        a_source(), *(row(ds.day, 1, cost + (ds.day in (3, 4, 9, 20))) for ds, _, cost in month)
+    )
+    plan = plans.make(graph, restate=(Restatement(VISITS, "2024-01-01", "2024-01-30"),))
+    applied = plans.apply(graph, plan)
+    done = ended(applied.events[COSTS], Committed)
+    assert text(graph, COSTS, IntervalSet.union_all(one.stretches for one in done)) == FOUR
+    assert {name: world.pointer(name) for name in (VISITS, COSTS)} == before
+    plans.promote(graph, plan)
+    assert world.rows(COSTS, "ds", "total")[2] == (on(3), 4)
+    assert world.pointer(VISITS).version == before[VISITS].version
+    copied = actions_of(world.path(VISITS), world.head(VISITS))
+    assert len([one for one in copied if "add" in one]) == 4
+    assert plans.make(graph).is_empty
+    assert told(world.fill(graph)[COSTS]) == ["skipped"]
+
+
+def test_a_plan_is_built_in_batches_of_the_size_that_it_was_shown_with(
+    world: World, plans: Plans, monkeypatch: pytest.MonkeyPatch
+):
+    graph = a_graph(a_model(), a_model("web.sums", upstreams=["web.visits"]))
+    world.land(a_source(), *(row(n) for n in range(1, 11)))
+    world.fill(graph)
+    held = world.store.sources.observed()[EVENTS].bytes or 0
+    monkeypatch.setattr(sizes, "BYTES_PER_BATCH", held * 35 // 100)
+    plan = plans.make(graph, restate=(Restatement("web.visits"),))
+    monkeypatch.undo()
+    assert plan.batch_cells["web.visits"] == 2
+    applied = plans.apply(graph, plan)
+    done = sorted(one.stretches.span() for one in ended(applied.events["web.visits"], Committed))
+    shown = plan.model("web.visits")
+    assert shown is not None
+    assert done == [one.interval for one in shown.batches]
+    assert len(done) == 5
+
+
+def test_an_abandoned_plan_leaves_prod_byte_for_byte(world: World, plans: Plans):
+    world.begin(OLD, *ROWS)
+    before = (
+        files(world),
+        world.store.environments.pointers(PROD),
+        world.store.views.of(PROD).models,
+    )
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.make(MORE, restate=(Restatement(COSTS),))
+    plans.apply(MORE, plan)
+    abandon_plan(plans.project(MORE), plan)
+    assert (
+        files(world),
+        world.store.environments.pointers(PROD),
+        world.store.views.of(PROD).models,
+    ) == before
+    assert world.store.plans.get(plan.plan_id).status is PlanStatus.ABANDONED
+
+
+def files(world: World) -> dict[str, bytes]:
+    """Every byte of prod's tables."""
+    paths = [Path(world.path(name)) for name in (VISITS, COSTS)]
+    return {
+        str(one): one.read_bytes() for path in paths for one in path.rglob("*") if one.is_file()
+    }
+
+
+def test_a_failed_child_is_finished_by_applying_again_and_nothing_is_built_twice(
+    world: World, plans: Plans
+):
+    graph = a_graph(visits(), costs(batch_size=1, audits=[accepted_range("total", None, 50)]))
+    world.land(a_source(), *ROWS)
+    world.fill(graph)
+    world.land(a_source(), *(row(n, 1, 60.0 if n == 8 else 9.0 + n) for n in range(7, 11)))
+    plan = plans.make(graph, restate=(Restatement(VISITS),))
+    first = plans.apply(graph, plan)
+    assert first.status is PlanStatus.APPLYING
+    assert text(graph, COSTS, first.left[COSTS]) == "2024-01-08"
+    with pytest.raises(RequestError, match=r"is not built to the end.*2024-01-08"):
+        plans.promote(graph, plan)
+    assert world.rows(COSTS, "ds", "total") == [(on(n), n) for n in range(7, 11)]
+    world.land(a_source(), *(row(n, 1, 40.0 if n == 8 else 9.0 + n) for n in range(7, 11)))
+    again = plans.make(graph, restate=(Restatement(VISITS, "2024-01-08", "2024-01-08"),))
+    with pytest.raises(PlanConflictError, match=plan.plan_id):
+        plans.apply(graph, again)

@@ -1,0 +1,351 @@
+"""What a look finds ready to be released, and what it does not look at twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from backfill_assets.engine.batch.requests import REFRESH, batch_request
+from backfill_assets.engine.fill.observing import observe_sources
+from backfill_assets.intervals import Daily
+from backfill_assets.models.source import WhenEmpty
+from backfill_assets.planning.plan import batch_size as sizes
+from backfill_assets.planning.queue.releasing import ReleaseKind
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.queued_plan import Control
+from backfill_assets_tests.builders import a_graph, a_model, a_source, day, days
+from backfill_assets_tests.engine.queue_world import LEASE, QueueWorld
+from backfill_assets_tests.state.building import content, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = pa.schema([("ds", pa.date32()), ("id", pa.int64()), ("cost", pa.decimal128(18, 2))])
+VISITS = a_model("web.visits", batch_size=2)
+SUMS = a_model("web.sums", upstreams=["web.visits"])
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> QueueWorld:
+    return QueueWorld.of(tmp_path, VISITS, SUMS)
+
+
+def test_of_an_empty_lake_only_what_reads_no_model_is_ready(world: QueueWorld):
+    assert world.offered() == {("backfill", "web.visits"): days(*range(1, 11))}
+
+
+def test_what_is_missing_after_the_last_ready_cell_is_daily_and_the_rest_a_backfill(
+    world: QueueWorld,
+):
+    world.fill("web.visits", day(4, 3))
+
+    assert world.offered() == {
+        ("daily", "web.visits"): days(7, 8, 9, 10),
+        ("backfill", "web.visits"): days(1, 2, 3),
+        ("backfill", "web.sums"): days(4, 5, 6),
+    }
+
+
+def test_the_queue_cuts_as_a_plan_does_by_the_bytes_that_are_recorded(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    world.fill("web.visits", day(1, 10))  # 100 bytes
+    monkeypatch.setattr(sizes, "BYTES_PER_BATCH", 35)
+
+    (offer,) = world.look().offers
+    plan = world.planned("web.visits", 1, 2)
+
+    assert (offer.name, offer.size) == ("web.sums", 2)
+    assert plan.batch_cells == {"web.visits": 2, "web.sums": 2}
+
+
+def test_a_queued_plan_keeps_the_size_that_it_was_shown_with(
+    world: QueueWorld, monkeypatch: pytest.MonkeyPatch
+):
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 10))
+    monkeypatch.setattr(sizes, "BYTES_PER_BATCH", 35)
+    plan = world.queued("web.sums", 1, 2, 3, 4)
+    monkeypatch.undo()
+
+    (offer,) = world.look().offers
+
+    assert (offer.plan_id, offer.size) == (plan.plan_id, 2)
+
+
+def test_nothing_is_asked_twice_while_no_pin_moves(world: QueueWorld):
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 10))
+
+    assert world.look().asked == 2
+    assert world.look().asked == 0
+
+    world.pass_by(days=1)
+
+    assert world.offered() == {("daily", "web.visits"): days(11)}
+    world.fill("web.visits", day(11))
+    assert world.offered() == {("daily", "web.sums"): days(11)}
+
+
+def test_a_lost_memory_loses_nothing(world: QueueWorld):
+    world.fill("web.visits", day(1, 9))
+    before = world.offered()
+
+    world.settled = world.settled.read("no json {")
+
+    assert world.offered() == before
+
+
+def test_cells_that_a_live_batch_holds_are_left_to_it_and_come_back_when_it_died(
+    world: QueueWorld,
+):
+    world.fill("web.visits", day(1, 8))
+    world.fill("web.sums", day(1, 8))
+    world.open("web.visits", day(9))
+
+    assert world.offered() == {("daily", "web.visits"): days(10)}
+
+    world.pass_by(seconds=LEASE + 1)
+
+    assert world.offered() == {("daily", "web.visits"): days(9, 10)}
+
+
+def test_a_claim_on_all_that_is_missing_is_no_reason_to_look_away_for_good(world: QueueWorld):
+    world.fill("web.visits", day(1, 9))
+    world.fill("web.sums", day(1, 9))
+    world.open("web.visits", day(10))
+    assert world.offered() == {}
+
+    world.pass_by(seconds=LEASE + 1)
+
+    assert world.offered() == {("daily", "web.visits"): days(10)}
+
+
+def test_what_failed_for_good_blocks_its_readers_only_until_its_input_changes(world: QueueWorld):
+    world.fill("web.visits", day(1, 10))
+    world.fail("web.sums", day(3, 2))
+    assert world.offered() == {("backfill", "web.sums"): days(1, 2, 5, 6, 7, 8, 9, 10)}
+
+    _rewrite(world, "web.visits", 3)
+
+    assert world.offered() == {("backfill", "web.sums"): days(*range(1, 11))}
+
+
+def test_what_failed_for_good_is_told_at_every_look_as_long_as_it_is_so(world: QueueWorld):
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 9))
+    world.fail("web.sums", day(10))
+
+    for _ in range(2):
+        found = world.look()
+        assert not found.offers
+        [note] = found.notes
+        assert "web.sums" in note
+        assert "backfill batches --failed" in note
+
+    _rewrite(world, "web.visits", 10)
+    assert not world.look().notes
+
+
+def test_a_failure_that_may_pass_comes_again_after_a_while(world: QueueWorld):
+    world.fill("web.visits", day(1, 9))
+    world.fill("web.sums", day(1, 9))
+    world.fail("web.visits", day(10), FailureKind.TRANSIENT)
+    found = world.look()
+    assert found.offers == ()
+    [note] = found.notes
+    assert "web.visits at 2024-01-11 01:02 UTC; it was: no" in note
+
+    world.pass_by(minutes=3)
+
+    assert world.offered() == {("daily", "web.visits"): days(10)}
+
+
+def test_what_a_person_cancelled_comes_again_after_two_minutes_however_often(world: QueueWorld):
+    world.fill("web.visits", day(1, 9))
+    world.fill("web.sums", day(1, 9))
+    for _ in range(10):
+        world.fail("web.visits", day(10), FailureKind.CANCELLED)
+        assert world.offered() == {}
+        world.pass_by(minutes=2)
+        assert world.offered() == {("daily", "web.visits"): days(10)}
+
+
+@pytest.mark.parametrize("word", ["off", "report"])
+def test_a_model_that_is_off_or_only_reported_is_never_released(tmp_path: Path, word: str):
+    world = QueueWorld.of(tmp_path, replace(VISITS, automation=word), SUMS)
+
+    found = world.look()
+
+    assert not found.offers
+    expected = {"web.visits": days(*range(1, 11))} if word == "report" else {}
+    assert found.reported == expected
+
+
+def test_a_queued_plan_is_offered_stage_by_stage_and_is_finished_when_all_of_it_is_built(
+    world: QueueWorld,
+):
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 10))
+    plan = world.queued("web.visits", 3, 4)
+
+    assert world.offered() == {("plan", "web.visits"): days(3, 4)}
+    world.fill("web.visits", day(3, 2), rows=12, plan=plan)
+    assert world.offered() == {("plan", "web.sums"): days(3, 4)}
+    world.fill("web.sums", day(3, 2), rows=12, plan=plan)
+
+    [finish] = world.look().offers
+    assert (finish.kind, finish.plan_id) == (ReleaseKind.FINISH, plan.plan_id)
+
+
+def test_what_turns_out_the_same_spares_its_readers_and_the_plan_is_finished(world: QueueWorld):
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 10))
+    plan = world.queued("web.visits", 3)
+
+    world.fill("web.visits", day(3), plan=plan)
+
+    assert [one.kind for one in world.look().offers] == [ReleaseKind.FINISH]
+
+
+@pytest.mark.parametrize("control", [Control.PAUSED, Control.STOPPED, Control.CANCELLED])
+def test_a_plan_that_is_held_is_not_released_and_says_so(world: QueueWorld, control: Control):
+    world.fill("web.visits", day(1, 10))
+    plan = world.queued("web.visits", 3)
+    world.store.queue.control_plan(plan.plan_id, control, "ann")
+
+    found = world.look()
+
+    assert all(one.plan_id is None for one in found.offers)
+    if control is Control.PAUSED:
+        assert f"plan {plan.plan_id} is paused" in found.notes
+
+
+def test_a_plan_waits_for_its_hours(world: QueueWorld):
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 10))
+    plan = world.queued("web.visits", 3, off_peak="02:00-04:00 UTC")
+
+    assert f"plan {plan.plan_id} waits for its hours" in world.look().notes[0]
+    assert not world.look().offers
+
+    world.pass_by(hours=2)
+
+    assert world.offered() == {("plan", "web.visits"): days(3)}
+
+
+def test_a_plan_that_nobody_queued_is_left_to_whoever_applies_it(world: QueueWorld):
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 10))
+    world.planned("web.visits", 3)
+
+    assert world.offered() == {}
+
+
+def test_cells_of_an_open_plan_are_not_filled_beside_it(world: QueueWorld):
+    world.fill("web.visits", day(1, 9))
+    world.fill("web.sums", day(1, 9))
+    plan = world.queued("web.visits", 3)
+    world.pass_by(days=1)
+
+    found = world.offered()
+
+    assert found["daily", "web.visits"] == days(11)  # the tenth was missing when the plan was made
+    assert found["plan", "web.visits"] == days(3, 10)
+    planned = plan.model("web.visits")
+    assert planned is not None
+    assert planned.cells == days(3, 10)
+
+
+def test_a_plan_whose_models_were_edited_stops_with_the_difference_and_all_else_goes_on(
+    world: QueueWorld,
+):
+    world.fill("web.visits", day(1, 9))
+    world.fill("web.sums", day(1, 9))
+    plan = world.queued("web.visits", 3)
+    world.pass_by(days=1)
+    edited = replace(VISITS, description="other words")
+    world.graph = a_graph(edited, SUMS)
+
+    found = world.look()
+
+    assert [one.kind for one in found.offers] == [ReleaseKind.DAILY]
+    [note] = found.notes
+    assert "the code has changed" in note
+    assert plan.plan_id in note
+    assert "web.visits" in note
+
+
+def test_a_model_that_is_gone_is_not_released(world: QueueWorld):
+    world.fill("web.visits", day(1, 9))
+    world.fill("web.sums", day(1, 8))
+    world.graph = a_graph(VISITS)
+
+    assert world.offered() == {("daily", "web.visits"): days(10)}
+
+
+def test_models_are_asked_in_turn_where_one_look_would_take_too_long(tmp_path: Path):
+    models = [a_model(f"web.m{number}") for number in range(5)]
+    world = QueueWorld.of(tmp_path, *models)
+
+    rounds = [{one.name for one in world.look(most=22).offers} for _ in range(5)]
+
+    assert all(len(one) == 2 for one in rounds)
+    assert set().union(*rounds) == {model.name for model in models}
+
+
+def _rewrite(world: QueueWorld, name: str, number: int, rows: int = 99) -> None:
+    """Another content of a published cell, as a promotion brings it."""
+    run = world.run()
+    request = batch_request(run, run.graph.model(name), days(number), reason=REFRESH)
+    opened = world.store.batches.open_batch(request)
+    write(world.store, opened, dict.fromkeys(opened.request.cells, content(rows)))
+
+
+def test_what_is_stale_is_offered_once_as_late_work_and_again_when_more_is(world: QueueWorld):
+    world.fill("web.visits", day(1, 10))
+    world.fill("web.sums", day(1, 10))
+    assert world.look().offers == ()
+    _rewrite(world, "web.visits", 3)
+
+    [first] = world.look().offers
+    [same] = world.look().offers
+    _rewrite(world, "web.visits", 4)
+    [more] = world.look().offers
+    _rewrite(world, "web.visits", 4, rows=98)
+    [once_more] = world.look().offers
+
+    assert first.kind is same.kind is more.kind is ReleaseKind.LATE
+    assert first.mark == same.mark
+    assert len({first.mark, more.mark, once_more.mark}) == 3
+
+
+def test_a_model_whose_cells_prod_still_cuts_otherwise_waits_for_its_plan(world: QueueWorld):
+    world.fill("web.visits", day(1, 9))
+    world.graph = a_graph(replace(VISITS, cadence=Daily(start="2024-01-01", tz="Europe/Berlin")))
+
+    assert world.offered() == {}
+
+
+def test_cells_wait_for_the_rows_of_a_source_that_declares_so(tmp_path: Path):
+    waits = a_source(when_empty=WhenEmpty.WAIT)
+    world = QueueWorld(tmp_path, a_graph(VISITS, sources=[waits]))
+    path = str(tmp_path / waits.path)
+    for one in (1, 2, 5):
+        landed = [{"ds": date(2024, 1, one), "id": one, "cost": Decimal(1)}]
+        write_deltalake(path, pa.Table.from_pylist(landed, ROWS), mode="append")
+    observe_sources(world.store, [waits], str(tmp_path), None)
+
+    assert world.offered() == {("backfill", "web.visits"): days(1, 2, 5)}
+
+    late = [{"ds": date(2024, 1, 3), "id": 3, "cost": Decimal(1)}]
+    write_deltalake(path, pa.Table.from_pylist(late, ROWS), mode="append")
+    observe_sources(world.store, [waits], str(tmp_path), None)
+
+    assert world.offered() == {("backfill", "web.visits"): days(1, 2, 3, 5)}

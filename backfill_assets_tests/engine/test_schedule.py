@@ -1,0 +1,284 @@
+"""One scheduler over the graph: what begins when, against rules that hold for every schedule."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
+from backfill_assets.engine.project.at_work import AtWork
+from backfill_assets.engine.project.cancelling import Flights
+from backfill_assets.engine.project.events import Committed, Event, Failed, Started, Timing, Waiting
+from backfill_assets.intervals import Daily, Interval, IntervalSet
+from backfill_assets.intervals.interval import epoch_of
+from backfill_assets.models.audit import References
+from backfill_assets.models.cells import cells_read
+from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.models.upstream import Upstream
+from backfill_assets.planning.plan.batching import batches
+from backfill_assets_tests.builders import a_graph, a_model, a_source, day
+from backfill_assets_tests.engine.world import NOW, row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.model import Model
+    from backfill_assets_tests.engine.world import World
+
+DAYS = 9
+TARGET = IntervalSet.of([day(1, DAYS)])
+NAMES = ("web.a", "web.b", "web.c", "web.d")
+
+
+@dataclass
+class Toy:
+    """Models whose batches only note that they ran; it knows what every one of them reads."""
+
+    models: dict[str, Model]
+    missing: dict[str, IntervalSet]
+    fails: dict[str, IntervalSet]
+    done: dict[str, IntervalSet] = field(default_factory=dict[str, IntervalSet])
+    tried: list[tuple[str, IntervalSet]] = field(default_factory=list[Any])
+    in_flight: dict[str, int] = field(default_factory=dict[str, int])
+    most: int = 0
+    broken: list[str] = field(default_factory=list[str])
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.done = {name: TARGET - self.missing[name] for name in self.models}
+
+    def lacking(self, model: Model, cells: IntervalSet) -> bool:
+        """Say whether something that cells read of other models is not done."""
+        for upstream in model.reads:
+            theirs = self.models.get(upstream.name)
+            if theirs is None or theirs is model:
+                continue
+            read = cells_read(model.cadence, upstream, theirs.cadence, cells, until=NOW) & TARGET
+            if read - self.done[upstream.name]:
+                return True
+        return False
+
+    def behind(self, model: Model, cells: IntervalSet) -> bool:
+        """Say whether a model that reads its own cells lacks one before these."""
+        first = cells.boundaries[0]
+        return model.in_order and any(epoch_of(one.start) < first for one in self.gaps(model))
+
+    def gaps(self, model: Model) -> list[Interval]:
+        return [*model.cadence.cells(TARGET - self.done[model.name])]
+
+    def runnable(self, model: Model, undecided: IntervalSet, taken: IntervalSet) -> IntervalSet:
+        """Give the cells that may begin now; of a model in order, those before the first that can't."""
+        found: list[Interval] = []
+        for cell in self.gaps(model):
+            one = IntervalSet.of([cell])
+            if one & (undecided | taken) or self.lacking(model, one):
+                if model.in_order:
+                    break
+                continue
+            found.append(cell)
+        return IntervalSet.of(found)
+
+    def work(
+        self, run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]
+    ) -> None:
+        del run
+        name, cells = model.name, piece.stretches
+        with self.lock:
+            if self.lacking(model, cells) or self.behind(model, cells):
+                self.broken.append(f"{name} {cells} began too early")
+            if any(name == other and cells & before for other, before in self.tried):
+                self.broken.append(f"{name} {cells} began twice")
+            self.tried.append((name, cells))
+            self.in_flight[name] = self.in_flight.get(name, 0) + 1
+            self.most = max(self.most, sum(self.in_flight.values()))
+            if model.in_order and self.in_flight[name] > 1:
+                self.broken.append(f"{name} is at work twice")
+        put(Started(name, "", piece.stretches, 1))
+        with self.lock:
+            self.in_flight[name] -= 1
+            failed = bool(cells & self.fails[name])
+            if not failed:
+                self.done[name] |= cells
+        if failed:
+            put(Failed(name, "", piece.stretches, "it had to"))
+        else:
+            put(Committed(name, "", piece.stretches, 1, {}, (), 0, Timing()))
+
+
+@dataclass
+class Asked:
+    """What one model of the toy needs."""
+
+    toy: Toy
+    model: Model
+    target: IntervalSet = TARGET
+    looks: list[IntervalSet] = field(default_factory=list[IntervalSet])
+
+    def needs(self, undecided: IntervalSet, taken: IntervalSet) -> Needs:
+        self.looks.append(undecided)
+        todo = self.toy.runnable(self.model, undecided, taken)
+        size = 1 if self.model.in_order else self.model.batch_size
+        pieces = tuple(
+            Piece(IntervalSet.of([one]), "gap") for one in batches(self.model.cadence, todo, size)
+        )
+        return Needs(pieces, later=undecided, more=self.model.cadence.count(undecided))
+
+
+def a_run(overall: int, at_work: AtWork | None = None) -> Any:  # noqa: ANN401 - what a schedule asks of a run
+    return SimpleNamespace(
+        store=SimpleNamespace(limits=SimpleNamespace(by_scope=dict[str, int])),
+        overall=overall,
+        at_work=at_work or AtWork(),
+        interrupted=threading.Event(),
+        flights=Flights(),
+        run_id="run",
+    )
+
+
+@st.composite
+def toys(draw: st.DrawFn) -> Toy:
+    models: dict[str, Model] = {}
+    for number, name in enumerate(NAMES):
+        read = draw(st.sets(st.sampled_from(NAMES[:number]))) if number else set[str]()
+        own = [Upstream(name, lookback=1)] if draw(st.integers(0, 3)) == 0 else []
+        upstreams = [Upstream(one, lookback=draw(st.integers(0, 2))) for one in sorted(read)]
+        models[name] = a_model(
+            name,
+            upstreams=[*upstreams, *own] or ["web.events"],
+            cadence=Daily(start="2024-01-01"),
+            batch_size=draw(st.integers(1, 4)),
+            batch_concurrency=draw(st.integers(1, 3)),
+        )
+    cells = st.sets(st.integers(1, DAYS)).map(lambda some: IntervalSet.of(map(day, some)))
+    missing = {name: draw(cells) for name in models}
+    few = st.sets(st.integers(1, DAYS), max_size=2).map(lambda some: IntervalSet.of(map(day, some)))
+    return Toy(models, missing, {name: draw(few) for name in models})
+
+
+@given(toy=toys(), overall=st.integers(1, 4))
+def test_a_batch_begins_once_what_it_reads_is_done_and_whatever_can_be_done_is(
+    toy: Toy, overall: int
+):
+    asked = [Asked(toy, model) for model in toy.models.values()]
+    events = list(scheduled(a_run(overall), asked, toy.work))
+    assert toy.broken == []
+    assert toy.most <= overall
+    tried = {name: IntervalSet.union_all(c for n, c in toy.tried if n == name) for name in NAMES}
+    waits = {
+        name: IntervalSet.union_all(
+            one.cells for one in events if isinstance(one, Waiting) and one.model == name
+        )
+        for name in NAMES
+    }
+    for name, model in toy.models.items():
+        for cell in model.cadence.cells(toy.missing[name] - tried[name]):
+            one = IntervalSet.of([cell])
+            waited = toy.lacking(model, one) or toy.behind(model, one) or one & waits[name]
+            assert waited, f"{name} {cell} was forgotten"
+        if not model.in_order:
+            assert not waits[name]
+
+
+def test_a_model_downstream_begins_before_the_one_upstream_has_ended():
+    up = a_model("web.a", batch_size=1, batch_concurrency=1)
+    down = a_model("web.b", upstreams=["web.a"], batch_size=1)
+    toy = Toy(
+        {"web.a": up, "web.b": down},
+        {"web.a": TARGET, "web.b": TARGET},
+        {"web.a": IntervalSet.empty(), "web.b": IntervalSet.empty()},
+    )
+    told: list[str] = []
+    at_work = AtWork(lambda step: told.append(step.words) if step else None)
+    events = list(scheduled(a_run(2, at_work), [Asked(toy, up), Asked(toy, down)], toy.work))
+    order = [one.model for one in events if isinstance(one, Committed)]
+    assert order.count("web.a") == order.count("web.b") == DAYS
+    assert order.index("web.b") < DAYS - 1
+    assert "building: web.a, web.b, batch 3 of 18" in told
+
+
+@pytest.mark.parametrize(
+    ("of_up", "of_down"),
+    [
+        ({"kind": IncrementalByUniqueKey("ds", latest_by="cost", rows_move=True)}, {}),
+        ({}, {"audits": [References("known", "id", "web.a", "id")]}),
+    ],
+    ids=["rows move", "values are looked up in all of it"],
+)
+def test_a_model_waits_for_all_of_one_whose_rows_move_or_in_which_an_audit_looks_values_up(
+    of_up: dict[str, Any], of_down: dict[str, Any]
+):
+    up = a_model("web.a", batch_size=1, batch_concurrency=1, **of_up)
+    down = a_model("web.b", upstreams=["web.a"], batch_size=1, **of_down)
+    none = IntervalSet.empty()
+    toy = Toy(
+        {"web.a": up, "web.b": down},
+        {"web.a": TARGET - IntervalSet.of([day(2)]), "web.b": TARGET},
+        dict.fromkeys(NAMES, none),
+    )
+    events = list(scheduled(a_run(2), [Asked(toy, up), Asked(toy, down)], toy.work))
+    order = [one.model for one in events if isinstance(one, Committed)]
+    assert order == ["web.a"] * (DAYS - 1) + ["web.b"] * DAYS
+
+
+def test_what_did_not_change_is_not_asked_again():
+    up = a_model("web.a", batch_size=1, batch_concurrency=1)
+    down = a_model("web.b", upstreams=["web.a"])
+    last = a_model("web.c", upstreams=["web.b"])
+    none = IntervalSet.empty()
+    toy = Toy(
+        {"web.a": up, "web.b": down, "web.c": last},
+        dict.fromkeys(NAMES, TARGET),
+        dict.fromkeys(NAMES, none),
+    )
+    asked = [Asked(toy, model) for model in (up, down, last)]
+    list(scheduled(a_run(3), asked, toy.work))
+    for one in asked:
+        assert len(one.looks) == len({*one.looks}), "it was asked twice about the same"
+    assert len(asked[0].looks) == 1
+
+
+def test_a_model_of_which_a_batch_is_held_begins_nothing_more():
+    up = a_model("web.a", batch_size=1, batch_concurrency=1)
+    down = a_model("web.b", upstreams=["web.a"], batch_size=1)
+    none = IntervalSet.empty()
+    toy = Toy(
+        {"web.a": up, "web.b": down}, {"web.a": TARGET, "web.b": TARGET}, dict.fromkeys(NAMES, none)
+    )
+
+    begun: list[Piece] = []
+
+    def held(run: RunContext, model: Model, piece: Piece, put: Callable[[Event], None]) -> None:
+        if model is up:
+            toy.work(run, model, piece, put)
+        else:
+            begun.append(piece)
+            put(Waiting(model.name, piece.stretches, "a plan that is paused"))
+
+    events = list(scheduled(a_run(2), [Asked(toy, up), Asked(toy, down)], held))
+    waits = [one.cells for one in events if isinstance(one, Waiting)]
+    assert IntervalSet.union_all(waits) == TARGET
+    assert toy.done == {"web.a": TARGET, "web.b": none}
+    assert len(begun) == 1
+    assert {one.upstream for one in events if isinstance(one, Waiting)} == {"a plan that is paused"}
+
+
+@pytest.mark.spark
+def test_models_are_filled_side_by_side_and_hold_what_they_hold_one_after_the_other(world: World):
+    visits = a_model(batch_size=2, batch_concurrency=1)
+    sums = a_model("web.sums", upstreams=["web.visits"], batch_size=2)
+    graph = a_graph(visits, sums, sources=[a_source()])
+    world.land(a_source(), *(row(number) for number in range(1, 11)))
+    world.fill(graph)
+    built = [one for one in world.heard if isinstance(one, Started | Committed)]
+    first = next(n for n, one in enumerate(built) if one.model == "web.sums")
+    assert any(isinstance(one, Started) and one.model == "web.visits" for one in built[first:]), (
+        "one model waited for the whole of the other"
+    )
+    assert world.rows("web.sums") == world.rows("web.visits")
+    assert sum(isinstance(one, Committed) for one in built) == 10

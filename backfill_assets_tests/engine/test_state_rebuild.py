@@ -1,0 +1,92 @@
+"""A state that is rebuilt from the logs alone counts a promotion in all of its tables, or in none."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
+from backfill_assets.models.column import Column
+from backfill_assets.snapshots.batch import BatchCommit
+from backfill_assets.snapshots.publication import PROMOTED
+from backfill_assets.state.store import Store
+from backfill_assets_tests.builders import a_graph, a_model
+from backfill_assets_tests.state.building import (
+    NOON,
+    Asked,
+    add_model,
+    content,
+    version_of,
+    write,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODELS = ("web.visits", "web.costs")
+
+
+def clock():
+    return NOON
+
+
+def logged(root: Path, commit: BatchCommit, number: int) -> None:
+    log = root / "tables" / "web" / commit.version / "_delta_log"
+    log.mkdir(parents=True, exist_ok=True)
+    said = {"commitInfo": {"operation": "WRITE", "userMetadata": commit.to_json()}}
+    (log / f"{number:020d}.json").write_text(json.dumps(said))
+
+
+def filled(root: Path, model: str, *, exact: bool = True) -> BatchCommit:
+    """Log a first batch of a model, as a state that is lost by now has opened it."""
+    with Store.open(f"sqlite:///{root / model}.db", clock=clock) as store:
+        add_model(store, model)
+        opened = store.batches.open_batch(Asked(model=model).request)
+        commit = write(store, opened, dict.fromkeys(opened.request.cells, content(1, 7, x=1, y=2)))
+    logged(root, replace(commit, exact=exact), 0)
+    return commit
+
+
+@pytest.mark.parametrize("copied", [1, 2])
+def test_a_promotion_counts_in_all_of_its_tables_or_in_none(tmp_path: Path, copied: int):
+    together = tuple(map(version_of, MODELS))
+    for number, model in enumerate(MODELS):
+        first = filled(tmp_path, model)
+        copy = {"batch_id": f"p1:90:{model}", "plan_id": "p1", "reason": PROMOTED, "built_at": 90}
+        if number < copied:
+            logged(tmp_path, replace(first, **copy, together=together), 1)
+    with Store.open(
+        f"sqlite:///{tmp_path / 'again.db'}", clock=clock, data_root=str(tmp_path)
+    ) as store:
+        rebuilt = rebuild_state(store, a_graph(a_model()), data_root=str(tmp_path))
+        heads = [store.versions.known_head(one) for one in together]
+        assert heads == ([1, 1] if copied == 2 else [0, 0])
+        assert store.views.of("prod").counter >= 90
+        told = [str(one) for one in rebuilt.left_out]
+        assert [one.split(":")[0] for one in told] == ([] if copied == 2 else [together[0]])
+        assert all(
+            f"plan p1 is published there but not in {together[1]}" in one and "restore" in one
+            for one in told
+        )
+
+
+@pytest.mark.parametrize(
+    ("loaded", "rounded"), [("web.visits", {"y"}), ("web.costs", {"key", "x", "y"})]
+)
+def test_of_an_older_log_only_columns_that_were_rounded_are_marked_in_a_rebuild(
+    tmp_path: Path, loaded: str, rounded: set[str]
+):
+    commit = filled(tmp_path, "web.visits", exact=False)
+    types = {"ds": "date", "x": "bigint", "y": "double"}
+    columns = tuple(Column(*one) for one in types.items())
+    model = a_model(name=loaded, columns=columns, unique_key=["x"])
+    with Store.open(
+        f"sqlite:///{tmp_path / 'again.db'}", clock=clock, data_root=str(tmp_path)
+    ) as store:
+        rebuild_state(store, a_graph(model), data_root=str(tmp_path))
+        found = store.versions.ready_records(commit.version, None)[0].content
+    sums = {"key": found.key, **found.columns}
+    assert {name for name, one in sums.items() if str(one).startswith("rounded:")} == rounded

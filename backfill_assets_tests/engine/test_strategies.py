@@ -1,0 +1,162 @@
+"""What a strategy promises, and what a slice leaves alone, is held before anything is published."""
+
+# ruff: noqa: S608 - the SQL is the tests' own
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.engine.plans.going_back import abandon_plan
+from backfill_assets.engine.plans.strategy_checks import SliceLeakError, StrategyCheckError
+from backfill_assets.models.audit import row_count_within
+from backfill_assets.models.column import Column
+from backfill_assets.models.kind import IncrementalByUniqueKey
+from backfill_assets.planning.change import explained
+from backfill_assets.planning.change.categorize import Difference
+from backfill_assets.planning.plan.request import Category, Restatement, Strategy
+from backfill_assets_tests.builders import a_graph, a_model, a_source
+from backfill_assets_tests.engine.plans import Plans
+from backfill_assets_tests.engine.test_merging import ORDERS, order, orders, source
+from backfill_assets_tests.engine.test_plans import (
+    CADENCE,
+    COSTS,
+    MORE,
+    OLD,
+    ROWS,
+    VISITS,
+    WHERE,
+    changed,
+    visits,
+)
+from backfill_assets_tests.engine.world import on, row
+
+if TYPE_CHECKING:
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets_tests.engine.world import World
+
+pytestmark = pytest.mark.spark
+
+
+DOUBLED = a_model(
+    sql=f"SELECT ds, id, CAST(cost * 2 AS DECIMAL(18,2)) AS cost FROM web.events {WHERE}",
+    cadence=CADENCE,
+)
+
+
+def strategy(plan: Plan) -> Strategy | None:
+    return next(one.strategy for one in plan.models if one.model == VISITS)
+
+
+def test_an_enrichment_promises_equal_columns_also_where_late_rows_explain_what_differs(
+    world: World,
+):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    plan = plans.make(MORE)
+    assert strategy(plan) is Strategy.COLUMN_ENRICHMENT
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    assert "cost differs in 1 cell, 2024-01-08" in plans.apply(MORE, plan).refused
+    with pytest.raises(StrategyCheckError, match="cost differs in 1 cell, 2024-01-08"):
+        plans.promote(MORE, plan)
+    abandon_plan(plans.project(MORE), plan)
+    again = plans.published(MORE)
+    assert strategy(again) is Strategy.FULL_REBUILD
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 99, 9, 10]
+
+
+def test_new_columns_and_a_restatement_in_one_plan_are_a_full_rebuild(world: World):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    day = (Restatement(VISITS, "2024-01-08", "2024-01-08"),)
+    plan = plans.published(MORE, restate=day)
+    assert strategy(plan) is Strategy.FULL_REBUILD
+    assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 99, 9, 10]
+
+
+def test_a_plan_holds_row_counts_against_what_its_environment_reads(world: World):
+    """A new version's table is empty: it is held against the cells that the version published."""
+    plans = Plans(world)
+    old, fewer = (
+        a_graph(visits(more, audits=[row_count_within(0.1)]))
+        for more in ("", ", CAST(cost * 2 AS DECIMAL(18,2)) AS double")
+    )
+    both = [row(n, id_, float(n)) for n in range(7, 11) for id_ in (1, 2)]
+    world.land(a_source(), *both)
+    world.fill(old)
+    world.land(a_source(), *(one for one in both if one[:2] != (on(8), 2)))
+    for graph, restated in (
+        (old, (Restatement(VISITS, "2024-01-08", "2024-01-08"),)),
+        (fewer, ()),
+    ):
+        plan = plans.make(graph, restate=restated)
+        applied = plans.apply(graph, plan)
+        assert "rows of 2024-01-08 differ by 50.00%" in str(applied.events)
+        assert applied.left[VISITS]
+        abandon_plan(plans.project(graph), plan)
+
+
+def test_a_repair_that_would_change_rows_outside_its_slice_is_not_published(world: World):
+    plans = Plans(world)
+    both = [row(n, id_, float(n)) for n in range(7, 11) for id_ in (1, 2)]
+    world.begin(OLD, *both)
+    world.land(a_source(), *((ds, id_, cost + (ds.day == 8)) for ds, id_, cost in both))
+    day = (Restatement(VISITS, "2024-01-08", "2024-01-08"),)
+    leaking = plans.make(OLD, restate=day, where="id = 1")
+    plans.apply(OLD, leaking)
+    with pytest.raises(SliceLeakError, match="id=2"):
+        plans.promote(OLD, leaking)
+
+
+def test_a_repair_into_which_a_neighbours_row_moves_is_not_published(world: World):
+    plans = Plans(world)
+    graph = orders(IncrementalByUniqueKey("ds", rows_move=True))
+    world.land(source(), order(1, 9), order(2, 9), order(3, 10))
+    world.fill(graph)
+    world.land(source(), order(2, 9), order(1, 10), order(3, 10))
+    plan = plans.make(graph, restate=(Restatement(ORDERS, "2024-01-10", "2024-01-10"),))
+    assert plans.apply(graph, plan).left == {}
+    with pytest.raises(StrategyCheckError, match="outside the plan: not as before"):
+        plans.promote(graph, plan)
+    assert len(world.rows(ORDERS, "id")) == 3
+
+
+def test_a_restatement_excuses_no_model_that_it_does_not_reach(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    """The edit changes cost, and the verdict on it is wrong on purpose."""
+    plans, other = Plans(world), "web.other"
+    aside = a_model(other, sql=f"SELECT ds, id, cost FROM web.events {WHERE}", cadence=CADENCE)
+    world.land(a_source(), *ROWS)
+    world.fill(a_graph(visits(), aside))
+    edited = a_graph(DOUBLED, aside)
+    nothing = Difference(Category.BREAKING, "seems harmless", rows=False, columns=frozenset())
+    monkeypatch.setattr(explained, "difference", lambda *_: nothing)
+    for restated in (other, VISITS):
+        plan = plans.make(edited, restate=(Restatement(restated),), select=("*",))
+        assert plans.apply(edited, plan).left == {}
+        if restated == other:
+            with pytest.raises(StrategyCheckError, match="cost differs in 4 cells"):
+                plans.promote(edited, plan)
+            abandon_plan(plans.project(edited), plan)
+    plans.promote(edited, plan)
+    assert [int(cost) for (cost,) in world.rows(VISITS, "cost")] == [14, 16, 18, 20]
+
+
+def test_what_changes_upstream_explains_what_follows_from_it_in_an_edited_reader(world: World):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    more = a_model(
+        COSTS,
+        sql=f"SELECT ds, CAST(SUM(cost) AS DECIMAL(18,2)) AS total, COUNT(*) AS n FROM {VISITS} {WHERE} "
+        "GROUP BY ds",
+        columns=(Column("ds", "date"), Column("total", "decimal(18,2)"), Column("n", "bigint")),
+        unique_key=["ds"],
+        grain="one row per day",
+        upstreams=[VISITS],
+        cadence=CADENCE,
+    )
+    plans.published(a_graph(DOUBLED, more))
+    assert [int(total) for (total,) in world.rows(COSTS, "total")] == [14, 16, 18, 20]

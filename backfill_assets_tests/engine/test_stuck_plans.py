@@ -1,0 +1,98 @@
+"""When nothing of a plan can be built any more before somebody changes the code or an input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from backfill_assets.engine.automatic.queueing import queue_plan
+from backfill_assets.engine.automatic.stuck_plans import is_stuck
+from backfill_assets.models.source import WhenEmpty
+from backfill_assets.planning.plan.request import PlanRequest
+from backfill_assets.snapshots.environment import PROD
+from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets_tests.builders import a_graph, a_source, day, days
+from backfill_assets_tests.engine.queue_world import QueueWorld
+from backfill_assets_tests.engine.test_looked_again import land
+from backfill_assets_tests.engine.test_ready_work import SUMS, VISITS
+from backfill_assets_tests.making import plan_made
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from backfill_assets.planning.plan.plan import Plan
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> QueueWorld:
+    found = QueueWorld.of(tmp_path, VISITS, SUMS)
+    for name in ("web.visits", "web.sums"):
+        found.fill(name, day(1, 10))
+    return found
+
+
+def stuck(world: QueueWorld, plan: Plan) -> bool:
+    return is_stuck(world.project(), plan)
+
+
+def test_a_plan_is_stuck_when_all_that_is_left_has_failed_for_good_or_reads_it(world: QueueWorld):
+    plan = world.queued("web.visits", 3, 5)
+    assert not stuck(world, plan)
+
+    world.fail("web.visits", day(3), plan=plan)
+    assert not stuck(world, plan)
+
+    world.fill("web.visits", day(5), rows=12, plan=plan)
+    assert not stuck(world, plan)
+
+    world.fill("web.sums", day(5), rows=12, plan=plan)
+    assert stuck(world, plan)
+
+
+def test_a_plan_that_is_built_is_not_stuck(world: QueueWorld):
+    plan = world.queued("web.visits", 3)
+    for name in ("web.visits", "web.sums"):
+        world.fill(name, day(3), rows=12, plan=plan)
+
+    assert not stuck(world, plan)
+
+
+@pytest.mark.parametrize("kind", [FailureKind.TRANSIENT, FailureKind.CANCELLED])
+def test_what_comes_again_by_itself_keeps_a_plan_from_being_stuck(
+    world: QueueWorld, kind: FailureKind
+):
+    plan = world.queued("web.visits", 3)
+    world.fail("web.visits", day(3), kind, plan=plan)
+    assert not stuck(world, plan)
+
+    world.pass_by(minutes=3)
+    assert not stuck(world, plan)
+
+
+def test_a_batch_at_work_keeps_a_plan_from_being_stuck(world: QueueWorld):
+    plan = world.queued("web.visits", 3, 5)
+    world.fail("web.visits", day(3), plan=plan)
+    world.open("web.visits", day(5), plan=plan)
+
+    assert not stuck(world, plan)
+
+
+def test_cells_that_wait_for_rows_keep_a_plan_from_being_stuck(tmp_path: Path):
+    graph = a_graph(VISITS, SUMS, sources=[a_source(when_empty=WhenEmpty.WAIT)])
+    world = QueueWorld(tmp_path, graph)
+    land(world, *range(1, 10))
+    for name in graph.order:
+        world.fill(name, day(1, 8))
+    fills = PlanRequest(environment=PROD, asked_by="ann", reason="fill")
+    plan = plan_made(world.store, graph, fills, clock=lambda: world.now, data_root=world.root)
+    assert {one.model: one.cells for one in plan.models}["web.visits"] == days(9, 10)
+    queue_plan(world.operation(plan), None)
+    world.fail("web.visits", day(9))
+
+    assert not stuck(world, plan)  # the tenth waits
+
+    land(world, 10)
+    for name in graph.order:
+        world.fill(name, day(10))
+    assert stuck(world, plan)

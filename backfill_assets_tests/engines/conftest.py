@@ -1,7 +1,0 @@
-"""The small world of execution, on whichever Spark the test run has."""
-
-from __future__ import annotations
-
-from backfill_assets_tests.execution.conftest import clock, world
-
-__all__ = ["clock", "world"]

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.render.diff_text import (
+    counts_text,
+    difference_text,
+    differs,
+    group_row,
+    total_row,
+    totals,
+)
+from backfill_assets.warehouse.compare.compare import Comparison, Difference, Group, Measure
+from backfill_assets_tests.builders import a_model
+
+SAME = Group(
+    ("2024-01-01",),
+    old_rows=3,
+    new_rows=3,
+    keys_added=0,
+    keys_removed=0,
+    rows_changed=0,
+    columns={"cost": Measure(0, 3, 3, Decimal("5.00"), Decimal("5.00"))},
+)
+CHANGED = Group(
+    ("2024-01-02",),
+    old_rows=1000,
+    new_rows=1001,
+    keys_added=2,
+    keys_removed=1,
+    rows_changed=4,
+    columns={
+        "cost": Measure(4, 1000, 1001, Decimal("10.00"), Decimal("9.50")),
+        "clicks": Measure(0, 0, 900, None, Decimal(70)),
+    },
+)
+
+
+def a_comparison(*groups: Group, **given: tuple[str, ...]) -> Comparison:
+    return Comparison(
+        by=given.get("by", (CELL_COLUMN,)),
+        groups=groups,
+        added=given.get("added", ()),
+        removed=given.get("removed", ()),
+        sql="",
+    )
+
+
+def test_a_day_is_a_line_with_what_differs_in_it():
+    assert group_row(a_model("toy.sales"), (CELL_COLUMN,), CHANGED) == (
+        *("2024-01-02", "1,000", "1,001", "2", "1", "4"),
+        "cost 4",
+    )
+
+
+def test_the_columns_that_differ_most_come_first_and_the_rest_is_counted():
+    many = {f"c{at}": Measure(at, 1, 1, None, None) for at in range(7)}
+    row = group_row(a_model("toy.sales"), ("shop",), replace(CHANGED, by=(None,), columns=many))
+
+    assert row[0] == "NULL"
+    assert row[-1] == "c6 6, c5 5, c4 4, c3 3, and 2 more"
+
+
+def test_totals_add_up_every_group():
+    cost, clicks = totals(a_comparison(SAME, CHANGED, added=("clicks",)))
+
+    assert total_row(cost) == ("cost", "4", "1,003", "1,004", "15.00", "14.50", "-3.33%")
+    assert total_row(clicks) == ("clicks", "0", "0", "900", "", "70", "new column")
+    assert cost.differs
+    assert clicks.differs
+
+
+def test_what_was_nothing_has_no_share():
+    (cost,) = totals(
+        a_comparison(replace(SAME, columns={"cost": Measure(1, 1, 1, Decimal(0), Decimal(2))}))
+    )
+
+    assert total_row(cost)[-1] == "from 0"
+
+
+def test_a_column_more_is_a_difference_even_where_no_row_differs():
+    assert not differs(a_comparison(SAME))
+    assert differs(a_comparison(SAME, added=("clicks",)))
+    assert differs(a_comparison(SAME, CHANGED))
+
+
+def test_all_of_it_in_one_line():
+    assert counts_text(a_comparison(SAME, CHANGED, added=("clicks",), removed=("views",))) == (
+        "1,003 rows before, 1,004 after; 2 keys added, 1 removed, 4 rows changed, 1 new column, "
+        "1 column removed"
+    )
+
+
+def test_a_row_that_differs_shows_old_and_new():
+    row = Difference("2024-01-02", {"id": 7}, "changed", {"cost": 1.5}, {"cost": 2.5})
+
+    assert difference_text(row) == "changed id=7: cost 1.5 -> 2.5"
+    gone = replace(row, change="removed", new={})
+    assert difference_text(gone) == "removed id=7: cost=1.5"
