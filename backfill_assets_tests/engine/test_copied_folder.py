@@ -76,7 +76,7 @@ def texts(url: str, root: Path) -> str:
 _DRIVER = {"sqli": "", "post": "+psycopg"}
 
 
-@pytest.mark.parametrize("state", ["sqlite", pytest.param("postgresql", marks=pytest.mark.story)])
+@pytest.mark.parametrize("state", ["sqlite", "postgresql"])
 def test_all_works_on_a_copied_folder_and_the_original_is_never_touched(
     state: str, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
 ):
