@@ -33,7 +33,7 @@ class NotSupportedYet(Exception):  # noqa: N818 - a fact about this stage, not a
 
 
 def answer(case: dict[str, Json]) -> Json:
-    """What the product says, in the case's words; a refusal is `{"error": its class}`.
+    """What the product says, in the case's words; a refusal is `{"error": its text}`.
 
     Raises:
         NotSupportedYet: The product can't be asked this yet.
@@ -53,7 +53,7 @@ def answer(case: dict[str, Json]) -> Json:
     except StrangeWord as word:
         raise NotSupportedYet(f"{name} with {word}") from word
     except BackfillAssetsError as refusal:
-        return {"error": type(refusal).__name__}
+        return {"error": str(refusal)}
 
 
 def _merge(case: dict[str, Json]) -> Json:
