@@ -151,7 +151,7 @@ def _moved(package: Path) -> None:
     """Let the package's name lead elsewhere, where all but one file is as it was."""
     package.rename(package.with_name("first"))
     shutil.copytree(package.with_name("first"), package.with_name("second"))
-    (package.with_name("second") / "words.txt").write_text("who left")
+    (package.with_name("second") / "words.txt").write_text("who stays")
     package.symlink_to(package.with_name("second"))
 
 
@@ -162,9 +162,9 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a new module": lambda package: (package / "orders.py").write_text(""),
     "a new SQL file": lambda package: (package / "orders.sql").write_text(SQL),
     "a new package": lambda package: _package(package / "orders"),
-    "a new package that is a link": lambda package: (package / "orders").symlink_to(package.parent),
     "a file that no code of Python opens": lambda package: _rates(package).write_text("2"),
     "a package that is a link": _moved,
+    "a new package that is a link": lambda package: (package / "linked").symlink_to(package.parent),
 }
 
 

@@ -215,7 +215,7 @@ def test_files_that_a_dead_collection_had_joined_are_accounted_for_by_the_next_a
 ):
     place.hours(1, 2)
     with monkeypatch.context() as patch:
-        patch.setattr(place.store, "follow_head", dies)
+        patch.setattr(place.store.locks, "follow_head", dies)
         with pytest.raises(KeyboardInterrupt):
             collect(place.run(), timedelta(days=30))
     place.pass_lease()
@@ -240,7 +240,8 @@ def test_rows_that_were_taken_back_stay_away_when_the_next_holder_dies_while_it_
     place.pass_lease()
     second = take(place.run(), TABLE, "second")
     with monkeypatch.context() as patch:
-        patch.setattr(place.store, "follow_head", dies)  # at the fence, once the restore is known
+        # It dies at the fence, once the restore is known.
+        patch.setattr(place.store.locks, "follow_head", dies)
         with pytest.raises(KeyboardInterrupt):
             reconcile(place.run(), second)
     place.pass_lease()

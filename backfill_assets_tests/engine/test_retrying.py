@@ -58,7 +58,8 @@ class Run:
     attempts: int = 0
 
     def go(self) -> Event:
-        run: Any = SimpleNamespace(patience=self.patience, interrupted=self.interrupted)
+        project = SimpleNamespace(patience=self.patience)
+        run: Any = SimpleNamespace(project=project, interrupted=self.interrupted)
         put: Any = self.told.append
         return attempted(run, self.once, put)
 

@@ -86,7 +86,7 @@ def commit(actor: Actor) -> Iterator[Outcome]:
 
 
 def record(actor: Actor) -> Iterator[Outcome]:
-    """`state/recording.follow_head`: one transaction, in which pins at the head follow."""
+    """`state/locks.follow_head`: one transaction, in which pins at the head follow."""
     version = actor.memory.before + 1
     if follows_strangers(actor, version):
         yield "finds a stranger's commit before its own", fails(actor)

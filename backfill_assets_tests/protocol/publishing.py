@@ -288,7 +288,7 @@ def _next(actor: Actor, version: int) -> Actor:
 
 
 def publish(actor: Actor) -> Iterator[Outcome]:
-    """`state/publishing.publish`: one transaction moves every pointer and closes the intent."""
+    """`state/publications.publish`: one transaction moves every pointer and closes the intent."""
     intent, tables = actor.world.state.intent, range(len(actor.world.tables))
     held = intent is not None and intent.holder == actor.id
     if actor.rules.intent_checked and not held:
@@ -312,7 +312,7 @@ def publish(actor: Actor) -> Iterator[Outcome]:
 
 
 def _moved(actor: Actor) -> Actor:
-    """Write the records and the pin of one table (`restamping._copied`, `publishing._account`)."""
+    """Write the records and the pin of one table (`restamping._copied`, `publications._account`)."""
     table, at = actor.table, actor.memory.table
     version = actor.memory.made[at]
     if version < 0:  # the broken order: where it will be
@@ -340,7 +340,7 @@ def close(actor: Actor) -> Iterator[Outcome]:
 
 
 def _closed(actor: Actor, before: tuple[int, ...]) -> Actor:
-    """`publishing._close`, in the same transaction: the intent is done and the locks are free."""
+    """`publications._close`, in the same transaction: the intent is done and the locks are free."""
     state = actor.world.state
     kind = state.intent.kind if state.intent else actor.operation.kind
     moves = (*state.moves, Move(state.counter, kind, before))

@@ -30,7 +30,7 @@ class Rules:
         tables_closed: an open intent keeps others from its tables (`promotions.check_closed`).
         copies_found: a copy that is in the log already is not made again (`rewriting.rewritten`).
         copies_before_pointers: pointers move after the copies (`publishing._carried_out`).
-        pointers_together: all pointers of a publication move in one transaction (`state/publishing.publish`).
+        pointers_together: all pointers of a publication move in one transaction (`state/publications.publish`).
         intent_checked: only the holder of an open intent moves pointers (`promotions.check_held`).
         stale_refused: a plan whose cells were built again since is not published (`refusals.refuse_stale`).
         promise_checked: under its locks, a way back is still promised (`going_back._prepared`).
@@ -41,7 +41,7 @@ class Rules:
         rests_kept: what a file that goes holds of other cells is written again (`commit.WrittenCells._rest`).
         rests_under_lock: which files go is read from the log's end, under the lock (`log_entry.set_cells`).
         piles_checked: files are joined only where all of them are still named (`log_entry.exchange_files`).
-        pins_followed: pins at the head follow a commit that changes no row (`state/recording.follow_head`).
+        pins_followed: pins at the head follow a commit that changes no row (`state/locks.follow_head`).
     """
 
     compare_and_set: bool = True

@@ -135,7 +135,7 @@ def settle(actor: Actor) -> Iterator[Outcome]:
 
 
 def _advanced(actor: Actor, number: int) -> Iterator[Outcome]:
-    """`locks.advance_head`, `state/recording.follow_head`: one transaction."""
+    """`locks.advance_head`, `state/locks.follow_head`: one transaction."""
     if has_lock(actor):
         yield f"accounts for commit {number}", _settled(accounted(actor, number))
     else:
@@ -216,7 +216,7 @@ def _has_looked(actor: Actor) -> Actor:
 
 
 _GIVEN_UP = (-2, -2, -2)
-"""What the copies of a publication are that is given up; see `publishing.give_up`."""
+"""What the copies of a publication are that is given up; see `publishing._give_up`."""
 
 STEPS = {
     "turn.token": read_token,
