@@ -128,7 +128,7 @@ def test_a_database_that_goes_between_commit_and_record_loses_nothing_and_double
 ):
     world.effects = Effects(record=failing(record, GONE))
     monkeypatch.setattr(
-        world.store.batches.latest, "fail_batch", failing(world.store.batches.fail_batch, GONE)
+        world.store.batches, "fail_batch", failing(world.store.batches.fail_batch, GONE)
     )
     events = filled()
     assert ended(events, Failed) == []

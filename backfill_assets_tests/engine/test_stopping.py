@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.events import Event
     from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.graph import Graph
     from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets_tests.engine.world import World
 
@@ -52,10 +53,17 @@ def endless(session: Any, *_: object) -> Any:  # noqa: ANN401 - rows that Spark 
     )
 
 
-def opened(world: World, steps: Mapping[str, Any] | None = None, **how: Any) -> RunContext:  # noqa: ANN401
+def opened(
+    world: World,
+    steps: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+    graph: Graph = GRAPH,
+) -> RunContext:
+    """Open a run whose batches may take `timeout` seconds, and do not end unless `steps` say so."""
     world.land(a_source(), row(10))
     with world.doing(**{"rows": endless, **(steps or {})}):
-        return replace(world.open(GRAPH), **how)
+        run = world.open(graph)
+    return replace(run, project=replace(run.project, patience=Patience(timeout=timeout)))
 
 
 def nothing_of_it_is_left(world: World, kind: FailureKind) -> BatchRow:
@@ -71,7 +79,7 @@ def nothing_of_it_is_left(world: World, kind: FailureKind) -> BatchRow:
 
 
 def test_a_batch_whose_time_is_over_is_cancelled_and_not_tried_again(world: World):
-    run = opened(world, patience=Patience(timeout=0.2))
+    run = opened(world, timeout=0.2)
     (failed,) = ended(world.go(run)[VISITS], Failed)
     assert failed.kind is FailureKind.TIMEOUT
     assert "within 0.2 s" in failed.error
@@ -81,10 +89,7 @@ def test_a_batch_whose_time_is_over_is_cancelled_and_not_tried_again(world: Worl
 
 def test_a_models_own_time_counts_more_than_the_settings(world: World):
     graph = a_graph(a_model(cadence=Daily(start="2024-01-10"), batch_timeout=0.2))
-    world.land(a_source(), row(10))
-    run = replace(
-        world.open(graph), effects=Effects(rows=endless), patience=Patience(timeout=10**6)
-    )
+    run = opened(world, timeout=10**6, graph=graph)
     (failed,) = ended(world.go(run)[VISITS], Failed)
     assert failed.kind is FailureKind.TIMEOUT
 
@@ -95,7 +100,7 @@ def test_a_commit_that_has_begun_is_brought_to_its_end_whatever_is_cancelled(wor
         return commit(*given)
 
     steps = {"rows": compute, "commit": cancelled}
-    run = opened(world, steps, patience=Patience(timeout=10**6))
+    run = opened(world, steps, timeout=10**6)
     (done,) = ended(world.go(run)[VISITS], Committed)
     assert done.rows == 1
     assert world.store.batches.latest(model=VISITS)[0].status == "committed"

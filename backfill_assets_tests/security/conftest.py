@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from backfill_assets_tests.engine.conftest import clock, world
+from backfill_assets_tests.engine.conftest import beginnings, clock, world
 
-__all__ = ["clock", "world"]
+__all__ = ["beginnings", "clock", "world"]
