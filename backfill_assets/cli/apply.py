@@ -18,8 +18,8 @@ from backfill_assets.cli.queueing import into_queue
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
-from backfill_assets.engine.plans.apply import apply_plan
 from backfill_assets.engine.plans.making import make_plan
+from backfill_assets.engine.plans.verbs import apply_plan
 from backfill_assets.engine.project.events import Committed
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import PlanRequest
@@ -31,7 +31,7 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from backfill_assets.engine.plans.apply import Applied
+    from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.engine.project.events import Event
     from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.planning.plan.plan import Plan
@@ -106,7 +106,7 @@ class _Ended:
     """The result of an apply."""
 
     plan: Plan
-    applied: Applied
+    applied: Outcome
     done: tuple[Progress, ...]
     actual: Actual
     control: Control
@@ -120,14 +120,13 @@ class _Ended:
 
     def plain(self) -> dict[str, Any]:
         """Give it as JSON has it."""
-        promoted = self.applied.promoted
         return {
             "plan_id": self.plan.plan_id,
             "environment": self.plan.environment,
             "status": self.applied.status.value,
             "progress": [asdict(one) for one in self.done],
             **cells_json(self.naming, self.cells),
-            "appended": self.naming.listed(promoted.appended) if promoted else {},
+            "appended": self.naming.listed(self.applied.carried),
             "left": {name: str(cells) for name, cells in self.applied.left.items()},
             "errors": [one.error for one in self.applied.failed],
             "audited": {
@@ -192,7 +191,7 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
     if applied.status is PlanStatus.PROMOTED:
         tell_quietly(at, plan.environment)
     control = at.store.queue.control_of(plan.plan_id)
-    cells = cells_told(at, plan, applied.promoted.number if applied.promoted else None)
+    cells = cells_told(at, plan, applied.number)
     return _Ended(plan, applied, _progress(at, plan), actual, control, at.naming, cells)
 
 
@@ -215,7 +214,7 @@ def _report(ended: _Ended) -> None:
     rows = zip((one.model for one in ended.done), numbers, strict=True)
     print_table(_HEADINGS, [(name, *(f"{one:,}" for one in row)) for name, row in rows])
     say_cells(ended.naming, ended.cells)
-    for name, cells in (ended.applied.promoted.appended if ended.applied.promoted else {}).items():
+    for name, cells in ended.applied.carried.items():
         say(f"appended {name}: {ended.naming.ranges(name, cells)}", indent=2)
     for line in audit_lines(ended.applied.audited):
         say(line, indent=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.cli.asking import confirm
@@ -15,14 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backfill_assets.cli.operating import Operating
-    from backfill_assets.engine.plans.going_back import WentBack
+    from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.engine.project.project import Project
     from backfill_assets.planning.plan.plan import Plan
 
 
 def taken_back(
     at: Operating,
     plan: Plan,
-    operation: Callable[..., WentBack],
+    operation: Callable[[Project, Plan, str], Outcome],
     effect: str,
     *,
     why: str,
@@ -33,9 +33,8 @@ def taken_back(
     if plan.protected:
         confirm(effect, yes=yes)
     say(f"taking back {plan.plan_id}, run {at.run_id}", to=err)
-    promise = timedelta(days=at.settings.promise_days)
     with shown(at.graph, {}) as listener:
-        back = operation(at.working(listener), plan, promise, why)
+        back = operation(at.working(listener), plan, why)
     tell_quietly(at, plan.environment)
     told = cells_json(at.naming, cells_told(at, plan, back.number))
     carried = {

@@ -14,7 +14,7 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
-from backfill_assets.engine.plans.promotion import promote_plan
+from backfill_assets.engine.plans.verbs import promote_plan
 from backfill_assets.render.actual import actual_text
 from backfill_assets.render.plan_life import next_commands
 from backfill_assets.render.plan_words import instant_text
@@ -22,7 +22,7 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating
-    from backfill_assets.engine.plans.promotion import Promoted
+    from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.planning.plan.plan import Plan
 
 _PROMOTED = PlanStatus.PROMOTED.value
@@ -114,8 +114,8 @@ def _confirm(plan: Plan, changed: int, *, yes: bool) -> None:
         confirm(effect, yes=yes)
 
 
-def _named(at: Operating, promoted: Promoted) -> dict[str, str]:
+def _named(at: Operating, promoted: Outcome) -> dict[str, str]:
     return {
         name: at.naming.ranges(name, cells, limit=len(cells))
-        for name, cells in promoted.appended.items()
+        for name, cells in promoted.carried.items()
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import counted, say
-from backfill_assets.engine.plans.apply import built_in
+from backfill_assets.engine.plans.building import built_in
 from backfill_assets.models.cells_by_model import CellsByModel
 
 if TYPE_CHECKING:

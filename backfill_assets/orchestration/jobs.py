@@ -7,11 +7,15 @@ from typing import Any
 import dagster as dg
 
 from backfill_assets.engine.automatic.late_plan import refresh_late
-from backfill_assets.engine.automatic.queueing import queue_plan
-from backfill_assets.engine.plans.apply import Applied, applied
-from backfill_assets.engine.plans.going_back import abandon_plan, rollback_plan
 from backfill_assets.engine.plans.making import left_before, make_plan, prepare
-from backfill_assets.engine.plans.promotion import promote_plan
+from backfill_assets.engine.plans.outcome import Outcome
+from backfill_assets.engine.plans.verbs import (
+    abandon_plan,
+    applied,
+    promote_plan,
+    queue_plan,
+    rollback_plan,
+)
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.automation import Automation
 from backfill_assets.orchestration.job_configs import (
@@ -199,7 +203,7 @@ def _not_automatic(work: PlanWork) -> list[str]:
     return [model.name for model in models if model.automated is not Automation.ON]
 
 
-def _ended(work: PlanWork, plan: Plan, done: Applied) -> None:
+def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
     """Tell what became of a plan; one with something left is a failed run."""
     if done.status is PlanStatus.PROMOTED:
         work.tell(plan.environment)

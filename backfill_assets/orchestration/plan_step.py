@@ -74,7 +74,8 @@ def serve_plan(
         who = str(who_launched(context.run))
         heard = reporter.listen if _fills(plan, name) else reporter.built
         project = state.project(untraced(graph), context.run.run_id, spark, who)
-        op = Operation(project=replace(project, listener=heard), plan=plan)
+        code = project.loaded.fingerprints
+        op = Operation(project=replace(project, listener=heard, code=lambda: code), plan=plan)
         done = serve(op, name, targeted(context, reporter.model))
         reporter.served(done)
         said = {"plan": plan.plan_id} if done.published else _cutoff(op, name, done)

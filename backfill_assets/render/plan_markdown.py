@@ -19,6 +19,7 @@ from backfill_assets.render.plan_words import (
     symbol,
     work_text,
 )
+from backfill_assets.render.stage_words import stages_by_verb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,6 +110,7 @@ def _rest(plan: Plan, naming: Naming) -> Iterator[str]:
             if not one.blocks
         ],
         "Gates": list(plan.gates),
+        "Stages": [f"`{verb}`: {text}" for verb, text in stages_by_verb(plan, naming)],
         "Notes": [
             *(f"`{one.model}`: {note}" for one in plan.models for note in one.notes),
             *plan.notes,

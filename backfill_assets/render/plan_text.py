@@ -22,6 +22,7 @@ from backfill_assets.render.plan_words import (
     symbol,
     work_text,
 )
+from backfill_assets.render.stage_words import stages_by_verb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,6 +79,7 @@ def plan_text(plan: Plan, naming: Naming, *, whole: bool = False) -> tuple[Line,
         _untouched(plan, whole=whole),
         _in_flight(plan, naming, whole=whole),
         _tail(plan, whole=whole),
+        _stages(plan, naming) if whole else (),
         _legend() if whole else (),
     )
     return tuple(line for part in parts for line in part)
@@ -238,6 +240,13 @@ def _strategies(plan: Plan, *, whole: bool) -> Iterator[Line]:
         yield from (_labelled("", text, Tone.QUIET) for text in rest)
     if not whole:
         yield from _more(len(how) - _STRATEGIES, "strategy", "strategies")
+
+
+def _stages(plan: Plan, naming: Naming) -> Iterator[Line]:
+    before = ""
+    for verb, text in stages_by_verb(plan, naming):
+        yield _labelled("" if verb == before else verb.capitalize(), text, Tone.QUIET)
+        before = verb
 
 
 def _legend() -> Sequence[Line]:

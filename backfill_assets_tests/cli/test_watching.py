@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.cli.watching import watch
-from backfill_assets.engine.automatic.queueing import queue_plan
-from backfill_assets.engine.plans.apply import begin
+from backfill_assets.engine.plans.verbs import begin, queue_plan
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.builders import day

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.engine.plans.apply import apply_plan
-from backfill_assets.engine.plans.promotion import promote_plan
+from backfill_assets.engine.plans.verbs import apply_plan, promote_plan
 from backfill_assets.engine.project.patience import PATIENT
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
@@ -15,8 +14,7 @@ from backfill_assets_tests.making import plan_made
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from backfill_assets.engine.plans.apply import Applied
-    from backfill_assets.engine.plans.promotion import Promoted
+    from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.engine.project.events import Event
     from backfill_assets.engine.project.project import Project
     from backfill_assets.models.graph import Graph
@@ -37,10 +35,10 @@ class Plans:
         request = PlanRequest(environment=environment, **asked)
         return plan_made(world.store, graph, request, clock=world.clock, data_root=world.root)
 
-    def apply(self, graph: Graph, plan: Plan, **given: Any) -> Applied:  # noqa: ANN401
+    def apply(self, graph: Graph, plan: Plan, **given: Any) -> Outcome:  # noqa: ANN401
         return apply_plan(self.project(graph, **given), plan)
 
-    def promote(self, graph: Graph, plan: Plan) -> Promoted:
+    def promote(self, graph: Graph, plan: Plan) -> Outcome:
         return promote_plan(self.project(graph), plan)
 
     def published(self, graph: Graph, environment: str = PROD, **asked: Any) -> Plan:  # noqa: ANN401

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.engine.automatic.queueing import queue_plan
 from backfill_assets.engine.automatic.ready_work import ReadyWork, ready_work
 from backfill_assets.engine.automatic.settled import Settled
 from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.plans.verbs import queue_plan
 from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.request import PlanRequest, Restatement

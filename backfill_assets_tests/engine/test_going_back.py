@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets.engine.plans import going_back
-from backfill_assets.engine.plans.going_back import abandon_plan, rollback_plan, undo_plan
+from backfill_assets.engine.plans.verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.plan import Why
@@ -127,7 +127,7 @@ def test_a_plan_that_is_promoted_while_another_is_being_taken_back_is_not_overru
     world.land(a_source(), *changed(row(8, 1, 50.0)))
     second = plans.make(OLD, restate=(eighth,))
     plans.apply(OLD, second)
-    before_call(going_back, "publish", lambda: plans.promote(OLD, second), monkeypatch)
+    before_call(going_back, "move_pointers", lambda: plans.promote(OLD, second), monkeypatch)
     with pytest.raises(RequestError, match=f"later plans have changed the same: {second.plan_id}"):
         rollback_plan(plans.project(OLD), first)
     assert totals(world) == [7, 50, 9, 10]
@@ -139,7 +139,7 @@ def test_a_day_that_is_filled_while_the_locks_are_taken_is_kept_by_an_undo_too(
     world.begin(OLD, *ROWS)
     plan = plans.published(MORE)
     next_day(world, *ROWS)
-    before_call(going_back, "publish", lambda: world.fill(MORE), monkeypatch)
+    before_call(going_back, "move_pointers", lambda: world.fill(MORE), monkeypatch)
     back = undo_plan(plans.project(MORE), plan)
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
     assert set(back.carried) == {VISITS}

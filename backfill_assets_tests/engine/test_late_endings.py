@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
-from backfill_assets.engine.automatic.queueing import queue_plan
-from backfill_assets.engine.plans.apply import Applied
+from backfill_assets.engine.plans.outcome import Outcome
+from backfill_assets.engine.plans.verbs import queue_plan
 from backfill_assets.engine.project.events import Failed
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -45,7 +45,7 @@ def refreshed(world: QueueWorld, *besides: str) -> Refreshed:
 def test_late_data_whose_plans_were_all_given_up_is_not_published(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch
 ):
-    def fails(_: Operation) -> Applied:
+    def fails(_: Operation) -> Outcome:
         raise BackfillAssetsError("somebody holds the table")
 
     monkeypatch.setattr(_APPLIED, fails)
@@ -62,10 +62,10 @@ def test_late_data_whose_plans_were_all_given_up_is_not_published(
 def test_what_fails_for_good_need_not_come_again_and_what_may_pass_does(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch, kind: FailureKind, *, ended: bool
 ):
-    def fails(op: Operation) -> Applied:
+    def fails(op: Operation) -> Outcome:
         failed = Failed("web.visits", "b1", days(9), "no", kind=kind)
         events = {"web.visits": (failed,)}
-        return Applied(op.plan_id, PlanStatus.APPLYING, events, LEFT)
+        return Outcome(op.plan_id, PlanStatus.APPLYING, events, LEFT)
 
     monkeypatch.setattr(_APPLIED, fails)
 
@@ -77,7 +77,7 @@ def test_what_is_not_done_by_itself_keeps_all_that_would_reach_it(
 ):
     begun: list[str] = []
 
-    def counts(op: Operation) -> Applied:
+    def counts(op: Operation) -> Outcome:
         begun.append(op.plan_id)
         raise BackfillAssetsError("no more than begun")
 
@@ -95,11 +95,11 @@ def test_what_is_not_done_by_itself_keeps_all_that_would_reach_it(
 def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch, control: Control
 ):
-    def holds(op: Operation) -> Applied:
+    def holds(op: Operation) -> Outcome:
         world.store.queue.control_plan(op.plan_id, control, "ann")
-        return Applied(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
+        return Outcome(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
 
-    def begins(op: Operation) -> Applied:
+    def begins(op: Operation) -> Outcome:
         queue_plan(op)
         return holds(op)
 
@@ -117,9 +117,9 @@ def test_a_late_plan_that_somebody_holds_is_no_reason_to_come_again(
 def test_late_data_is_asked_for_once_while_its_plan_is_paused_and_again_when_it_goes_on(
     world: QueueWorld, monkeypatch: pytest.MonkeyPatch
 ):
-    def begins(op: Operation) -> Applied:
+    def begins(op: Operation) -> Outcome:
         queue_plan(op)
-        return Applied(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
+        return Outcome(op.plan_id, PlanStatus.APPLYING, {}, LEFT)
 
     monkeypatch.setattr(_APPLIED, begins)
     plan = refreshed(world).plan_id

@@ -274,7 +274,7 @@ def test_a_plan_that_waits_for_too_long_holds_no_late_data_and_is_not_promoted(w
 
 
 def test_what_a_person_took_back_does_not_come_again_by_itself(world: World):
-    from backfill_assets.engine.plans.going_back import rollback_plan  # noqa: PLC0415
+    from backfill_assets.engine.plans.verbs import rollback_plan  # noqa: PLC0415
 
     graph, plans = chain(), Plans(world)
     filled(world, graph)

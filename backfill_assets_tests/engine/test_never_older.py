@@ -79,7 +79,7 @@ def test_a_late_row_that_prod_has_published_while_a_plan_waits_is_not_taken_away
     plan = built(world, plans, old, new)
     refreshed(world, old)
     promoted = plans.promote(new, plan)
-    assert text(new, VISITS, promoted.appended[VISITS]) == "2024-01-10"
+    assert text(new, VISITS, promoted.carried[VISITS]) == "2024-01-10"
     assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 10, 20]
     assert told(world.fill(new)[VISITS]) == ["skipped"]
     assert plans.make(new).is_empty

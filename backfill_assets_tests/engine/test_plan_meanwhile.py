@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.engine.plans.going_back import abandon_plan
 from backfill_assets.engine.plans.refusals import (
     PlanConflictError,
     StalePlanError,
 )
+from backfill_assets.engine.plans.verbs import abandon_plan
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.engine.project.patience import Patience
 from backfill_assets.errors import RequestError
@@ -65,7 +65,7 @@ def test_days_that_are_filled_while_a_plan_is_reviewed_are_carried_over(world: W
     world.fill(MORE)
     assert [int(cost) for _, cost in world.rows(VISITS, "ds", "cost")] == [7, 8, 9, 10, 11]
     promoted = plans.promote(MORE, plan)
-    assert text(MORE, VISITS, promoted.appended[VISITS]) == "2024-01-11"
+    assert text(MORE, VISITS, promoted.carried[VISITS]) == "2024-01-11"
     assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
     assert told(world.fill(MORE)[COSTS]) == ["skipped"]
     assert plans.make(MORE).is_empty
@@ -81,7 +81,7 @@ def test_a_carried_over_day_brings_no_late_row_into_a_day_that_was_reviewed(
     world.land(a_source(), *changed(row(8, 1, 80.0)), row(11, 1, 11.0))
     world.fill(MORE)
     promoted = plans.promote(MORE, plan)
-    assert text(MORE, VISITS, promoted.appended[VISITS]) == "2024-01-11"
+    assert text(MORE, VISITS, promoted.carried[VISITS]) == "2024-01-11"
     assert [int(one) for _, one in world.rows(VISITS, "ds", "double")] == [14, 16, 18, 20, 22]
 
 
@@ -240,7 +240,7 @@ def test_an_hourly_model_is_planned_and_promoted_while_it_is_filled(world: World
     plans.apply(new, plan)
     hour_passes()
     promoted = plans.promote(new, plan)
-    assert text(new, VISITS, promoted.appended[VISITS]).endswith("(2)")
+    assert text(new, VISITS, promoted.carried[VISITS]).endswith("(2)")
     hour_passes()
     assert world.rows(VISITS, "id", "double") == [(n, 2 * n) for n in range(5)]
     assert plans.make(new).is_empty

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.engine.automatic.queueing import queue_plan
-from backfill_assets.engine.plans.going_back import abandon_plan
 from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.plans.verbs import abandon_plan, queue_plan
 from backfill_assets.engine.project.events import Committed, Waiting
 from backfill_assets.engine.project.opening import open_run
 from backfill_assets.engine.project.patience import Patience

@@ -60,6 +60,17 @@ prod: 2 models, 154 cells certain, 150 more if their input changes, 3 batches, 1
 
 - an explicit promotion
 
+### Stages
+
+- `apply`: open a workspace, which no reader sees
+- `apply`: build up to 304 cells of 2 models in the workspace
+- `apply`: audit published cells that stay, where the plan changes their audits
+- `apply`: check that nothing has moved, and what the strategies promise
+- `promote`: compute with the new logic what was published meanwhile
+- `promote`: check that nothing has moved, and what the strategies promise
+- `promote`: audit published cells that stay, where the plan changes their audits
+- `promote`: move all pointers in one transaction
+
 ### Notes
 
 - `marketing.roi_analysis`: 2024-06-01 is left out: it has not ended

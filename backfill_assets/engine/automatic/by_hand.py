@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from backfill_assets.engine.batch.table_turn import LONGEST_WAIT
-from backfill_assets.engine.plans.apply import applied
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.plans.operation import Operation
-from backfill_assets.engine.plans.promotion import promote
 from backfill_assets.engine.plans.refusals import PlanConflictError
+from backfill_assets.engine.plans.verbs import applied, promoted
 from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan_json import read_plan
@@ -161,7 +160,7 @@ def _promoted(op: Operation) -> bool:
     """Promote a plan that is built and changes nothing."""
     if op.store.plans.get(op.plan_id).status is not PlanStatus.BUILT or _differs(op):
         return False
-    promote(replace(op, why="nothing is different"))
+    promoted(replace(op, why="nothing is different"))
     return True
 
 

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
 from backfill_assets.engine.fill.observing import observe
-from backfill_assets.engine.plans.apply import applied, built_in, spared_in
-from backfill_assets.engine.plans.going_back import abandon_plan
+from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.making import keep, plan_of
 from backfill_assets.engine.plans.operation import Operation
-from backfill_assets.engine.plans.promotion import promote
+from backfill_assets.engine.plans.verbs import abandon_plan, applied, promoted
 from backfill_assets.engine.project.events import Failed
 from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.errors import BackfillAssetsError
@@ -201,9 +200,8 @@ class _Refresh:
                 return False
             if done.left:
                 return self._stopped(plan, done.failed, done.left)
-            spared = spared_in(op)
-            if op.store.plans.get(op.plan_id).status is PlanStatus.BUILT:
-                promote(op)
+            if done.status is PlanStatus.BUILT:
+                promoted(op)
         except BackfillAssetsError as error:  # its world has moved: the next one knows better
             self._give_up(plan)
             self.gave_up = True
@@ -211,7 +209,7 @@ class _Refresh:
             return True
         late = CellsByModel({one.model: one.certain for one in plan.models})
         self._built(late, built_in(op.store, plan))
-        self.so_far = replace(self.so_far, spared={**self.so_far.spared, **spared})
+        self.so_far = replace(self.so_far, spared={**self.so_far.spared, **done.spared})
         return True
 
     def _is_held(self, plan: Plan) -> bool:

@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.automatic.scenes import Scene
-from backfill_assets.engine.plans.leftover import BUILT_APART
 from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.errors import RequestError
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.plan.stages import BuildCells, FillGaps, apply_stages
 from backfill_assets.snapshots.environment import PROD, workspace_name
 
 if TYPE_CHECKING:
@@ -48,9 +47,15 @@ def prod_scene(project: Project, plans: Sequence[StoredPlan]) -> Scene:
 
 def plan_scenes(project: Project, plan: Plan) -> Iterator[Scene]:
     """Give the environment whose gaps a plan fills, and the workspace where it builds the rest."""
-    where = {(Build.GAP_FILL,): plan.environment, BUILT_APART: workspace_name(plan.plan_id)}
-    for builds, environment in where.items():
-        within = CellsByModel({one.model: one.cells for one in plan.models if one.build in builds})
+    for stage in apply_stages(plan):
+        match stage:
+            case FillGaps(cells):
+                environment = plan.environment
+            case BuildCells(cells):
+                environment = workspace_name(plan.plan_id)
+            case _:
+                continue
+        within = CellsByModel(cells)
         if not within:
             continue
         run = replace(

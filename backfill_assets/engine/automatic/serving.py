@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.plans.building import computed, place_of
 from backfill_assets.engine.plans.leftover import todo as left_by_rule, work_of
 from backfill_assets.engine.plans.refusals import plan_ended
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan import Build
-from backfill_assets.snapshots.batch import EMPTY, GAP
+from backfill_assets.planning.plan.stages import FillGaps, served_stage
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.project.events import Event
-    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.planning.plan.plan import ModelPlan
 
 
@@ -52,13 +51,10 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
         RequestError: a model of it was edited since it was made.
         RequestError: it does not build this model.
     """
-    one = _asked(op, name)
-    run = _run_for(op, one)
-    todo = cells & one.cells
-    told = fill_cells(
-        run, {name: todo}, op.project.listener, batches_at_once=op.project.batches_at_once
-    )
-    view, fills = run.view(), one.build is Build.GAP_FILL
+    stage = served_stage(_asked(op, name), cells)
+    run, todo = place_of(op, stage), stage.cells[name]
+    told = computed(op, run, stage.cells)
+    view, fills = run.view(), isinstance(stage, FillGaps)
     work = work_of(run, view, name)
     left = work.gaps if fills else left_by_rule(view, work, name)
     return Served(told[name], todo, todo - left, published=fills)
@@ -77,11 +73,3 @@ def _asked(op: Operation, name: str) -> ModelPlan:
             "'backfill/plan'",
         )
     return one
-
-
-def _run_for(op: Operation, one: ModelPlan) -> RunContext:
-    """Open the environment in which a model of a plan is built."""
-    run = op.environment() if one.build is Build.GAP_FILL else op.workspace()
-    fills = EMPTY if op.plan.request.empty else GAP
-    frozen = FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints)
-    return replace(run, until=op.plan.until, fills=fills, frozen=frozen)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.rewriting import Rewrite
+from backfill_assets.engine.plans.carrying_over import carried_pins
 from backfill_assets.engine.plans.leftover import to_remember
 from backfill_assets.engine.plans.publishing import Step
-from backfill_assets.engine.plans.undone_versions import carried_pins
 from backfill_assets.engine.project.relied_sources import Relied, as_relied_on
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -21,13 +21,17 @@ from backfill_assets.snapshots.publication import Copy, Move
 from backfill_assets.snapshots.snapshot import stored_model
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
     from backfill_assets.snapshots.ready import ReadyRecord
 
 
-def steps_back(op: Operation, moves: list[PointerMove], *, only_cells: bool) -> tuple[Step, ...]:
+def steps_back(
+    op: Operation, moves: Sequence[PointerMove], *, only_cells: bool
+) -> tuple[Step, ...]:
     """Decide what moves back, model by model; called under the locks.
 
     Args:
@@ -107,7 +111,7 @@ def _is_another(before: ReadyRecord, now: ReadyRecord) -> bool:
     return (before.batch_id, before.content) != (now.batch_id, now.content)
 
 
-def _stale_then(op: Operation, moves: list[PointerMove]) -> CellsByModel:
+def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
     """Ask the rule what will be stale where the models are brought back to.
 
     What is published counts as built when it is published; what was stale before that must be

@@ -1,27 +1,36 @@
-"""Carry over: what an environment published after a plan was made, computed with the new logic.
+"""Carry over: what an environment published meanwhile, computed with the logic of a workspace.
 
-Cells that the plan had built before, and whose published ones have read newer inputs since, are built
-again: nothing is ever published with older inputs than it was published with before.
+Before a promotion that is what was published after the plan was made, with the new logic; before an undo
+what was published after the promotion, with the old logic. Cells that the plan had built before, and
+whose published ones have read newer inputs since, are built again: nothing is ever published with older
+inputs than it was published with before.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.fill.fill import fill_cells
-from backfill_assets.engine.plans.leftover import BUILT_APART, as_text, left_in, todo, work_of
+from backfill_assets.engine.batch.commit_turn import settle_tables
+from backfill_assets.engine.plans.building import computed
+from backfill_assets.engine.plans.leftover import as_text, left_in, todo, work_of
+from backfill_assets.engine.plans.promotion_steps import concerned
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
+from backfill_assets.planning.plan.stages import Logic
+from backfill_assets.snapshots.environment import workspace_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.engine.project.events import Event
     from backfill_assets.planning.plan.plan import ModelPlan
+    from backfill_assets.planning.plan.stages import CarryOver
     from backfill_assets.snapshots.state_view import StateView
 
 
@@ -38,15 +47,23 @@ def not_carried_over(
     )
 
 
-def carried_over(op: Operation) -> CellsByModel:
-    """Compute in the plan's workspace what was published meanwhile, and say what was computed.
-
-    Planned cells that read these are built again as well, where the rule says so; no other cell that
-    is built is touched, so late rows of its source do not come in unseen.
+def carry_over(op: Operation, stage: CarryOver, so_far: Outcome) -> Outcome:
+    """Compute what was published meanwhile.
 
     Raises:
         RequestError: some of it can't be computed, or fails its audits.
     """
+    carried = _carried_over(op) if stage.logic is Logic.NEW else _carried_back(op)
+    return replace(so_far, carried=so_far.carried | carried)
+
+
+def _carried_over(op: Operation) -> CellsByModel:
+    """Compute in the plan's workspace what was published meanwhile, and give what was computed.
+
+    Planned cells that read these are built again as well, where the rule says so; no other cell that
+    is built is touched, so late rows of its source do not come in unseen.
+    """
+    settle_tables(op.environment(), concerned(op))
     cells = lacking(op)
     if not cells:
         return cells
@@ -55,15 +72,25 @@ def carried_over(op: Operation) -> CellsByModel:
     carried = CellsByModel()
     events: dict[str, tuple[Event, ...]] = {}
     while cells:
-        told = fill_cells(
-            run, cells, op.project.listener, batches_at_once=op.project.batches_at_once
-        )
+        told = computed(op, run, cells)
         events = {name: (*events.get(name, ()), *told.get(name, ())) for name in events | told}
         carried |= cells
         cells = left_in(run, op.plan) - unbuilt - carried
     if left := lacking(op):
         raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return carried
+
+
+def _carried_back(op: Operation) -> CellsByModel:
+    """Compute in the tables that were read before the plan what was published since, and give it."""
+    cells = lacking_back(op)
+    if not cells:
+        return cells
+    run = op.old_workspace()
+    events = computed(op, run, cells)
+    if left := lacking_back(op):
+        raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
+    return cells
 
 
 def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
@@ -83,7 +110,7 @@ def lacking(op: Operation) -> CellsByModel:
     view, published = run.view(), op.store.views.of(op.plan.environment)
     found = CellsByModel()
     for one in op.plan.models:
-        if one.build not in BUILT_APART:
+        if not one.built_apart:
             continue
         model = run.graph.model(one.model)
         since = model.cadence.snap_out(_published(published, one, op.plan.seen))
@@ -91,6 +118,27 @@ def lacking(op: Operation) -> CellsByModel:
         cells = ((todo(view, work, one.model) & since) - one.cells) | work.older
         found |= {one.model: cells}
     return found
+
+
+def lacking_back(op: Operation) -> CellsByModel:
+    """Give the cells that are published now and that the old tables lack, by model."""
+    name = workspace_name(op.undo_id)
+    if name not in {one.name for one in op.store.environments.by_name()}:
+        return CellsByModel()
+    run, published = op.old_workspace(), op.store.views.of(op.plan.environment)
+    view = run.view()
+    found = {
+        model: work_of(run, view, model).gaps
+        & run.graph.model(model).cadence.snap_out(published.ready(model))
+        for model in op.store.environments.own_pointers(name)
+    }
+    return CellsByModel(found)
+
+
+def carried_pins(op: Operation) -> dict[str, int]:
+    """Give the pins that old tables are published at, with what was carried back into them."""
+    own = op.store.environments.own_pointers(workspace_name(op.undo_id))
+    return {name: at.delta_version for name, at in own.items()}
 
 
 def _published(view: StateView, one: ModelPlan, seen: int) -> IntervalSet:

@@ -6,6 +6,7 @@ that were committed since are audited again.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.batch.audit_run import audit_published
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.models.audit import Audit
     from backfill_assets.models.audit_result import AuditResult
@@ -49,15 +51,6 @@ def _failing_audits(plan_id: str, results: Mapping[str, tuple[AuditResult, ...]]
     )
 
 
-def check_kept(op: Operation) -> None:
-    """Refuse a promotion whose changed audits fail on what it keeps.
-
-    Raises:
-        RequestError: a blocking one does.
-    """
-    refuse_failing(op, audit_kept(op))
-
-
 def refuse_failing(op: Operation, results: Mapping[str, tuple[AuditResult, ...]]) -> None:
     """Refuse to publish where a blocking audit failed.
 
@@ -68,16 +61,15 @@ def refuse_failing(op: Operation, results: Mapping[str, tuple[AuditResult, ...]]
         raise _failing_audits(op.plan_id, results)
 
 
-def audit_kept(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
+def audit_kept(op: Operation, so_far: Outcome) -> Outcome:
     """Run the audits that a plan changes on the cells that it keeps, and tell what they found.
 
-    Returns:
-        By model, one result per changed audit; nothing where all of it has passed already.
+    What has passed already is not audited again, nor is anything for a plan that is refused anyway.
     """
-    todo = unaudited(op)
+    todo = CellsByModel() if so_far.refusal else unaudited(op)
     if not todo:
-        return {}
-    found: dict[str, tuple[AuditResult, ...]] = {}
+        return so_far
+    found = dict(so_far.audited)
     run = op.workspace()
     with op.at_work.at(Phase.CHECKING, of=len(todo)) as step:
         for name, cells in todo.items():
@@ -87,7 +79,7 @@ def audit_kept(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
             results = audit_published(run, name, cells, audits)
             op.tell(AUDITED, **_detail(run, name, cells, tables, results))
             found[name] = results
-    return found
+    return replace(so_far, audited=found)
 
 
 def unaudited(op: Operation) -> CellsByModel:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.rule.left import left_to_do
 from backfill_assets.planning.rule.needs_work import needs_work
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.cells_by_model import CellsByModel
@@ -20,18 +16,6 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.state_view import StateView
-
-BUILT_APART = (Build.NEW_VERSION, Build.IN_PLACE)
-"""Where cells are built in the plan's workspace."""
-
-
-def plan_unfinished(plan_id: str, left: Mapping[str, str]) -> RequestError:
-    """List what is left to build of a plan."""
-    listed = "; ".join(f"{model}: {cells}" for model, cells in left.items())
-    return RequestError(
-        found=f"plan {plan_id} is not built to the end, nothing was published",
-        do=f"Left are {listed}. `backfill apply {plan_id}` goes on with exactly these",
-    )
 
 
 def left_in(run: RunContext, plan: Plan) -> CellsByModel:

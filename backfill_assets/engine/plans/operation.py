@@ -38,6 +38,11 @@ class Operation(InProject):
         return self.plan.plan_id
 
     @property
+    def undo_id(self) -> str:
+        """The name of the workspace in which the plan is undone."""
+        return f"{self.plan_id}.undo"
+
+    @property
     def who(self) -> str:
         """Who asks for it, as the history keeps it."""
         return self.project.who
@@ -56,6 +61,10 @@ class Operation(InProject):
             if one.model in run.graph.models and run.graph.model(one.model).keeps_rows
         }
         return replace(run, frozen=frozen, kept_rows=kept)
+
+    def old_workspace(self) -> RunContext:
+        """Open a run in the workspace in which the plan is undone."""
+        return self.run_in(workspace_name(self.undo_id))
 
     def tell(self, event: str, **detail: object) -> None:
         """Add to the plan's history."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.batch.rewriting import Rewrite
 from backfill_assets.engine.plans.leftover import to_remember, work_of
 from backfill_assets.engine.plans.publishing import Step
-from backfill_assets.engine.plans.workspace import scope
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
@@ -25,7 +24,7 @@ def concerned(op: Operation) -> tuple[str, ...]:
     """Name every table that a promotion must hold: those of the workspace, and the environment's."""
     plan, name = op.plan, workspace_name(op.plan_id)
     pointers = op.store.environments.pointers(plan.environment)
-    models = [*(one.model for one in scope(plan.models)), *plan.removed]
+    models = [*(one.model for one in plan.models if one.moves), *plan.removed]
     ours = {one.version for one in op.store.environments.own_pointers(name).values()}
     theirs = {pointers[model].version for model in models if model in pointers}
     owned = {one for one in theirs if op.store.versions.owner(one) == plan.environment}
@@ -40,7 +39,8 @@ def steps_of(op: Operation) -> tuple[Step, ...]:
     stale = _stale_before(op, environment)
     steps = (
         _step(op, one, own[one.model], pointers.get(one.model), stale[one.model])
-        for one in scope(op.plan.models)
+        for one in op.plan.models
+        if one.moves
     )
     return tuple(step for step in steps if step is not None)
 
@@ -85,7 +85,7 @@ def _move(new: Pointer, at: Pointer | None, stale: IntervalSet) -> Move:
 
 def _stale_before(op: Operation, environment: RunContext) -> CellsByModel:
     """Remember what was stale, for the way back."""
-    view, names = environment.view(), [one.model for one in scope(op.plan.models)]
+    view, names = environment.view(), [one.model for one in op.plan.models if one.moves]
     return CellsByModel(
         {
             name: to_remember(op.plan, work_of(environment, view, name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.plans.leftover import as_text, left_in
 from backfill_assets.engine.plans.workspace import planned_snapshots
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.plan_age import open_plans, waits_until
@@ -130,6 +131,21 @@ def refuse_stale(op: Operation) -> None:
     ]
     if found:
         raise StalePlanError(op.plan_id, tuple(found))
+
+
+def refuse_unfinished(op: Operation) -> None:
+    """Refuse a plan when the rule still finds something to build in it.
+
+    Raises:
+        RequestError: it lists what.
+    """
+    run = op.workspace()
+    if left := as_text(run.graph, left_in(run, op.plan)):
+        listed = "; ".join(f"{model}: {cells}" for model, cells in left.items())
+        raise RequestError(
+            found=f"plan {op.plan_id} is not built to the end, nothing was published",
+            do=f"Left are {listed}. `backfill apply {op.plan_id}` goes on with exactly these",
+        )
 
 
 def _refuse_other_code(op: Operation) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.plans.comparing import compared_once, outside_once, totals_once
-from backfill_assets.engine.plans.leftover import BUILT_APART, work_of
+from backfill_assets.engine.plans.leftover import work_of
+from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale, refuse_unfinished
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
     from backfill_assets.models.model import Model
@@ -69,6 +71,23 @@ class SliceLeakError(BackfillAssetsError):
         )
 
 
+def check_built(op: Operation, so_far: Outcome) -> Outcome:
+    """Hold what is built against what the plan saw, and against what each strategy promises.
+
+    A refusal is kept in the outcome: `apply` tells it, and a publication raises it.
+
+    Raises:
+        RequestError: something is left to build.
+    """
+    try:
+        refuse_stale(op)
+        refuse_unfinished(op)
+        check_strategies(op)
+    except (StalePlanError, StrategyCheckError, SliceLeakError) as error:
+        return replace(so_far, refusal=error)
+    return replace(so_far, refusal=None)
+
+
 def check_strategies(op: Operation) -> None:
     """Hold what is built against what each strategy promises.
 
@@ -86,15 +105,6 @@ def check_strategies(op: Operation) -> None:
     _check_slice(op)
 
 
-def refusal(op: Operation) -> str:
-    """Say why a promotion of what is built would be refused by these checks; nothing, if it would not."""
-    try:
-        check_strategies(op)
-    except (StrategyCheckError, SliceLeakError) as error:
-        return str(error)
-    return ""
-
-
 def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
     """Make every check of the plan's strategies, by model; also for those who only look.
 
@@ -107,7 +117,7 @@ def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
     promising = [
         (one, one.strategy)
         for one in op.plan.models
-        if one.strategy is not None and one.build in BUILT_APART
+        if one.strategy is not None and one.built_apart
     ]
     with op.at_work.at(Phase.COMPARING, of=len(promising)) as step:
         for one, strategy in promising:
@@ -270,7 +280,7 @@ def _check_slice(op: Operation) -> None:
         return
     restated = {one.name for one in op.plan.request.restate}
     for one in op.plan.models:
-        if one.model in restated and one.build in BUILT_APART:
+        if one.model in restated and one.built_apart:
             with op.at_work.at(Phase.COMPARING, one.model):
                 _refuse_leak(op, op.workspace().graph.model(one.model), one, where)
 

@@ -15,14 +15,11 @@ from backfill_assets.state.versions import UnknownVersionError
 from backfill_assets.warehouse.files.tables import head
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import PointerMove
-
-PROMISE = timedelta(days=30)
-"""How long the way back is kept open, unless the settings say otherwise."""
 
 
 def nothing_to_take_back(plan_id: str, status: PlanStatus) -> RequestError:
@@ -53,8 +50,14 @@ def _not_kept(plan_id: str, why: str, request: PlanRequest) -> RequestError:
     )
 
 
-def moves_to_take_back(op: Operation, promise: timedelta) -> list[PointerMove]:
-    """Read what a plan's promotion has moved, if the way back is still open."""
+def moves_to_take_back(op: Operation, kind: PublicationKind) -> list[PointerMove]:
+    """Read what a plan's promotion has moved, if the way back is still open.
+
+    Raises:
+        RequestError: the plan is not promoted.
+        RequestError: a later plan has touched the same.
+        RequestError: what was published before is not kept any more.
+    """
     finish_publication(op.environment(), op.plan_id)
     status = op.store.plans.get(op.plan_id).status
     moves = [
@@ -62,21 +65,23 @@ def moves_to_take_back(op: Operation, promise: timedelta) -> list[PointerMove]:
     ]
     if status is not PlanStatus.PROMOTED or not moves:
         raise nothing_to_take_back(op.plan_id, status)
-    refuse_after_promise(op, moves, promise)
+    refuse_after_promise(op, moves)
     for one in moves:
         if one.old is not None and not _is_kept(op, one.old):
             refuse_expired(op, moves, f"the old table of {one.model} is not there any more")
+    refuse_later(op, moves, cells_only=kind is PublicationKind.UNDO)
     return moves
 
 
-def refuse_after_promise(op: Operation, moves: list[PointerMove], promise: timedelta) -> None:
+def refuse_after_promise(op: Operation, moves: Sequence[PointerMove]) -> None:
     """Refuse once the old cells are promised no more: a collection may be deleting them.
 
     Raises:
         RequestError: the promise has run out.
     """
-    if moves[0].at + promise < op.clock():
-        refuse_expired(op, moves, f"it was promoted more than {promise.days} days ago")
+    days = op.project.terms.promise_days
+    if moves[0].at + timedelta(days=days) < op.clock():
+        refuse_expired(op, moves, f"it was promoted more than {days} days ago")
 
 
 def _is_kept(op: Operation, old: Pointer) -> bool:
@@ -86,7 +91,7 @@ def _is_kept(op: Operation, old: Pointer) -> bool:
         return False
 
 
-def refuse_expired(op: Operation, moves: list[PointerMove], why: str) -> NoReturn:
+def refuse_expired(op: Operation, moves: Sequence[PointerMove], why: str) -> NoReturn:
     """Refuse, and say which plan does it instead.
 
     Raises:
@@ -104,7 +109,7 @@ def refuse_expired(op: Operation, moves: list[PointerMove], why: str) -> NoRetur
     raise _not_kept(op.plan_id, why, request)
 
 
-def refuse_later(op: Operation, moves: list[PointerMove], *, cells_only: bool) -> None:
+def refuse_later(op: Operation, moves: Sequence[PointerMove], *, cells_only: bool) -> None:
     """Refuse when later plans, that are not taken back themselves, have touched the same."""
     mine, later = {one.model: one for one in moves}, dict[str, dict[str, str]]()
     for one in op.store.history.moves_in(op.plan.environment, moves[0].number):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.plans.way_back import moves_to_take_back
 from backfill_assets.engine.project.opening import save_snapshot
 from backfill_assets.engine.project.run_context import table_path
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.graph import stored_graph
 from backfill_assets.planning.plan.plan import Build, Why
+from backfill_assets.planning.plan.stages import Logic
 from backfill_assets.snapshots.environment import Layer, Pointer, workspace_name
+from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.snapshot import snapshots_of
 from backfill_assets.snapshots.workspace import OwedCells, WorkspaceModel, WorkspaceRequest
 
@@ -17,34 +21,55 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.planning.plan.plan import ModelPlan, Plan
+    from backfill_assets.planning.plan.stages import OpenWorkspace
     from backfill_assets.snapshots.cutoff import Cutoff
     from backfill_assets.snapshots.snapshot import Snapshot
 
-NOT_BUILT_APART = Build.GAP_FILL
-"""Cells that nobody has published go straight into the environment's own table."""
+
+def open_workspace(op: Operation, stage: OpenWorkspace, so_far: Outcome) -> Outcome:
+    """Open a plan's workspace in one transaction; one that is open stays as it is.
+
+    Raises:
+        RequestError: that of an undo: the way back is closed.
+    """
+    request = _new(op) if stage.logic is Logic.NEW else _old(op)
+    if request is not None:
+        op.store.environments.open_workspace(request)
+    return so_far
 
 
-def scope(plan_models: tuple[ModelPlan, ...]) -> tuple[ModelPlan, ...]:
-    """Give the models whose pointers a plan moves."""
-    return tuple(one for one in plan_models if one.build is not NOT_BUILT_APART)
-
-
-def open_workspace(op: Operation, environment: RunContext) -> None:
-    """Open a plan's workspace in one transaction; one that is open stays as it is."""
-    plan = op.plan
+def _new(op: Operation) -> WorkspaceRequest:
+    """Ask for tables that the plan's declarations are built in."""
+    plan, environment = op.plan, op.environment()
     for snapshot in planned_snapshots(op, environment).values():
         save_snapshot(op.store, snapshot)
-    op.store.environments.open_workspace(
-        WorkspaceRequest(
-            plan_id=plan.plan_id,
-            environment=plan.environment,
-            models=tuple(_model(op, environment, one) for one in scope(plan.models)),
-            owed=tuple(owed for one in plan.models for owed in _owed(op, one)),
-            cutoffs=_cutoffs(plan),
-        )
+    return WorkspaceRequest(
+        plan_id=plan.plan_id,
+        environment=plan.environment,
+        models=tuple(_model(op, environment, one) for one in plan.models if one.moves),
+        owed=tuple(owed for one in plan.models for owed in _owed(op, one)),
+        cutoffs=_cutoffs(plan),
     )
+
+
+def _old(op: Operation) -> WorkspaceRequest | None:
+    """Ask for the tables that were read before the plan; None where only cells of a table come back."""
+    moves = moves_to_take_back(op, PublicationKind.UNDO)
+    models = tuple(
+        WorkspaceModel(
+            replace(one.old, environment=workspace_name(op.undo_id)),
+            op.store.versions.version_path(one.old.version),
+        )
+        for one in moves
+        if one.old is not None and one.new is not None and one.old.version != one.new.version
+        if not one.old.under and one.old.environment == op.plan.environment
+    )
+    if not models:
+        return None
+    return WorkspaceRequest(plan_id=op.undo_id, environment=op.plan.environment, models=models)
 
 
 def _cutoffs(plan: Plan) -> dict[str, Cutoff | None]:

@@ -18,12 +18,14 @@ class PlanTerms:
     Attributes:
         plan_days: after how many days a plan expires.
         environment_days: how long an environment lives that a plan begins.
+        promise_days: how many days after its promotion a plan can be taken back.
         prices: what things cost.
         batches_at_once: how many batches may be in flight.
     """
 
     plan_days: int = 7
     environment_days: int = 30
+    promise_days: int = 30
     prices: Prices = field(default_factory=Prices)
     batches_at_once: int = 2
 
@@ -37,6 +39,7 @@ def terms_of(settings: Settings) -> PlanTerms:
     return PlanTerms(
         plan_days=settings.plan_days,
         environment_days=settings.environment_days,
+        promise_days=settings.promise_days,
         prices=Prices(settings.price_per_hour, settings.price_per_gb),
         batches_at_once=settings.max_batches,
     )

@@ -210,6 +210,16 @@ class ModelPlan:
         """The planned cells that are built whatever their input turns out to be."""
         return IntervalSet.union_all(one.cells for one in self.work if one.certain)
 
+    @property
+    def built_apart(self) -> bool:
+        """Whether its cells are built in the plan's workspace."""
+        return self.build in (Build.NEW_VERSION, Build.IN_PLACE)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the plan's promotion moves its pointer; filled gaps are published without."""
+        return self.build is not Build.GAP_FILL
+
 
 @dataclass(frozen=True, slots=True)
 class Untouched:
@@ -288,6 +298,11 @@ class Plan:
     def is_empty(self) -> bool:
         """Whether the plan has no work."""
         return not self.models and not self.removed
+
+    @property
+    def fills_only(self) -> bool:
+        """Whether the plan only fills gaps: it needs no workspace and no promotion."""
+        return not self.removed and not any(one.moves for one in self.models)
 
     @property
     def batch_cells(self) -> dict[str, int]:

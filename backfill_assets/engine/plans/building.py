@@ -1,0 +1,103 @@
+"""Build the cells of a plan with the one write path: gaps where readers are, the rest in its workspace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.plans.leftover import left_in
+from backfill_assets.engine.plans.outcome import figures
+from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.project.stopwatch import Stopwatch
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.stages import BuildCells, FillGaps
+from backfill_assets.snapshots.batch import EMPTY, GAP
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.engine.project.events import Event
+    from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.state.store import Store
+
+
+def fill_gaps(op: Operation, stage: FillGaps, so_far: Outcome) -> Outcome:
+    """Fill the plan's gaps; what was filled before is left alone."""
+    watch = Stopwatch()
+    run = place_of(op, stage)
+    events = computed(op, run, stage.cells)
+    watch.lap("compute")
+    view = run.view()
+    left = CellsByModel({name: cells - view.ready(name) for name, cells in stage.cells.items()})
+    op.tell("stopped" if left else "filled", **figures(events), seconds=watch.timing().compute)
+    return replace(so_far, events={**so_far.events, **events}, left=left)
+
+
+def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
+    """Build the plan's cells in its workspace; what was built before is left alone.
+
+    Raises:
+        RequestError: a model was edited meanwhile.
+    """
+    watch = Stopwatch()
+    run = place_of(op, stage)
+    events = computed(op, run, stage.cells)
+    watch.lap("compute")
+    with op.at_work.at(Phase.CHECKING, "what was built"):
+        if run.frozen is not None:
+            run.frozen.check()
+        left = left_in(run, op.plan)
+        spared = {} if left else spared_in(op)
+    said = {**figures(events), "seconds": watch.timing().compute, "spared": spared}
+    op.tell("stopped" if left else "built", **said)
+    events = {**so_far.events, **events}
+    if left:
+        return replace(so_far, events=events, left=left)
+    op.store.plans.set_plan_status(op.plan_id, OPEN, PlanStatus.BUILT)
+    return replace(so_far, status=PlanStatus.BUILT, events=events, left=left, spared=spared)
+
+
+def place_of(op: Operation, stage: FillGaps | BuildCells) -> RunContext:
+    """Open a run where a stage builds: in the environment, or in the plan's workspace."""
+    run = op.environment() if isinstance(stage, FillGaps) else op.workspace()
+    fills = EMPTY if op.plan.request.empty else GAP
+    return replace(run, until=op.plan.until, fills=fills)
+
+
+def computed(
+    op: Operation, run: RunContext, cells: Mapping[str, IntervalSet]
+) -> dict[str, tuple[Event, ...]]:
+    """Fill cells in a run for a plan, and give what happened, by model."""
+    at_once = op.project.batches_at_once
+    return fill_cells(run, cells, op.project.listener, batches_at_once=at_once)
+
+
+def spared_in(op: Operation) -> dict[str, int]:
+    """Count the planned cells that need not be built: what they read came out as it was, by model."""
+    run = op.workspace()
+    view = run.view()
+    spared = {
+        one.model: run.graph.model(one.model).cadence.count(one.cells - view.own(one.model))
+        for one in op.plan.models
+        if one.built_apart
+    }
+    return {name: count for name, count in spared.items() if count}
+
+
+def built_in(store: Store, plan: Plan) -> CellsByModel:
+    """Give every cell that a plan's batches committed, by model: those carried over into it as well."""
+    found = {
+        one.model: IntervalSet.union_all(
+            row.stretches
+            for row in store.batches.latest(model=one.model)
+            if (row.plan_id, row.status) == (plan.plan_id, "committed")
+        )
+        for one in plan.models
+    }
+    return CellsByModel(found)

@@ -1,0 +1,57 @@
+"""Move the pointers of a plan, forward or back: the one way in which its stages publish."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.plans.publishing import publish
+from backfill_assets.errors import RequestError
+from backfill_assets.snapshots.publication import Intent
+from backfill_assets.state.publications import PinMovedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.plans.publishing import Prepared
+    from backfill_assets.snapshots.publication import PublicationKind
+
+
+class MovedOnError(RequestError):
+    """The environment has published more cells while the locks were taken."""
+
+    def __init__(self, op: Operation) -> None:
+        super().__init__(
+            found=f"'{op.plan.environment}' published more cells while plan {op.plan_id} took its "
+            "locks; nothing of the plan was published",
+            do="give the same command again",
+        )
+
+
+def move_pointers(
+    op: Operation, kind: PublicationKind, versions: Collection[str], decide: Callable[[], Prepared]
+) -> int:
+    """Publish in one transaction over all models of a plan, and give the publication's number.
+
+    Args:
+        op: the plan, and who publishes.
+        kind: forward or back.
+        versions: every table concerned.
+        decide: called under the locks: it looks again, and decides what moves.
+
+    Raises:
+        MovedOnError: more was published meanwhile.
+        TableLockedError: a live promotion, or a batch that does not end, is at one of the tables.
+        PointerMovedError: a pointer is not where it was believed to be.
+    """
+    intent = Intent(
+        plan_id=op.plan_id,
+        environment=op.plan.environment,
+        kind=kind,
+        holder=op.run_id,
+        versions=tuple(sorted(versions)),
+    )
+    try:
+        return publish(op.environment(), intent, decide)
+    except PinMovedError as error:
+        raise MovedOnError(op) from error

@@ -1,0 +1,90 @@
+"""Run the stages of a plan, one after the other: the one engine of every verb."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from backfill_assets.engine.plans.building import build_cells, fill_gaps
+from backfill_assets.engine.plans.carrying_over import carry_over
+from backfill_assets.engine.plans.closing import close
+from backfill_assets.engine.plans.going_back import restore
+from backfill_assets.engine.plans.kept_audits import audit_kept
+from backfill_assets.engine.plans.moving import MovedOnError
+from backfill_assets.engine.plans.promotion import publish_built
+from backfill_assets.engine.plans.strategy_checks import check_built
+from backfill_assets.engine.plans.workspace import open_workspace
+from backfill_assets.planning.plan.stages import (
+    AuditKept,
+    BuildCells,
+    CarryOver,
+    Check,
+    Close,
+    FillGaps,
+    OpenWorkspace,
+    Publish,
+    Restore,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.planning.plan.stages import Stage
+
+_TRIES = 5
+
+
+def run_stages(op: Operation, stages: Iterable[Stage], so_far: Outcome) -> Outcome:
+    """Run stages one after the other; begin again where the environment has published more meanwhile.
+
+    Each stage does what is left of it, so to begin again costs only what is new.
+
+    Raises:
+        MovedOnError: the environment has published more each time.
+        BackfillAssetsError: a stage refuses; each says why.
+    """
+    todo = tuple(stages)
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            for stage in todo:
+                if so_far.left and not isinstance(stage, _BUILDING):
+                    break
+                so_far = run_stage(op, stage, so_far)
+        except MovedOnError:
+            if not tries_left:
+                raise
+        else:
+            break
+    return so_far
+
+
+def run_stage(  # noqa: C901, PLR0911 - one case for each stage
+    op: Operation, stage: Stage, so_far: Outcome
+) -> Outcome:
+    """Run one stage, and give how far the plan has come by then."""
+    match stage:
+        case FillGaps():
+            return fill_gaps(op, stage, so_far)
+        case OpenWorkspace():
+            return open_workspace(op, stage, so_far)
+        case BuildCells():
+            return build_cells(op, stage, so_far)
+        case AuditKept():
+            return audit_kept(op, so_far)
+        case CarryOver():
+            return carry_over(op, stage, so_far)
+        case Check():
+            return check_built(op, so_far)
+        case Publish():
+            return publish_built(op, so_far)
+        case Restore():
+            return restore(op, stage, so_far)
+        case Close():
+            return close(op, stage, so_far)
+        case _:
+            assert_never(stage)
+
+
+_BUILDING = (FillGaps, OpenWorkspace, BuildCells)
+"""What goes on while cells are left; everything after it needs all of them."""

@@ -1,0 +1,189 @@
+"""The verbs of a plan: queue, apply, promote, roll back, undo and abandon, each a list of stages.
+
+Every entrance ends here: commands, jobs of the launchpad, the queue, late data, launches by hand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backfill_assets.engine.plans.operation import Operation
+from backfill_assets.engine.plans.outcome import Outcome
+from backfill_assets.engine.plans.publishing import finish_publication
+from backfill_assets.engine.plans.refusals import plan_ended, refuse, refuse_outwaited
+from backfill_assets.engine.plans.stage_run import run_stages
+from backfill_assets.engine.plans.workspace import restated
+from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.errors import RequestError
+from backfill_assets.planning.plan.stages import (
+    abandon_stages,
+    apply_stages,
+    promote_stages,
+    queue_stages,
+    rollback_stages,
+    undo_stages,
+)
+from backfill_assets.planning.queue.off_peak import read_off_peak
+from backfill_assets.snapshots.queued_plan import Control
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.timing import APPLY, PROMOTE
+from backfill_assets.state.queue import PlanHeldError
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.snapshots.queued_plan import QueuedPlan
+
+
+def apply_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
+    """Build what a plan says, and on an unprotected environment publish it.
+
+    Applying again goes on with exactly what is left. A protected environment waits for `promote`; why
+    that would be refused is looked at while Spark is warm, and not compared again.
+
+    Raises:
+        RequestError: it is too old, or waited for too long, or is not the plan that the state keeps
+            under its id, or is promoted, abandoned or taken back already, or a model was edited since.
+        StalePlanError: cells or columns that it reads or rewrites have moved.
+        PlanConflictError: another plan is at work on the same cells.
+        BackfillAssetsError: an unprotected environment can't be promoted; see `promote_plan`.
+    """
+    return applied(Operation(project=project, plan=plan, why=why))
+
+
+def promote_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
+    """Publish what a plan has built.
+
+    Raises:
+        RequestError: it was never applied, or is promoted or abandoned already, or waited for too long,
+            or planned cells are not ready: nothing was published.
+        StalePlanError: cells or columns that it reads or rewrites have moved.
+        StrategyCheckError: a strategy's check fails.
+        RequestError: an audit that the plan brings fails on cells that it keeps.
+        SliceLeakError: rows outside the plan's slice would change.
+    """
+    return promoted(Operation(project=project, plan=plan, why=why))
+
+
+def rollback_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
+    """Bring every model of a plan back to where it was before its promotion.
+
+    Days that were published since are missing afterwards; the next run fills them with the old logic.
+
+    Raises:
+        RequestError: it is not promoted, or a later plan has moved the same models, or what was published
+            before is not kept any more.
+    """
+    op = Operation(project=project, plan=plan, why=why)
+    return run_stages(op, rollback_stages(), _as_it_stands(op))
+
+
+def undo_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
+    """Bring only the cells of a plan back; days that were written since are kept.
+
+    Raises:
+        RequestError: it is not promoted, or a later plan has touched the same cells, or what was published
+            before is not kept any more, or days written since can't be computed with the old logic.
+    """
+    op = Operation(project=project, plan=plan, why=why)
+    return run_stages(op, undo_stages(), _as_it_stands(op))
+
+
+def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
+    """Give up a plan that is not published; what it built is left for collection.
+
+    Raises:
+        RequestError: it is promoted.
+        CellsClaimedError: a live batch is building in its workspace.
+    """
+    op = Operation(project=project, plan=plan, why=why)
+    finish_publication(op.environment(), plan.plan_id)
+    so_far = _as_it_stands(op)
+    if so_far.status not in (PlanStatus.PROPOSED, *OPEN, PlanStatus.ABANDONED):
+        raise RequestError(
+            found=f"plan {plan.plan_id} is {so_far.status.value} and can't be abandoned any more",
+            do=f"`backfill rollback {plan.plan_id}` brings back what was published before it",
+        )
+    return run_stages(op, abandon_stages(), so_far)
+
+
+def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
+    """Give a plan to the run queue: from then on the sensor releases it, batch by batch.
+
+    One that is in the queue stays there, and only its window is changed. `apply` goes on from here just
+    as well.
+
+    Args:
+        op: the plan, and who queues it.
+        off_peak: the window in which it is released, such as ``22:00-06:00 Europe/Berlin``; None for
+            any time.
+
+    Raises:
+        InvalidOffPeakError: the window can't be read.
+        UnknownZoneError: nor its time zone.
+        PlanHeldError: the plan is stopped.
+        BackfillAssetsError: it can't be applied; see `apply_plan`.
+    """
+    window = None if off_peak is None else str(read_off_peak(off_peak))
+    control = op.store.queue.control_of(op.plan_id)
+    if control in (Control.STOPPED, Control.CANCELLED):
+        raise PlanHeldError(op.plan_id, control)
+    begin(op)
+    run_stages(op, queue_stages(op.plan), _as_it_stands(op))
+    queued = op.store.queue.queue_plan(op.plan_id, op.who, window)
+    op.tell("queued", off_peak=window)
+    return queued
+
+
+def applied(op: Operation) -> Outcome:
+    """Apply a plan for somebody; see `apply_plan`."""
+    since = op.at_work.seconds()
+    with op.at_work.at(Phase.CHECKING, f"plan {op.plan_id}"):
+        begin(op)
+    done = run_stages(op, apply_stages(op.plan), _as_it_stands(op))
+    op.timed(APPLY, since)
+    if done.left or op.plan.protected or op.plan.fills_only:
+        return done
+    return promoted(op, done)
+
+
+def promoted(op: Operation, so_far: Outcome | None = None) -> Outcome:
+    """Publish what a plan has built, for somebody; see `promote_plan`."""
+    finish_publication(op.environment(), op.plan_id)  # of somebody who died
+    now, last = _as_it_stands(op), op.store.publications.promotion(op.plan_id)
+    if now.status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
+        return Outcome(op.plan_id, now.status, number=last.published or 0, removed=op.plan.removed)
+    if now.status not in OPEN:
+        raise plan_ended(op.plan_id, now.status)
+    refuse_outwaited(op)
+    since = op.at_work.seconds()
+    done = run_stages(op, promote_stages(), so_far or now)
+    op.timed(PROMOTE, since)
+    return done
+
+
+def begin(op: Operation) -> None:
+    """Refuse what can't be applied, and say that the plan is at work; again changes nothing.
+
+    Raises:
+        BackfillAssetsError: as `apply_plan` says.
+    """
+    refuse(op)
+    if op.store.plans.get(op.plan_id).status is PlanStatus.PROPOSED:
+        _owe_everywhere(op)  # before: whoever resumes a plan that is applied doesn't ask for it
+        op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
+        op.tell("applying")
+
+
+def _as_it_stands(op: Operation) -> Outcome:
+    return Outcome(op.plan_id, op.store.plans.get(op.plan_id).status)
+
+
+def _owe_everywhere(op: Operation) -> None:
+    """Mark what is restated in every version, if that was asked: other environments owe it too."""
+    if not op.plan.request.restate_all_snapshots:
+        return
+    for one in op.plan.models:
+        if cells := restated(one):
+            reason = op.plan.request.reason or f"restated by plan {op.plan_id}"
+            op.store.environments.mark_owed_everywhere(one.model, cells, reason, plan_id=op.plan_id)

@@ -1,0 +1,170 @@
+"""The stages of a plan: what each verb does with it, one after the other.
+
+    apply      FillGaps -> OpenWorkspace -> BuildCells -> AuditKept -> Check    protected: a person promotes
+               FillGaps -> OpenWorkspace -> BuildCells, then as `promote`  not protected
+               FillGaps -> Close                                           gaps alone
+    promote    CarryOver -> Check -> AuditKept -> Publish
+    rollback   Restore -> Close
+    undo       OpenWorkspace -> CarryOver -> Restore -> Close              with the old logic
+    abandon    Close
+
+The queue, late data and launches by hand do the same stages. Each does what is left of it, so a list
+that was interrupted is begun again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from backfill_assets.snapshots.publication import PublicationKind
+from backfill_assets.snapshots.stored_plan import PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.planning.plan.plan import ModelPlan, Plan
+
+
+class Logic(StrEnum):
+    """The declarations that a workspace builds with."""
+
+    NEW = "new"
+    """Those of the plan."""
+    OLD = "old"
+    """Those that the environment ran before the plan was promoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class FillGaps:
+    """Fill cells that were never published, in the environment's own tables: readers see them at once.
+
+    Attributes:
+        cells: by model; a model without any is named all the same.
+    """
+
+    cells: Mapping[str, IntervalSet]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWorkspace:
+    """Open an environment of the plan's own, which no reader sees."""
+
+    logic: Logic = Logic.NEW
+
+
+@dataclass(frozen=True, slots=True)
+class BuildCells:
+    """Compute, audit and commit cells in the plan's workspace.
+
+    Attributes:
+        cells: by model; a model without any is named all the same.
+    """
+
+    cells: Mapping[str, IntervalSet]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditKept:
+    """Audit published cells that the plan keeps, with the audits that it changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarryOver:
+    """Compute in the workspace what the environment has published since the plan was made, or promoted."""
+
+    logic: Logic = Logic.NEW
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Hold what is built against what the plan saw, and against what its strategies promise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Move every pointer of the plan in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Bring back what was published before the plan, in one transaction.
+
+    Attributes:
+        kind: a rollback brings back all of it, an undo the plan's cells alone.
+    """
+
+    kind: PublicationKind
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End the plan, and drop the workspaces that nothing needs any more.
+
+    Attributes:
+        status: of the plan afterwards.
+    """
+
+    status: PlanStatus
+
+
+Stage = (
+    FillGaps
+    | OpenWorkspace
+    | BuildCells
+    | AuditKept
+    | CarryOver
+    | Check
+    | Publish
+    | Restore
+    | Close
+)
+
+
+def apply_stages(plan: Plan) -> tuple[Stage, ...]:
+    """Give what `apply` does before anything of the plan's workspace is published."""
+    gaps = {one.model: one.cells for one in plan.models if not one.moves}
+    fill = (FillGaps(gaps),) if gaps else ()
+    if plan.fills_only:
+        return (*fill, Close(PlanStatus.PROMOTED))
+    apart = {one.model: one.cells for one in plan.models if one.built_apart}
+    built = (*fill, OpenWorkspace(), BuildCells(apart))
+    return (*built, AuditKept(), Check()) if plan.protected else built
+
+
+def promote_stages() -> tuple[Stage, ...]:
+    """Give what publishes a plan that is built."""
+    return (CarryOver(), Check(), AuditKept(), Publish())
+
+
+def rollback_stages() -> tuple[Stage, ...]:
+    """Give what brings every model of a promoted plan back to where it was."""
+    return (Restore(PublicationKind.ROLLBACK), Close(PlanStatus.ROLLED_BACK))
+
+
+def undo_stages() -> tuple[Stage, ...]:
+    """Give what brings a promoted plan's cells back, and keeps what was written since."""
+    return (
+        OpenWorkspace(Logic.OLD),
+        CarryOver(Logic.OLD),
+        Restore(PublicationKind.UNDO),
+        Close(PlanStatus.UNDONE),
+    )
+
+
+def abandon_stages() -> tuple[Stage, ...]:
+    """Give what ends a plan that is not published."""
+    return (Close(PlanStatus.ABANDONED),)
+
+
+def queue_stages(plan: Plan) -> tuple[Stage, ...]:
+    """Give what is done with a plan before the queue releases its cells."""
+    return tuple(one for one in apply_stages(plan) if isinstance(one, OpenWorkspace))
+
+
+def served_stage(one: ModelPlan, cells: IntervalSet) -> FillGaps | BuildCells:
+    """Give the stage that builds cells of one model, as far as a run of the queue carries them."""
+    own = {one.model: cells & one.cells}
+    return BuildCells(own) if one.moves else FillGaps(own)
