@@ -9,11 +9,11 @@ from backfill_assets.cli.output import err, say
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from backfill_assets.engine.fill.observing import Looked
+    from backfill_assets.engine.fill.observing import SourceLook
     from backfill_assets.engine.fill.outstanding import Outstanding
 
 
-def say_looked(looks: Iterable[Looked]) -> None:
+def say_looked(looks: Iterable[SourceLook]) -> None:
     """Print the notes on the sources."""
     for one in looks:
         if one.note:

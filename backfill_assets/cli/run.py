@@ -32,7 +32,7 @@ from backfill_assets.snapshots.timing import RUN, Timing
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from backfill_assets.engine.fill.observing import Looked
+    from backfill_assets.engine.fill.observing import SourceLook
     from backfill_assets.engine.fill.outstanding import Outstanding
     from backfill_assets.engine.project.events import Event
     from backfill_assets.engine.project.run_context import RunContext
@@ -113,7 +113,7 @@ def _filled(
     return told
 
 
-def _looked(opened: RunContext, names: tuple[str, ...]) -> tuple[Looked, ...]:
+def _looked(opened: RunContext, names: tuple[str, ...]) -> tuple[SourceLook, ...]:
     looks = observe(opened, names)
     say_looked(looks)
     return looks

@@ -10,7 +10,7 @@ import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from pydantic import PrivateAttr
 
-from backfill_assets.engine.automatic.looker import no_spark
+from backfill_assets.engine.automatic.scan import no_spark
 from backfill_assets.engine.project.patience import PATIENT, patience_of
 from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project

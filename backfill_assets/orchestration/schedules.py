@@ -6,7 +6,7 @@ from functools import partial
 
 import dagster as dg
 
-from backfill_assets.engine.automatic.settled import Settled
+from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.engine.fill.observing import observe_sources
 from backfill_assets.engine.project.environment_graph import sources_read
 from backfill_assets.intervals.grid import Unit
@@ -103,9 +103,9 @@ def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
     It looks more often than its cells come: when a model's cells are due is the model's own cron's
     business, and what reads them is ready only after them. It looks at the sources, too, as far as
     their logs tell: if nobody did, a cell that waits for rows would wait for ever. A schedule has no
-    cursor, so what is settled is kept as long as the process lives.
+    cursor, so the memory of scans lasts as long as the process lives.
     """
-    kept: dict[str, Settled] = {}
+    kept: dict[str, ScanMemory] = {}
 
     @dg.schedule(
         name=timed.name,
@@ -125,12 +125,12 @@ def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
         found = tick(
             context.instance,
             project,
-            kept.get(settings.state, Settled()),
+            kept.get(settings.state, ScanMemory()),
             batches=settings.cells_per_run,
             share=0,
             wanted=timed.wanted,
         )
-        kept[settings.state] = found.settled
+        kept[settings.state] = found.memory
         waits = [] if timed.job == LATE_JOB or not found.late else nobody_heals(context.instance)
         said = (*found.said, *waits, *(one.note for one in looks if one.note))
         for line in said:

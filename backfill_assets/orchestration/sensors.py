@@ -5,7 +5,7 @@ from functools import cache
 
 import dagster as dg
 
-from backfill_assets.engine.automatic.settled import Settled
+from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.private_names import target
 from backfill_assets.orchestration.released_runs import RELEASE_JOB
@@ -53,17 +53,17 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
         found = tick(
             context.instance,
             project,
-            Settled.read(context.cursor),
+            ScanMemory.read(context.cursor),
             batches=settings.cells_per_run,
             share=settings.backfill_share,
         )
         graph, seen = project.loaded.graph, project.store.sources.observed()
-        said = (*found.said, *nobody_looks(context.instance, graph, found.settled, seen))
+        said = (*found.said, *nobody_looks(context.instance, graph, found.memory, seen))
         for line in said:
             context.log.info(line)
         skip = None if found.requests else "; ".join((_IDLE, *said))
         return dg.SensorResult(
-            run_requests=list(found.requests), skip_reason=skip, cursor=found.settled.text()
+            run_requests=list(found.requests), skip_reason=skip, cursor=found.memory.text()
         )
 
     # A sensor takes one name, or several jobs, and Dagster's own job over all assets is but a name.

@@ -6,7 +6,7 @@ from typing import Any, cast
 import dagster as dg
 from pydantic import Field
 
-from backfill_assets.engine.fill.observing import Looked, observe_sources
+from backfill_assets.engine.fill.observing import SourceLook, observe_sources
 from backfill_assets.engine.project.environment_graph import sources_read
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.source import Source
@@ -164,21 +164,21 @@ def _rests(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> bool:
     return tried is not None and now() < tried.rests_until
 
 
-def _skipped(found: Iterable[Looked]) -> str:
+def _skipped(found: Iterable[SourceLook]) -> str:
     moved = sum(bool(one.changed) for one in found)
     sources = "source" if moved == 1 else "sources"
     return f"{moved} {sources} changed" if moved else "no source has moved"
 
 
-def _observation(source: Source, one: Looked) -> dg.AssetObservation:
+def _observation(source: Source, one: SourceLook) -> dg.AssetObservation:
     return dg.AssetObservation(asset_key(one.source), metadata=_metadata(source, one))
 
 
-def _metadata(source: Source, one: Looked) -> dict[str, Any]:
+def _metadata(source: Source, one: SourceLook) -> dict[str, Any]:
     said: dict[str, Any] = {"changed": _words(source, one)}
     return said if one.head is None else {**said, "delta_version": one.head}
 
 
-def _words(source: Source, one: Looked) -> str:
+def _words(source: Source, one: SourceLook) -> str:
     changed = ranges_text(source.cadence, one.changed) if one.changed else "nothing changed"
     return f"{changed}; {one.note}" if one.note else changed

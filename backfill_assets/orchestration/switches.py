@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 import dagster as dg
 
-from backfill_assets.engine.automatic.settled import Settled
+from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.models.automation import Automation
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
@@ -29,17 +29,17 @@ def nobody_heals(instance: dg.DagsterInstance) -> Iterator[str]:
 
 
 def nobody_looks(
-    instance: dg.DagsterInstance, graph: Graph, settled: Settled, seen: Collection[str]
+    instance: dg.DagsterInstance, graph: Graph, memory: ScanMemory, seen: Collection[str]
 ) -> Iterator[str]:
     """Say which cells may wait for rows that have come, because nobody looks at the sources.
 
     Args:
         instance: whose sensors count.
         graph: the declarations.
-        settled: what is left of each model of prod, as the last look found it.
+        memory: what is left of each model of prod, as the last look found it.
         seen: the sources that somebody has looked at before.
     """
-    waiting = [one.name for one in graph.models.values() if _waits(graph, one, settled, seen)]
+    waiting = [one.name for one in graph.models.values() if _waits(graph, one, memory, seen)]
     if waiting and not is_on(instance, SOURCE_SENSOR):
         yield (
             f"cells of {', '.join(waiting)} wait, and nobody looks whether rows have come to their "
@@ -47,9 +47,9 @@ def nobody_looks(
         )
 
 
-def _waits(graph: Graph, model: Model, settled: Settled, seen: Collection[str]) -> bool:
+def _waits(graph: Graph, model: Model, memory: ScanMemory, seen: Collection[str]) -> bool:
     reads = [graph.sources[up.name] for up in model.reads if up.name in graph.sources]
     observed = [one.name for one in reads if one.observed]
     name = f"{PROD}::{model.name}"
-    unseen = not settled.is_done(name) and not {*observed} <= {*seen}
-    return bool(observed) and model.automated is Automation.ON and (settled.is_left(name) or unseen)
+    unseen = not memory.is_done(name) and not {*observed} <= {*seen}
+    return bool(observed) and model.automated is Automation.ON and (memory.is_left(name) or unseen)

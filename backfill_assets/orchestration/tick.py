@@ -6,8 +6,8 @@ from datetime import datetime
 
 import dagster as dg
 
-from backfill_assets.engine.automatic.ready_work import ReadyWork, ready_work
-from backfill_assets.engine.automatic.settled import Settled
+from backfill_assets.engine.automatic.scan import ReadyWork, ready_work
+from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.engine.project.project import Project
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.graph import Graph
@@ -35,13 +35,13 @@ class Ticked:
 
     Attributes:
         requests: the runs that are asked for.
-        settled: what the next tick need not look at.
+        memory: what the next tick need not look at.
         said: what people should know, a sentence each.
         late: whether late data waits to be brought in, wanted or not.
     """
 
     requests: tuple[dg.RunRequest, ...]
-    settled: Settled
+    memory: ScanMemory
     said: tuple[str, ...]
     late: bool = False
 
@@ -49,7 +49,7 @@ class Ticked:
 def tick(
     instance: dg.DagsterInstance,
     project: Project,
-    settled: Settled,
+    memory: ScanMemory,
     *,
     batches: int,
     share: int,
@@ -60,13 +60,13 @@ def tick(
     Args:
         instance: whose runs and limits count.
         project: where to look.
-        settled: what earlier ticks found to need nothing.
+        memory: what earlier ticks found to need nothing.
         batches: how many batches one run carries.
         share: how many runs backfills and plans get at least.
         wanted: which offers are meant.
     """
     graph, now = project.loaded.graph, project.clock()
-    work = ready_work(project, settled)
+    work = ready_work(project, memory)
     there = under_way(instance)
     closed = pools_without_slots(instance, graph)
     room = Room(
@@ -82,7 +82,7 @@ def tick(
     chosen = chosen_now(offered, room, rests)
     requests = [run_request(graph, one) for one in numbered(instance, graph, chosen)]
     late = any(one.kind is ReleaseKind.LATE for one in work.offers)
-    return Ticked(tuple(requests), work.settled, tuple(_said(graph, work, closed)), late)
+    return Ticked(tuple(requests), work.memory, tuple(_said(graph, work, closed)), late)
 
 
 def chosen_now(

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.engine.automatic.ready_work import ReadyWork, ready_work
-from backfill_assets.engine.automatic.settled import Settled
+from backfill_assets.engine.automatic.scan import ReadyWork, ready_work
+from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.verbs import queue_plan
@@ -46,7 +46,7 @@ class QueueWorld:
     root: Path
     graph: Graph
     now: datetime = FIRST + timedelta(days=10, hours=1)
-    settled: Settled = field(default_factory=Settled)
+    memory: ScanMemory = field(default_factory=ScanMemory)
     runs: int = 0
 
     def __post_init__(self) -> None:
@@ -67,9 +67,9 @@ class QueueWorld:
         self.now += timedelta(**span)
 
     def look(self, *, most: int = 10_000) -> ReadyWork:
-        """Look for work, and remember what is settled."""
-        found = ready_work(self.project(), self.settled, most)
-        self.settled = found.settled
+        """Look for work, and remember what is memory."""
+        found = ready_work(self.project(), self.memory, most)
+        self.memory = found.memory
         return found
 
     def offered(self) -> dict[tuple[str, str], IntervalSet]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.plans.operation import Operation
 
-_APPLIED = "backfill_assets.engine.automatic.late_plan.applied"
+_APPLIED = "backfill_assets.engine.automatic.automatic_plan.applied"
 LEFT = CellsByModel({"web.visits": days(9)})
 
 

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.engine.fill.fill import Filling
-from backfill_assets.engine.fill.observing import Looked, observe_sources
+from backfill_assets.engine.fill.observing import SourceLook, observe_sources
 from backfill_assets.engine.fill.schedule import scheduled
 from backfill_assets.engine.project.events import Noted
 from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
@@ -46,7 +46,7 @@ def table(world: World, source: Source) -> DeltaTable:
     return DeltaTable(str(world.root / source.path))
 
 
-def look(world: World, source: Source, *, spark: bool = True) -> Looked | None:
+def look(world: World, source: Source, *, spark: bool = True) -> SourceLook | None:
     session = (lambda: world.spark) if spark else None
     found = observe_sources(world.store, [source], str(world.root), session)
     return found[0] if found else None
@@ -208,7 +208,7 @@ def test_what_can_not_be_judged_without_spark_is_said_and_the_head_stays(world: 
 def test_a_first_look_that_needs_spark_is_left_to_a_run(world: World):
     source = a_source()
     world.land(source, row(1), row(2))
-    assert look(world, source, spark=False) == Looked(EVENTS, judged=False, counts=False)
+    assert look(world, source, spark=False) == SourceLook(EVENTS, judged=False, counts=False)
     assert world.store.sources.observed() == {}
 
 

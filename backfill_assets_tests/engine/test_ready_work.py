@@ -97,7 +97,7 @@ def test_a_lost_memory_loses_nothing(world: QueueWorld):
     world.fill("web.visits", day(1, 9))
     before = world.offered()
 
-    world.settled = world.settled.read("no json {")
+    world.memory = world.memory.read("no json {")
 
     assert world.offered() == before
 

@@ -18,6 +18,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.content import ChangedAt
 from backfill_assets.models.upstream import Reopens, Upstream
 from backfill_assets.planning.rule.late_work import late_work
+from backfill_assets.planning.rule.left import left_of
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.planning.rule.reopening import last_cells
 from backfill_assets.snapshots.environment import Environment, Pointer
@@ -367,7 +368,7 @@ def test_a_plan_is_not_held_up_by_late_rows_in_cells_that_it_has_built():
     work = needs_work(graph, view, FIRST_MODEL, now=NOW)
 
     assert work.refresh == days(2, 3)
-    assert work.left(view.own("web.first")) & days(2, 3) == days(3)
+    assert left_of(work, view, "web.first") & days(2, 3) == days(3)
 
 
 def test_late_rows_of_a_source_with_other_readers_are_not_refreshed_in_place():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
+from backfill_assets.planning.rule.left import left_of
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.environment import Layer
 from backfill_assets.snapshots.observation import (
@@ -174,7 +175,7 @@ class Oracle:
     def _left(self) -> IntervalSet:
         assert self.trial is not None
         view = self.store.views.of(self.trial.workspace)
-        return needs_work(GRAPH, view, GRAPH.model(MODEL), now=NOW).left(view.own(MODEL))
+        return left_of(needs_work(GRAPH, view, GRAPH.model(MODEL), now=NOW), view, MODEL)
 
 
 @settings(

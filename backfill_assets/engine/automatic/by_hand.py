@@ -8,31 +8,26 @@ different there is no history to change, and the plan is promoted by itself.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
-
+from backfill_assets.engine.automatic.automatic_plan import carried_out, turn
 from backfill_assets.engine.batch.table_turn import LONGEST_WAIT
 from backfill_assets.engine.plans.making import make_plan
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.refusals import PlanConflictError
-from backfill_assets.engine.plans.verbs import applied, promoted
-from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
-from backfill_assets.state.locks import PlanLeasedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from backfill_assets.engine.plans.outcome import Outcome
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval import Interval
-    from backfill_assets.models.cells_by_model import CellsByModel
     from backfill_assets.models.model import Model
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets.state.store import Store
@@ -82,7 +77,7 @@ def rebuild_by_hand(
     Raises:
         PlanConflictError: an open plan of somebody else is at work on these cells.
     """
-    with _turn(run):
+    with turn(run, f"launch {run.root_id}", LONGEST_WAIT):
         plan = _of_launch(run.store, run.root_id) or _made(run, targets, why)
         found = plan.model(name)
         cells = IntervalSet.empty() if found is None else found.certain
@@ -92,32 +87,15 @@ def rebuild_by_hand(
                 promoted = status is PlanStatus.PROMOTED
                 return Rebuilt(plan.plan_id, cells, IntervalSet.empty(), promoted=promoted)
             case _:
-                left = _applied(op)[name]
-                return Rebuilt(plan.plan_id, cells, left, promoted=_promoted(op))
+                done = _done(op)
+                promoted = done.status is PlanStatus.PROMOTED
+                return Rebuilt(plan.plan_id, cells, done.left[name], promoted=promoted)
 
 
-@contextmanager
-def _turn(run: RunContext) -> Iterator[None]:
-    """Wait for the other runs of the launch: one of them does the work."""
-    name = f"launch {run.root_id}"
-    patience = Retrying(
-        retry=retry_if_exception_type(PlanLeasedError),
-        wait=wait_fixed(1.0),
-        stop=stop_after_delay(LONGEST_WAIT),
-        reraise=True,
-    )
-    patience(run.store.locks.take_lease, name, run.run_id)
+def _done(op: Operation) -> Outcome:
+    """Carry the launch's plan out; one that can't be applied is given up."""
     try:
-        with beating(run.store, run.run_id):
-            yield
-    finally:
-        run.store.locks.release_lease(name, run.run_id)
-
-
-def _applied(op: Operation) -> CellsByModel:
-    """Apply the launch's plan, and say what is left; one that can't be applied is given up."""
-    try:
-        return applied(op).left
+        return carried_out(op, _nothing_differs)
     except PlanConflictError:
         op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.ABANDONED)
         raise
@@ -156,18 +134,12 @@ def _stretch(model: Model, cells: Interval) -> Restatement:
     return Restatement(model.name, cells.start.isoformat(), cells.end.isoformat())
 
 
-def _promoted(op: Operation) -> bool:
-    """Promote a plan that is built and changes nothing."""
-    if op.store.plans.get(op.plan_id).status is not PlanStatus.BUILT or _differs(op):
-        return False
-    promoted(replace(op, why="nothing is different"))
-    return True
-
-
-def _differs(op: Operation) -> bool:
+def _nothing_differs(op: Operation) -> str | None:
+    """Give the reason to promote a plan that changes nothing."""
     built, published = workspace_name(op.plan_id), op.plan.environment
-    return any(
+    differs = any(
         op.store.views.content_at_pin(built, one.model, one.cells)
         != op.store.views.content_at_pin(published, one.model, one.cells)
         for one in op.plan.models
     )
+    return None if differs else "nothing is different"

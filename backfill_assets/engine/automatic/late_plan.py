@@ -11,19 +11,18 @@ again by the next one, which finishes its plan.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from backfill_assets.engine.automatic.automatic_plan import carried_out, turn
 from backfill_assets.engine.fill.fill import fill_cells
 from backfill_assets.engine.fill.late_cells import late_work_of, lease_name
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.making import keep, plan_of
 from backfill_assets.engine.plans.operation import Operation
-from backfill_assets.engine.plans.verbs import abandon_plan, applied, promoted
+from backfill_assets.engine.plans.verbs import abandon_plan
 from backfill_assets.engine.project.events import Failed
-from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -39,7 +38,7 @@ from backfill_assets.state.queue import PlanHeldError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from backfill_assets.engine.fill.observing import Looked
+    from backfill_assets.engine.fill.observing import SourceLook
     from backfill_assets.engine.project.project import Project
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.planning.plan.plan import Plan
@@ -78,7 +77,7 @@ class Refreshed:
     because: Mapping[str, str] = field(default_factory=dict[str, str])
     failed: tuple[Failed, ...] = ()
     notes: tuple[str, ...] = ()
-    looks: tuple[Looked, ...] = ()
+    looks: tuple[SourceLook, ...] = ()
 
     @property
     def ended(self) -> bool:
@@ -97,23 +96,12 @@ def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") 
     project = replace(run.own, who=ASKED_BY, code=None)
     left = CellsByModel(dict.fromkeys(besides, IntervalSet.of([WHOLE_CELL])))
     try:
-        with _turn(run):
+        with turn(run, lease_name(run.environment.name)):
             return _Refresh(run, project, why, left=left).done()
     except PlanLeasedError as error:
         looks = observe(run, run.graph.order)
         notes = (str(error), *(one.note for one in looks if one.note))
         return _told(late_work_of(run), Refreshed(promoted=False, notes=notes, looks=looks))
-
-
-@contextmanager
-def _turn(run: RunContext) -> Iterator[None]:
-    name = lease_name(run.environment.name)
-    run.store.locks.take_lease(name, run.run_id)
-    try:
-        with beating(run.store, run.run_id):
-            yield
-    finally:
-        run.store.locks.release_lease(name, run.run_id)
 
 
 @dataclass
@@ -195,13 +183,11 @@ class _Refresh:
         if self._is_held(plan):
             return False
         try:
-            done = applied(op)
+            done = carried_out(op, lambda of: of.why)
             if done.left and self._is_held(plan):
                 return False
             if done.left:
                 return self._stopped(plan, done.failed, done.left)
-            if done.status is PlanStatus.BUILT:
-                promoted(op)
         except BackfillAssetsError as error:  # its world has moved: the next one knows better
             self._give_up(plan)
             self.gave_up = True
@@ -255,6 +241,6 @@ def _told(work: LateWork, done: Refreshed) -> Refreshed:
     return replace(
         done,
         waiting=work.waiting,
-        held=CellsByModel({**work.held, **work.automatic}),
+        held=work.held | work.automatic,
         because=work.because,
     )

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.building import computed, place_of
-from backfill_assets.engine.plans.leftover import todo as left_by_rule, work_of
+from backfill_assets.engine.plans.leftover import work_of
 from backfill_assets.engine.plans.refusals import plan_ended
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.stages import FillGaps, served_stage
+from backfill_assets.planning.rule.left import left_of
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
@@ -54,10 +55,9 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
     stage = served_stage(_asked(op, name), cells)
     run, todo = place_of(op, stage), stage.cells[name]
     told = computed(op, run, stage.cells)
-    view, fills = run.view(), isinstance(stage, FillGaps)
-    work = work_of(run, view, name)
-    left = work.gaps if fills else left_by_rule(view, work, name)
-    return Served(told[name], todo, todo - left, published=fills)
+    view = run.view()
+    left = left_of(work_of(run, view, name), view, name)
+    return Served(told[name], todo, todo - left, published=isinstance(stage, FillGaps))
 
 
 def _asked(op: Operation, name: str) -> ModelPlan:

@@ -52,7 +52,7 @@ _TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class SourceLook:
     """What a look at one source came to.
 
     Attributes:
@@ -80,7 +80,7 @@ def sources_of(run: RunContext, models: Iterable[str]) -> tuple[Source, ...]:
     return tuple(source for source in found if source.observed)
 
 
-def observe(run: RunContext, models: Iterable[str]) -> tuple[Looked, ...]:
+def observe(run: RunContext, models: Iterable[str]) -> tuple[SourceLook, ...]:
     """Look at the sources that some models read, before these are built.
 
     A source that can't be looked at keeps nobody from going on: its note says why.
@@ -95,7 +95,7 @@ def observe_sources(
     data_root: str,
     spark: Callable[[], Any] | None,
     at_work: AtWork | None = None,
-) -> tuple[Looked, ...]:
+) -> tuple[SourceLook, ...]:
     """Look at sources.
 
     Args:
@@ -110,11 +110,11 @@ def observe_sources(
         What was found, of each source that has moved or that something must be said of.
     """
     looks = [
-        _Look(store, source, source_path(data_root, source.path), spark)
+        _Looking(store, source, source_path(data_root, source.path), spark)
         for source in sources
         if source.observed
     ]
-    found: list[Looked | None] = []
+    found: list[SourceLook | None] = []
     with (at_work or AtWork()).at(Phase.LOOKING, of=len(looks)) as step:
         for look in looks:
             step.next(look.source.name)
@@ -142,7 +142,7 @@ class _Between:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Looking:
     """One look at one source."""
 
     store: Store
@@ -150,7 +150,7 @@ class _Look:
     path: str
     spark: Callable[[], Any] | None
 
-    def taken(self) -> Looked | None:
+    def taken(self) -> SourceLook | None:
         """Look, and write what was found; None where nothing has moved."""
         try:
             return self._taken()
@@ -161,9 +161,9 @@ class _Look:
 
             said = sentence(explained(error))
             note = f"source '{self.source.name}' was not looked at: {said}"
-            return Looked(self.source.name, note=note, judged=False)
+            return SourceLook(self.source.name, note=note, judged=False)
 
-    def _taken(self) -> Looked | None:
+    def _taken(self) -> SourceLook | None:
         for _ in range(_TRIES):
             known = self.store.sources.observed().get(self.source.name)
             found = self._found()
@@ -181,7 +181,7 @@ class _Look:
                     if change.changed_at != BASELINE
                     for one in change.cells
                 )
-                return Looked(self.source.name, changed, found.head, note)
+                return SourceLook(self.source.name, changed, found.head, note)
         return None  # others look at it all the time
 
     def _found(self) -> ObservedSource | None:
@@ -205,24 +205,24 @@ class _Look:
             return self._anew(known, found), str(error)
         return self._moved(known, found), ""
 
-    def _gone(self) -> Looked:
+    def _gone(self) -> SourceLook:
         note = (
             f"the table of source '{self.source.name}' was at {self.path} and is gone; put it back, "
             "or correct the path that its declaration names"
         )
-        return Looked(self.source.name, note=note, judged=False)
+        return SourceLook(self.source.name, note=note, judged=False)
 
-    def _unjudged(self) -> Looked | None:
+    def _unjudged(self) -> SourceLook | None:
         known = self.store.sources.observed().get(self.source.name)
         if known is None:  # nothing was built that it could have overtaken; a run looks first
             read = self.store.sources.source_pins(self.source.name, self.path)
-            return Looked(self.source.name, judged=False, counts=bool(read))
+            return SourceLook(self.source.name, judged=False, counts=bool(read))
         since = f"since its delta_version {known.head}"
         note = (
             f"source '{self.source.name}' has commits {since} that can't be judged without Spark; "
             "`backfill plan`, the next run, or its observation in Dagster looks at the rows"
         )
-        return Looked(self.source.name, head=known.head, note=note, judged=False)
+        return SourceLook(self.source.name, head=known.head, note=note, judged=False)
 
     # The three ways to look
 

@@ -12,7 +12,7 @@ from backfill_assets.snapshots.environment import PROD
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from backfill_assets.engine.fill.observing import Looked
+    from backfill_assets.engine.fill.observing import SourceLook
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.cells_by_model import CellsByModel
@@ -68,7 +68,7 @@ class Outstanding:
 def outstanding(
     run: RunContext,
     names: Collection[str],
-    looks: Iterable[Looked] = (),
+    looks: Iterable[SourceLook] = (),
     within: CellsByModel | None = None,
 ) -> Outstanding:
     """Count what is left of some models.

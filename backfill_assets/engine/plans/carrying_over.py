@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.commit_turn import settle_tables
 from backfill_assets.engine.plans.building import computed
-from backfill_assets.engine.plans.leftover import as_text, left_in, todo, work_of
+from backfill_assets.engine.plans.leftover import as_text, left_in, work_of
 from backfill_assets.engine.plans.promotion_steps import concerned
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.errors import RequestError
@@ -21,6 +21,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.stages import Logic
+from backfill_assets.planning.rule.left import left_of
 from backfill_assets.snapshots.environment import workspace_name
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def lacking(op: Operation) -> CellsByModel:
         model = run.graph.model(one.model)
         since = model.cadence.snap_out(_published(published, one, op.plan.seen))
         work = work_of(run, view, one.model)
-        cells = ((todo(view, work, one.model) & since) - one.cells) | work.older
+        cells = ((left_of(work, view, one.model) & since) - one.cells) | work.older
         found |= {one.model: cells}
     return found
 

@@ -29,11 +29,6 @@ def work_of(run: RunContext, view: StateView, name: str) -> Work:
     return needs_work(run.graph, view, model, now=run.until, reads=reads)
 
 
-def todo(view: StateView, work: Work, name: str) -> IntervalSet:
-    """Every gap and every stale or owed cell, those that wait included."""
-    return work.left(view.own(name))
-
-
 def to_remember(plan: Plan, work: Work) -> IntervalSet:
     """Give the stale cells that must be owed after a way back, for the rule does not find them again.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from backfill_assets.engine.fill.observing import Looked
+    from backfill_assets.engine.fill.observing import SourceLook
     from backfill_assets.engine.fill.outstanding import Outstanding
     from backfill_assets.engine.project.project import Project
     from backfill_assets.planning.plan.plan import Plan
@@ -47,7 +47,7 @@ class Made:
     """A plan, and what the look at the sources before it came to."""
 
     plan: Plan
-    looks: tuple[Looked, ...]
+    looks: tuple[SourceLook, ...]
 
 
 def make_plan(
@@ -76,7 +76,7 @@ def make_plan(
 
 def look_at_sources(
     project: Project, told: Callable[[str], None] = lambda _: None
-) -> tuple[Looked, ...]:
+) -> tuple[SourceLook, ...]:
     """Look at the sources, as planning rests on them; Spark is started only where it is the last way.
 
     Args:

@@ -84,7 +84,7 @@ class RowsCompared:
     columns: frozenset[str]
 
 
-Looked: TypeAlias = "Mapping[Interval, RowsCompared]"
+ComparedRows: TypeAlias = "Mapping[Interval, RowsCompared]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Comparison:
     totals: Mapping[str, tuple[Decimal | None, Decimal | None]] = field(
         default_factory=dict[str, "tuple[Decimal | None, Decimal | None]"]
     )
-    looked: Looked = field(default_factory=dict["Interval", RowsCompared])
+    looked: ComparedRows = field(default_factory=dict["Interval", RowsCompared])
 
     @property
     def differences(self) -> tuple[CellDifference, ...]:
@@ -155,7 +155,7 @@ def check(strategy: Strategy, compared: Comparison) -> tuple[CheckResult, ...]:
             return tuple(_reconciled(compared))
 
 
-def differences(old: Cells, new: Cells, looked: Looked) -> tuple[CellDifference, ...]:
+def differences(old: Cells, new: Cells, looked: ComparedRows) -> tuple[CellDifference, ...]:
     """Compare the cells that both hold, in order of time; where rows were compared, they decide."""
     cells = sorted(old.keys() & new.keys(), key=lambda cell: cell.start)
     found = (_difference(cell, old[cell], new[cell]) for cell in cells if old[cell] != new[cell])

@@ -13,9 +13,29 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
     from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.state_view import StateView
+
+
+def left_of(work: Work, view: StateView, name: str) -> IntervalSet:
+    """Give the cells of one model that are left to build where a plan builds them.
+
+    In an environment these are its gaps. In a workspace they are all that the rule finds, waiting cells
+    included; only late data that arrived since does not rebuild what the workspace has built, unless the
+    published cell has read it.
+
+    Args:
+        work: what the rule found in the view.
+        view: the state as the environment or the workspace sees it.
+        name: the model.
+    """
+    if not view.environment.is_workspace:
+        return work.gaps
+    late = work.late_cells - view.own(name)
+    return work.gaps | work.overtaken_cells | work.owed | late | work.older
 
 
 def left_to_do(
@@ -45,5 +65,5 @@ def left_to_do(
         known = (reads or {}).get(one.model)
         columns = known if known is not None else lineage_of(graph, model).reads
         work = needs_work(graph, workspace, model, now=now, reads=columns)
-        found |= {one.model: work.left(workspace.own(one.model)) & one.cells}
+        found |= {one.model: left_of(work, workspace, one.model) & one.cells}
     return found

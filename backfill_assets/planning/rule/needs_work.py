@@ -76,15 +76,6 @@ class Work:
         """The stale cells that read a model whose content changed since."""
         return IntervalSet.union_all(one.cells for one in self.stale if not one.late)
 
-    def left(self, built: IntervalSet) -> IntervalSet:
-        """Give the cells that a plan still has to build, given those that its workspace has built.
-
-        Late data that arrived since does not rebuild one of them, unless the published cell has read
-        it.
-        """
-        late = self.late_cells - built
-        return self.gaps | self.overtaken_cells | self.owed | late | self.older
-
     @property
     def runnable(self) -> IntervalSet:
         """The gaps whose inputs are all ready."""

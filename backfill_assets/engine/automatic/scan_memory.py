@@ -1,8 +1,7 @@
-"""What was looked at and had nothing to release, by the pins at which that was so.
+"""The models that were scanned and had nothing to release, by the pins at which that was so.
 
-A look at a model costs reading its ready records. As long as nothing that decides about it has
-moved, the answer is the same, so it is remembered by a hash of all that decides. Whoever loses the
-memory looks once more; nothing else is lost.
+A scan of a model reads its ready records. While nothing that decides about it has moved, the answer is
+the same, so it is remembered by a hash of all that decides. A memory that is lost costs one more scan.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ if TYPE_CHECKING:
 
 _LENGTH = 12
 DONE, LEFT, FAILED = "done", "left", "failed"
-"""What a look may end with: nothing is left; something waits; something failed and won't come again."""
+"""What a scan of a model may end with: nothing is left; something waits; something failed and won't come again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """The memory of earlier looks.
+class ScanMemory:
+    """The memory of earlier scans.
 
     Attributes:
         keys: per environment and model, at what it had nothing to release; with what was left all
             the same, and with the name of what is stale.
-        next: where the next look begins, by environment: no model is asked more often than others.
+        next: where the next scan begins, by environment: no model is asked more often than others.
     """
 
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
     next: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @classmethod
-    def read(cls, text: str | None) -> Settled:
+    def read(cls, text: str | None) -> ScanMemory:
         """Read a memory back; one that can't be read is empty."""
         try:
             found: Any = json.loads(text or "{}")
@@ -56,15 +55,15 @@ class Settled:
         return json.dumps({"keys": dict(self.keys), "next": dict(self.next)}, sort_keys=True)
 
     def knows(self, name: str, key: str) -> bool:
-        """Whether nothing that decides has moved since the last look."""
+        """Whether nothing that decides has moved since the last scan."""
         return self._parts(name)[0] == key
 
     def is_done(self, name: str) -> bool:
-        """Whether nothing at all was left at the last look."""
+        """Whether nothing at all was left at the last scan."""
         return self._parts(name)[1] == DONE
 
     def is_left(self, name: str) -> bool:
-        """Whether something waited at the last look, and none of it had failed."""
+        """Whether something waited at the last scan, and none of it had failed."""
         return self._parts(name)[1] == LEFT
 
     def failed(self) -> list[str]:
@@ -72,7 +71,7 @@ class Settled:
         return [name for name in self.keys if self._parts(name)[1] == FAILED]
 
     def stale(self) -> dict[str, str]:
-        """What was stale at the last look, as a hash, by model."""
+        """What was stale at the last scan, as a hash, by model."""
         return {name: hashed for name in self.keys if (hashed := self._parts(name)[2])}
 
     def _parts(self, name: str) -> tuple[str, str, str]:
@@ -82,7 +81,7 @@ class Settled:
 
 
 def marked(key: str, *, end: str, stale: str) -> str:
-    """Note what a look ended with, and the name of what is stale."""
+    """Note what a scan ended with, and the name of what is stale."""
     return f"{key} {end} {stale}"
 
 
@@ -93,7 +92,7 @@ def hashed(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """All that decides about a look, but for the model.
+    """All that decides about a scan, except the model.
 
     Attributes:
         graph: the models that the environment runs, and the sources.
@@ -114,7 +113,7 @@ class Pins:
 
         Args:
             model: which.
-            others: cells that belong to somebody else, or that alone count.
+            others: cells that belong to another plan, or that alone count.
         """
         names = (model.name, *(upstream.name for upstream in model.reads))
         said = [

@@ -1,4 +1,4 @@
-"""A scene: one environment that is looked at for work, alone or for a plan."""
+"""One environment that is scanned for work of its own, or for that of a plan."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.automatic.settled import DONE, FAILED, LEFT, Pins, hashed
-from backfill_assets.engine.plans.leftover import todo as todo_in_plan
+from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, LEFT, Pins, hashed
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells import cells_read, cells_reading
@@ -15,6 +14,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.queue.releasing import offers
 from backfill_assets.planning.rule.failed_cells import failed_cells
+from backfill_assets.planning.rule.left import left_of
 from backfill_assets.planning.rule.needs_work import needs_work
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ _NONE = IntervalSet.empty()
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What a look at one model found.
+class ScannedModel:
+    """What a scan of one model found.
 
     Attributes:
         model: the model.
@@ -47,7 +47,7 @@ class Looked:
         end: whether anything is left, released or not, and whether some of it failed for good.
         stale: a name for published cells that only a plan may build again, and for what has overtaken
             them; empty for none.
-        settled: whether the answer stays the same while no pin moves.
+        unchanging: whether the answer stays the same while no pin moves.
         waits: whether cells are left that wait for rows of a source.
         rest: until when its first failed cells rest that come again by themselves; None for none.
     """
@@ -57,17 +57,17 @@ class Looked:
     offers: tuple[Offer, ...]
     end: str
     stale: str
-    settled: bool
+    unchanging: bool
     waits: bool
     rest: Rest | None
 
 
 @dataclass(frozen=True)
-class Scene:
-    """One environment, looked at for its own work or for a plan's.
+class ScannedEnvironment:
+    """One environment, scanned for its own work or for a plan's.
 
     Attributes:
-        run: the environment, and the plan that it is looked at for; only read.
+        run: the environment, and the plan that it is scanned for; only read.
         pointers: where it reads each model, as the state has it.
         names: the models concerned, upstream first.
         within: the plan's cells, by model; None outside of a plan.
@@ -82,7 +82,7 @@ class Scene:
 
     @property
     def now(self) -> datetime:
-        """The instant that history ends at for what is looked at."""
+        """The instant that history ends at for what is scanned."""
         return self.run.until
 
     @property
@@ -92,7 +92,7 @@ class Scene:
 
     @property
     def title(self) -> str:
-        """What the memory of looks calls it."""
+        """The name of the environment in the memory of scans."""
         return f"{self.run.environment.name}:{self.plan_id or ''}"
 
     @property
@@ -114,7 +114,7 @@ class Scene:
         return self.pins.key(self.graph.models[name], within, self.others[name] or None)
 
     def read(self, name: str) -> set[str]:
-        """Name the models that a look at one reads: itself, and those that it reads."""
+        """Name the models that a scan of one reads: itself, and those that it reads."""
         return {
             one for one in self._and_upstreams(self.graph.models[name]) if one in self.graph.models
         }
@@ -126,7 +126,7 @@ class Scene:
             return 1
         return cadence.count(Interval(cadence.start, self.now))
 
-    def looks(self, names: Collection[str]) -> Iterator[Looked]:
+    def scanned(self, names: Collection[str]) -> Iterator[ScannedModel]:
         """Ask the one rule about some models, upstream first."""
         models = [self.graph.models[name] for name in names]
         read = {name for model in models for name in self._and_upstreams(model)}
@@ -136,9 +136,11 @@ class Scene:
         for one in self.run.store.batches.failed_batches(versions):
             failed.setdefault(one.model, []).append(one)
         for model in models:
-            yield self._looked(view, model, failed.get(model.name, ()))
+            yield self._scanned(view, model, failed.get(model.name, ()))
 
-    def _looked(self, view: StateView, model: Model, failed: Iterable[FailedBatch]) -> Looked:
+    def _scanned(
+        self, view: StateView, model: Model, failed: Iterable[FailedBatch]
+    ) -> ScannedModel:
         columns = self._columns(model.name)
         work = needs_work(self.graph, view, model, now=self.now, reads=columns)
         broken = failed_cells(self.graph, view, model, failed, now=self.run.clock(), reads=columns)
@@ -147,7 +149,7 @@ class Scene:
         todo = work.gaps | work.refresh
         waiting = lacking_in_sources(self.graph, view, model, todo, self.now)
         within = None if self.within is None else self.within[model.name]
-        left = todo if within is None else self._left(work, view, model.name) & within
+        left = todo if within is None else left_of(work, view, model.name) & within
         # Of a model that reads its own cells each is a batch, and a run has many of them.
         size = model.batch_size if model.in_order else self.run.batch_size(model, view).cells
         found = tuple(
@@ -165,12 +167,8 @@ class Scene:
         stale = _named(view, model.name, work) if self.plan_id is None else ""
         end = FAILED if broken.for_good & left else LEFT if left else DONE
         rest = broken.rest if broken.for_now & left else None
-        waits, settled = bool((waiting - broken.for_good) & left), not found and not passing
-        return Looked(model, work, found, end, stale, settled, waits, rest)
-
-    def _left(self, work: Work, view: StateView, name: str) -> IntervalSet:
-        """Give what a plan still has to do here: late rows are no reason to build its cells again."""
-        return todo_in_plan(view, work, name) if view.environment.is_workspace else work.gaps
+        waits, unchanging = bool((waiting - broken.for_good) & left), not found and not passing
+        return ScannedModel(model, work, found, end, stale, unchanging, waits, rest)
 
     def _and_upstreams(self, model: Model) -> tuple[str, ...]:
         return (model.name, *(upstream.name for upstream in model.reads))
@@ -234,14 +232,14 @@ def lacking_in_sources(
     return held
 
 
-def in_turn(scene: Scene, todo: list[str], start: int, most: int) -> list[str]:
-    """Take as many models as one look may ask about, going on where the last one ended."""
-    place = {name: number for number, name in enumerate(scene.names)}
+def in_turn(where: ScannedEnvironment, todo: list[str], start: int, most: int) -> list[str]:
+    """Take as many models as one scan may ask about, from where the last one ended."""
+    place = {name: number for number, name in enumerate(where.names)}
     taken: list[str] = []
     read: set[str] = set()
     for name in sorted(todo, key=lambda name: (place[name] < start, place[name])):
-        read |= scene.read(name)
-        if taken and sum(map(scene.cells, read)) > most:
+        read |= where.read(name)
+        if taken and sum(map(where.cells, read)) > most:
             break
         taken.append(name)
     return taken

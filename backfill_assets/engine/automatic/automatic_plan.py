@@ -1,0 +1,65 @@
+"""A plan that no person is asked about: late data makes it, or a launch by hand over published cells.
+
+take the turn -> finish the plan that was begun, or make one -> apply it -> promote it where it may be
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
+from backfill_assets.engine.plans.verbs import applied, promoted
+from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.state.locks import PlanLeasedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from backfill_assets.engine.plans.operation import Operation
+    from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.engine.project.run_context import RunContext
+
+
+@contextmanager
+def turn(run: RunContext, name: str, wait: float = 0.0) -> Iterator[None]:
+    """Be the only run that makes and applies plans under a name.
+
+    Args:
+        run: who asks; its id holds the lease.
+        name: of the lease.
+        wait: seconds to wait for another run that holds it.
+
+    Raises:
+        PlanLeasedError: another run holds it, and did not give it back in time.
+    """
+    waiting = Retrying(
+        retry=retry_if_exception_type(PlanLeasedError),
+        wait=wait_fixed(1.0),
+        stop=stop_after_delay(wait),
+        reraise=True,
+    )
+    waiting(run.store.locks.take_lease, name, run.run_id)
+    try:
+        with beating(run.store, run.run_id):
+            yield
+    finally:
+        run.store.locks.release_lease(name, run.run_id)
+
+
+def carried_out(op: Operation, reason: Callable[[Operation], str | None]) -> Outcome:
+    """Apply a plan, and promote it where it is built and may be published without a person.
+
+    Args:
+        op: the plan, and who works on it.
+        reason: asked once it is built: why it may be promoted, in words; None where a person decides.
+
+    Raises:
+        BackfillAssetsError: it can't be applied or promoted; see `apply_plan` and `promote_plan`.
+    """
+    done = applied(op)
+    why = reason(op) if done.status is PlanStatus.BUILT else None
+    return done if why is None else promoted(replace(op, why=why), done)

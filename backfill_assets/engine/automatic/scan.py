@@ -1,0 +1,325 @@
+"""Scan for work that can be released: in prod, and in every plan that the queue has.
+
+Only recorded state is read: no Spark, no table. The one rule is asked about each model, and the cells that
+it finds are offered, except those that another plan or environment builds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, ScanMemory, hashed, marked
+from backfill_assets.engine.automatic.scanned_environment import ScannedEnvironment, in_turn
+from backfill_assets.engine.project.frozen_code import FrozenCode
+from backfill_assets.engine.project.opening import look, open_run
+from backfill_assets.errors import BackfillAssetsError, RequestError
+from backfill_assets.models.automation import Automation
+from backfill_assets.models.cells_by_model import CellsByModel
+from backfill_assets.planning.plan.plan_json import read_plan
+from backfill_assets.planning.plan.stages import BuildCells, FillGaps, apply_stages
+from backfill_assets.planning.queue.off_peak import read_off_peak
+from backfill_assets.planning.queue.releasing import Offer, ReleaseKind
+from backfill_assets.planning.rule.late_work import ASKED_BY
+from backfill_assets.snapshots.environment import PROD, workspace_name
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from backfill_assets.engine.automatic.scanned_environment import ScannedModel
+    from backfill_assets.engine.project.project import Project
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.rule.failed_cells import Rest
+    from backfill_assets.snapshots.queued_plan import QueuedPlan
+    from backfill_assets.snapshots.stored_plan import StoredPlan
+
+MOST = 40_000
+"""About how many cells one scan reads per environment, so that none takes long; the rest is next."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyWork:
+    """What a scan found.
+
+    Attributes:
+        memory: what this scan and earlier ones found to need nothing.
+        offers: what could be released.
+        reported: cells that are ready to be built, of models that are only reported.
+        notes: what keeps plans from going on, in words.
+        asked: how many models were asked about.
+    """
+
+    memory: ScanMemory
+    offers: tuple[Offer, ...]
+    reported: CellsByModel
+    notes: tuple[str, ...]
+    asked: int
+
+
+def ready_work(project: Project, memory: ScanMemory, most: int = MOST) -> ReadyWork:
+    """Scan prod and every plan in the queue.
+
+    Args:
+        project: whose state is scanned.
+        memory: what earlier scans found to need nothing.
+        most: about how many cells are read per environment or plan; one model at least is asked about.
+    """
+    project = for_scanning(project)
+    found = _Scan(project, memory, most)
+    plans = project.store.plans.latest(statuses=OPEN)
+    found.at(scanned_prod(project, plans))
+    found.late(plans)
+    stored = {one.plan_id: one for one in plans}
+    for queued in project.store.queue.queued_plans():
+        if queued.plan_id in stored:
+            found.at_plan(stored[queued.plan_id], queued)
+    return ReadyWork(
+        ScanMemory(found.keys, found.next),
+        tuple(found.offers),
+        found.reported,
+        tuple(found.notes),
+        found.asked,
+    )
+
+
+@dataclass
+class _Scan:
+    """One scan, while it lasts."""
+
+    project: Project
+    memory: ScanMemory
+    most: int
+    keys: dict[str, str] = field(default_factory=dict[str, str])
+    next: dict[str, int] = field(default_factory=dict[str, int])
+    offers: list[Offer] = field(default_factory=list[Offer])
+    reported: CellsByModel = field(default_factory=CellsByModel)
+    notes: list[str] = field(default_factory=list[str])
+    stale: dict[str, str] = field(default_factory=dict[str, str])
+    asked: int = 0
+
+    def late(self, plans: Sequence[StoredPlan]) -> None:
+        """Offer what late data needs, by the name of all that decides what becomes of it.
+
+        That is what is stale, who is at work there, what a person last said of its plans and when, what
+        the models declare, and what is owed. Which of it may be built without a person is found out by
+        the run that does it.
+        """
+        stale = {**ScanMemory(self.keys).stale(), **self.stale}
+        if stale:
+            late = {one.plan_id for one in plans if one.created_by == ASKED_BY}
+            spoken_of = [
+                one for one in self.project.store.queue.queued_plans() if one.plan_id in late
+            ]
+            self.notes += [
+                f"late data waits: its plan {one.plan_id} is {one.control.words}; "
+                f"`backfill resume {one.plan_id}` lets it go on"
+                for one in spoken_of
+                if one.control.holds
+            ]
+            # With the instant: a run that met the pause has ended well under the name of before it.
+            said = [[one.plan_id, one.control.value, str(one.set_at)] for one in spoken_of]
+            others = sorted(one.plan_id for one in plans)
+            words = {
+                name: at.fingerprint
+                for name, at in self.project.store.environments.pointers(PROD).items()
+            }
+            mark = hashed(
+                [stale, others, said, words, self.project.store.environments.owed_marks(PROD)]
+            )
+            self.offers.append(Offer(PROD, ReleaseKind.LATE, mark=mark))
+
+    def at_plan(self, stored: StoredPlan, queued: QueuedPlan) -> None:
+        """Scan a plan; one that can't go on keeps nothing else from going on."""
+        if stored.status is not PlanStatus.APPLYING or queued.queued_at is None:
+            return
+        if queued.control.holds:
+            self.notes.append(f"plan {stored.plan_id} is {queued.control.words}")
+            return
+        try:
+            if queued.off_peak and not read_off_peak(queued.off_peak).covers(self.project.clock()):
+                self.notes.append(f"plan {stored.plan_id} waits for its hours, {queued.off_peak}")
+                return
+            plan = _parsed(stored.content)
+            FrozenCode.of(plan, lambda: self.project.loaded.fingerprints).check()
+            places = list(scanned_by_plan(self.project, plan))
+            before = len(self.offers)
+            for where in places:
+                self.at(where)
+        except BackfillAssetsError as error:
+            self.notes.append(str(error))
+            return
+        if len(self.offers) == before and all(map(self._is_done, places)):
+            self.offers.append(Offer(plan.environment, ReleaseKind.FINISH, plan_id=plan.plan_id))
+
+    def at(self, where: ScannedEnvironment) -> None:
+        """Ask about the models of an environment that may have moved, as many as one scan may."""
+        now = {name: where.key(name) for name in where.names}
+        todo: list[str] = []
+        for name, key in now.items():
+            if self.memory.knows(_name(where, name), key):
+                self.keys[_name(where, name)] = self.memory.keys[_name(where, name)]
+            else:
+                todo.append(name)
+        start = self.memory.next.get(where.title, 0)
+        asked = in_turn(where, todo, start, self.most)
+        self.asked += len(asked)
+        rests: dict[str, Rest] = {}
+        for one in where.scanned(asked) if asked else ():
+            name = one.model.name
+            self._found(where, one)
+            stale = "" if self._only_reported(name) else one.stale
+            if stale:
+                self.stale[_name(where, name)] = stale
+            if one.rest is not None:
+                rests[name] = one.rest
+            if one.unchanging:
+                self.keys[_name(where, name)] = marked(now[name], end=one.end, stale=stale)
+        self._tell_rests(where, rests)
+        self._tell_failures(where)
+        if len(asked) < len(todo):
+            self.next[where.title] = where.names.index(asked[-1]) + 1
+
+    def _found(self, where: ScannedEnvironment, one: ScannedModel) -> None:
+        name = one.model.name
+        if not one.offers:
+            return
+        if where.plan_id is None and self._only_reported(name):
+            self.reported |= CellsByModel.of((name, offer.cells) for offer in one.offers)
+            return
+        owner = where.run.store.versions.owner(where.pointers[name].version)
+        if owner in (None, where.run.environment.name):
+            self.offers += one.offers
+        else:
+            self.notes.append(f"{name}: its table is filled by {owner}, which alone writes it")
+
+    def _tell_rests(self, where: ScannedEnvironment, rests: Mapping[str, Rest]) -> None:
+        """Say why cells rest that come again by themselves, once per cause."""
+        causes: dict[str, list[str]] = {}
+        for name, rest in rests.items():
+            batch = self.project.store.batches.find(rest.batch_id)
+            error = (batch.error if batch else None) or "nobody said"
+            causes.setdefault(error, []).append(f"{name} at {rest.until:%Y-%m-%d %H:%M} UTC")
+        for error, listed in causes.items():
+            self.notes.append(
+                f"cells {_whose(where)} have failed and are tried again by themselves: "
+                f"{', '.join(listed)}; it was: {error}"
+            )
+
+    def _tell_failures(self, where: ScannedEnvironment) -> None:
+        """Name the models of which nothing more comes by itself."""
+        prefix = _name(where, "")
+        failed = [
+            one.removeprefix(prefix)
+            for one in ScanMemory(self.keys).failed()
+            if one.startswith(prefix)
+        ]
+        if failed:
+            self.notes.append(
+                f"cells {_whose(where)} have failed and are not asked for again before their code or their "
+                f"input changes: {', '.join(failed)}; see `backfill batches --failed`"
+            )
+
+    def _only_reported(self, name: str) -> bool:
+        return self.project.loaded.graph.models[name].automated is Automation.REPORT
+
+    def _is_done(self, where: ScannedEnvironment) -> bool:
+        known = ScanMemory(self.keys)
+        return all(known.is_done(_name(where, name)) for name in where.names)
+
+
+def _name(where: ScannedEnvironment, model: str) -> str:
+    return f"{where.title}:{model}"
+
+
+def _whose(where: ScannedEnvironment) -> str:
+    return f"of plan {where.plan_id}" if where.plan_id else "missing"
+
+
+@lru_cache(maxsize=16)
+def _parsed(content: str) -> Plan:
+    return read_plan(content)
+
+
+def for_scanning(project: Project) -> Project:
+    """Give a project as a scan uses it: at one instant, and without Spark."""
+    now = project.clock()
+    return replace(project, clock=lambda: now, spark=no_spark)
+
+
+def scanned_prod(project: Project, plans: Sequence[StoredPlan]) -> ScannedEnvironment:
+    """Give prod; cells that its open plans have are theirs."""
+    run, declared = open_run(project, PROD), project.loaded.graph.models
+    there = project.store.environments.pointers(PROD)
+    names = [
+        name
+        for name in run.graph.order
+        if name in declared
+        and name in there
+        and declared[name].automated is not Automation.OFF
+        and run.graph.models[name].cadence.grid == declared[name].cadence.grid
+    ]
+    others = CellsByModel.of(
+        each for plan in plans if plan.environment == PROD for each in plan.cells.items()
+    )
+    return ScannedEnvironment(run, there, names, others=others)
+
+
+def scanned_by_plan(project: Project, plan: Plan) -> Iterator[ScannedEnvironment]:
+    """Give the environment whose gaps a plan fills, and the workspace where it builds the rest."""
+    for stage in apply_stages(plan):
+        match stage:
+            case FillGaps(cells):
+                environment = plan.environment
+            case BuildCells(cells):
+                environment = workspace_name(plan.plan_id)
+            case _:
+                continue
+        within = CellsByModel(cells)
+        if not within:
+            continue
+        run = replace(
+            look(project, environment),
+            plan_id=plan.plan_id,
+            until=plan.until,
+            batch_cells=plan.batch_cells,
+        )
+        there = project.store.environments.pointers(environment)
+        names = [name for name in run.graph.order if name in within and name in there]
+        yield ScannedEnvironment(run, there, names, within=within)
+
+
+def no_spark() -> Any:  # noqa: ANN401 - there is none
+    """Stand for Spark where recorded state is enough.
+
+    Raises:
+        RequestError: always.
+    """
+    raise RequestError(
+        found="looking for work needs no Spark, and something asked for it", do="report it"
+    )
+
+
+def is_stuck(project: Project, plan: Plan) -> bool:
+    """Whether all that is left of a plan has failed for good, or reads what has.
+
+    Args:
+        project: where the plan is; only recorded state is read.
+        plan: one that is being applied.
+    """
+    stuck: set[str] = set()
+    for where in scanned_by_plan(for_scanning(project), plan):
+        for one in where.scanned(where.names):
+            if one.end == DONE and one.unchanging:
+                continue
+            if not _is_stuck(one, stuck):
+                return False
+            stuck.add(one.model.name)
+    return bool(stuck)
+
+
+def _is_stuck(one: ScannedModel, stuck: set[str]) -> bool:
+    """Whether a model is; its upstreams were asked before it."""
+    reads_stuck = any(one.work.blocked.get(name) for name in stuck)
+    return one.unchanging and not one.waits and (one.end == FAILED or reads_stuck)
