@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.meanwhile import meanwhile
+from backfill_assets.engine.project.heartbeat import meanwhile
 from benchmarks.process import processes_of
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import opened_project
 from backfill_assets.engine.plans.making import prepare
+from backfill_assets.engine.project.batch_policy import batch_policy_of
 from backfill_assets.engine.project.opening import look
-from backfill_assets.engine.project.operators import refuse_strangers
-from backfill_assets.engine.project.patience import patience_of
+from backfill_assets.engine.project.operators import refuse_unauthorized
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.render.actual import actual_of
 from backfill_assets.snapshots.person import Person, known
@@ -68,7 +68,7 @@ class Operating(InProject):
         Raises:
             RequestError: the settings name others.
         """
-        refuse_strangers(self.store, environment, self.who, self.settings.operators)
+        refuse_unauthorized(self.store, environment, self.who, self.settings.operators)
 
     def run(self, environment: str) -> RunContext:
         """Look at an environment; nothing is written."""
@@ -95,7 +95,7 @@ class Operating(InProject):
         Raises:
             DeclarationError: the off-peak hours can't be read.
         """
-        return replace(self.project, patience=patience_of(self.settings), listener=listener)
+        return replace(self.project, batch_policy=batch_policy_of(self.settings), listener=listener)
 
 
 @contextmanager

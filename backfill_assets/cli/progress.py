@@ -35,7 +35,7 @@ from backfill_assets.engine.project.events import (
     TryingAgain,
     Waiting,
 )
-from backfill_assets.engine.project.meanwhile import meanwhile
+from backfill_assets.engine.project.heartbeat import repeatedly
 from backfill_assets.intervals.text import ranges_text
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Lines:
             self._say(step)
         self._phase = step.phase
         if self._beats is None:
-            self._beats = meanwhile(self._beat, every=self._lasting, name="progress")
+            self._beats = repeatedly(self._beat, every=self._lasting, name="progress")
             self._beats.__enter__()
 
     def _say(self, step: Step) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from backfill_assets.cli.manifest import load
 from backfill_assets.cli.progress import AT_WORK
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.project.batch_policy import batch_policy_of
 from backfill_assets.engine.project.opening import look, open_run
-from backfill_assets.engine.project.patience import patience_of
 from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project
 from backfill_assets.errors import DeclarationError
@@ -152,7 +152,7 @@ def opened_run(
 ) -> Iterator[RunContext]:
     """Open a run of one environment, and close state and Spark after it."""
     with opened_project(run_id=run_id, clock=clock) as (settings, project):
-        yield open_run(replace(project, patience=patience_of(settings)), environment)
+        yield open_run(replace(project, batch_policy=batch_policy_of(settings)), environment)
 
 
 @contextmanager

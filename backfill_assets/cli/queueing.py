@@ -44,7 +44,7 @@ def _lacking() -> list[str]:
     try:
         import dagster as dg  # noqa: PLC0415 - slow to start
 
-        from backfill_assets.orchestration.queue_health import lacking  # noqa: PLC0415
+        from backfill_assets.orchestration.switches import lacking  # noqa: PLC0415
 
         with dg.DagsterInstance.get() as instance:
             return list(lacking(instance))

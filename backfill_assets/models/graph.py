@@ -16,7 +16,7 @@ from backfill_assets.models.python.python_guard import check_python
 from backfill_assets.models.source import Source
 from backfill_assets.models.sql.bounds import check_bounds
 from backfill_assets.models.sql.query import SqlQuery
-from backfill_assets.models.sql.volatile import check_stable
+from backfill_assets.models.sql.sql_volatility import check_stable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

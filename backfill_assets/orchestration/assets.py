@@ -31,7 +31,7 @@ from backfill_assets.orchestration.pools import pool
 from backfill_assets.orchestration.released_runs import PLAN_TAG, REASON_TAG
 from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.orchestration.resources import SparkResource, StateResource
-from backfill_assets.orchestration.steps import ended, plainly, targeted
+from backfill_assets.orchestration.steps import as_run_failure, ended, targeted
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import untraced
 from backfill_assets.snapshots.snapshot import Snapshot
@@ -105,7 +105,7 @@ def fill(
     by_hand = REASON_TAG not in context.run.tags
     again = published_before(run, name) & target if by_hand else IntervalSet.empty()
     reporter = Reporter(context, model, state.store, PROD)
-    with plainly():
+    with as_run_failure():
         if target - again:
             at_once = project.batches_at_once
             fill_cells(run, {name: target - again}, reporter.listen, batches_at_once=at_once)

@@ -29,7 +29,7 @@ from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.plan_work import Known, PlanWork, logged
 from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource
-from backfill_assets.orchestration.steps import plainly
+from backfill_assets.orchestration.steps import as_run_failure
 from backfill_assets.planning.plan import written_options as written
 from backfill_assets.planning.plan.plan import Plan
 from backfill_assets.planning.plan.request import PlanRequest
@@ -93,7 +93,7 @@ def _job(
         spark: SparkResource,
         state: StateResource,
     ) -> None:
-        with plainly():
+        with as_run_failure():
             who = who_launched(context.run, config.who)
             loaded = known()
             project = replace(

@@ -14,7 +14,7 @@ from backfill_assets.orchestration.launches import who_launched
 from backfill_assets.orchestration.released_runs import PLAN_TAG
 from backfill_assets.orchestration.reporting import Reporter
 from backfill_assets.orchestration.resources import SparkResource, StateResource
-from backfill_assets.orchestration.steps import ended, plainly, targeted
+from backfill_assets.orchestration.steps import as_run_failure, ended, targeted
 from backfill_assets.planning.plan.plan import Build, Plan
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.environment import workspace_name
@@ -66,7 +66,7 @@ def serve_plan(
     Raises:
         dagster.Failure: the plan can't go on, or cells are still not built; it says why.
     """
-    with plainly():
+    with as_run_failure():
         plan = read_plan(state.store.plans.get(context.run.tags[PLAN_TAG]).content)
         reporter = PlanReporter(
             context, graph.model(name), state.store, plan.environment, plan_id=plan.plan_id

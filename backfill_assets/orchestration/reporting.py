@@ -6,7 +6,7 @@ this run did not publish gets an observation that says why, never a materializat
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -33,9 +33,13 @@ from backfill_assets.models.audit_result import AuditResult
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.content import Content
 from backfill_assets.models.model import Model
-from backfill_assets.orchestration.event_batches import log_events
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import key_of
+from backfill_assets.orchestration.private_names import (
+    DagsterEventBatchMetadata,
+    append,
+    generate_event_batch_id,
+)
 from backfill_assets.state.store import Store
 
 SILENT = {"__source_asset_observation__": True}
@@ -248,3 +252,20 @@ def _shown(found: list[AuditResult], shown: AuditResult | None) -> dict[str, Any
         "cells": ", ".join(shown.cells) or "none",
         "sample": dg.MetadataValue.md("\n".join(f"    {row}" for row in shown.sample) or "none"),
     }
+
+
+def log_events(
+    context: dg.AssetExecutionContext,
+    said: Sequence[dg.AssetMaterialization] | Sequence[dg.AssetObservation],
+) -> None:
+    """Report materializations, or observations, of a step; the storage gets them together."""
+    batch, last = generate_event_batch_id(), len(said) - 1
+    step = context.get_step_execution_context()
+    for number, one in enumerate(said):
+        where = DagsterEventBatchMetadata(batch, is_end=number == last)
+        told = (
+            dg.DagsterEvent.asset_materialization(step, one, where)
+            if isinstance(one, dg.AssetMaterialization)
+            else dg.DagsterEvent.asset_observation(step, one, where)
+        )
+        append(context, told)

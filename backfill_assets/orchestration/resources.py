@@ -11,7 +11,7 @@ from dagster_pyspark import LazyPySparkResource
 from pydantic import PrivateAttr
 
 from backfill_assets.engine.automatic.scan import no_spark
-from backfill_assets.engine.project.patience import PATIENT, patience_of
+from backfill_assets.engine.project.batch_policy import USUAL_POLICY, batch_policy_of
 from backfill_assets.engine.project.plan_terms import terms_of
 from backfill_assets.engine.project.project import Project
 from backfill_assets.settings import Settings, read_settings
@@ -103,7 +103,7 @@ class StateResource(dg.ConfigurableResource):
             run_id=run_id,
             who=who,
             batches_at_once=settings.max_batches,
-            patience=PATIENT if spark is None else patience_of(settings),
+            batch_policy=USUAL_POLICY if spark is None else batch_policy_of(settings),
             terms=terms_of(settings),
         )
 

@@ -22,7 +22,7 @@ from backfill_assets.orchestration.released_runs import (
     tried_lately,
 )
 from backfill_assets.orchestration.resources import SparkResource, StateResource, now
-from backfill_assets.orchestration.steps import plainly
+from backfill_assets.orchestration.steps import as_run_failure
 from backfill_assets.orchestration.switches import SOURCE_SENSOR
 
 OBSERVE_JOB = "observe"
@@ -74,7 +74,7 @@ def _observable(source: Source, shown: Mapping[str, Any], known: Known) -> Any: 
     def looked(
         context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
     ) -> dg.ObserveResult:
-        with plainly():
+        with as_run_failure():
             read = sources_read(state.store, known())[source.name]
             found = observe_sources(
                 state.store, [read], state.data_root, lambda: spark.spark_session
@@ -102,7 +102,7 @@ def observe_job(known: Known) -> dg.JobDefinition:
     def looked(
         context: dg.OpExecutionContext, config: Sources, spark: SparkResource, state: StateResource
     ) -> None:
-        with plainly():
+        with as_run_failure():
             read = sources_read(state.store, known())
             sources = [read[name] for name in config.sources or read]
             found = observe_sources(

@@ -15,7 +15,7 @@ from backfill_assets.orchestration.reporting import SILENT, Reporter
 
 
 @contextmanager
-def plainly() -> Iterator[None]:
+def as_run_failure() -> Iterator[None]:
     """End a run with what an error of ours says, and without a second try.
 
     Raises:

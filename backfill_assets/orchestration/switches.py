@@ -1,4 +1,4 @@
-"""Which sensors and schedules are on, and what nobody does while one is off."""
+"""Whether anything works on the queue: the switches of sensors and schedules, and the daemon's heartbeat."""
 
 from collections.abc import Collection, Iterator
 
@@ -53,3 +53,22 @@ def _waits(graph: Graph, model: Model, memory: ScanMemory, seen: Collection[str]
     name = f"{PROD}::{model.name}"
     unseen = not memory.is_done(name) and not {*observed} <= {*seen}
     return bool(observed) and model.automated is Automation.ON and (memory.is_left(name) or unseen)
+
+
+_DAEMONS = ("SENSOR", "QUEUED_RUN_COORDINATOR")
+
+
+def lacking(instance: dg.DagsterInstance) -> Iterator[str]:
+    """Say what is missing, a sentence each; nothing where the queue is worked on."""
+    if not is_on(instance, GAP_FILL):
+        yield (
+            f"the sensor {GAP_FILL} is off: switch it on in the UI (Automation), or nothing of this "
+            "is released"
+        )
+    statuses = instance.get_daemon_statuses(daemon_types=_DAEMONS)
+    dead = [name for name in _DAEMONS if not statuses[name].healthy]
+    if dead:
+        yield (
+            "no daemon works on this instance (DAGSTER_HOME): start `dagster dev` or "
+            "`dagster-daemon run`; the plan waits in the queue until then"
+        )

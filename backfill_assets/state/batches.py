@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.snapshots.failed_batch import FailedBatch
-from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.failure import FailedBatch, FailureKind
 from backfill_assets.state import (
     adopting,
     audits,

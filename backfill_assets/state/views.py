@@ -149,7 +149,7 @@ def view(
     }
     special = {model: at for model, at in pointed.items() if model not in plain}
     found = _cells(connection, drawn, special)
-    cells = elsewhere.doubted(connection, drawn, everywhere, found)
+    cells = elsewhere.outdated_foreign_cells(connection, drawn, everywhere, found)
     runs = _plain_runs(connection, drawn, plain)
     for model, each in cells.items():
         own = pointed[model].environment == name

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.plans.verbs import apply_plan, promote_plan
-from backfill_assets.engine.project.patience import PATIENT
+from backfill_assets.engine.project.batch_policy import USUAL_POLICY
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.making import plan_made
@@ -56,6 +56,6 @@ class Plans:
             "run_id": f"op-{self.world.runs}",
             "who": "ana",
             "listener": self.told.append,
-            "patience": PATIENT,
+            "batch_policy": USUAL_POLICY,
         }
         return replace(project, **{**usual, **self.given, **given})

@@ -15,8 +15,8 @@ from deltalake import DeltaTable
 from backfill_assets.engine.batch.batch_inputs import batch_inputs
 from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.engine.fill import schedule
+from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.events import Committed, Failed, Skipped
-from backfill_assets.engine.project.patience import Patience
 from backfill_assets.engine.upkeep.collecting import GRACE
 from backfill_assets.engine.upkeep.state_rebuild import rebuild_state
 from backfill_assets.intervals import Daily, IntervalSet
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 VISITS = "web.visits"
-ONCE = Patience(attempts=1)
+ONCE = BatchPolicy(attempts=1)
 """What fails is left for the next run, so that one can look at it."""
 FOUR_DAYS = Daily(start="2024-01-07")
 ROWS = [row(n, id_, float(n * id_)) for n in range(7, 11) for id_ in (1, 2)]
@@ -132,7 +132,7 @@ def test_what_a_stranger_appends_is_never_in_a_pin_and_is_taken_back(world: Worl
 
 
 def test_a_stranger_who_slips_in_right_before_a_commit_is_taken_back_with_it(world: World):
-    world.patience, graph = ONCE, visits()
+    world.batch_policy, graph = ONCE, visits()
     world.land(a_source(), *ROWS)
     world.fill(graph, cells=days(7, 8))
     before(world, "commit", lambda: world.scribble(VISITS, row(8, 99)))
@@ -158,7 +158,7 @@ def test_a_table_that_is_not_ours_is_left_alone(world: World):
 def test_a_holder_that_wakes_after_a_takeover_commits_nothing(
     world: World, filled: tuple[int, ...], kind: Kind | None
 ):
-    world.patience = ONCE
+    world.batch_policy = ONCE
     graph = visits(**({} if kind is None else {"kind": kind, "unique_key": ["id", "ds"]}))
     world.land(a_source(), *ROWS)
     if filled:
@@ -311,7 +311,7 @@ def test_a_batch_reads_its_pins_though_its_upstream_moves_while_it_computes(worl
 
 def test_a_rebuilt_state_gives_the_same_answers_after_fences_and_strangers(world: World):
     child = a_model("web.child", upstreams=[VISITS], cadence=FOUR_DAYS)
-    world.patience = ONCE
+    world.batch_policy = ONCE
     graph = a_graph(a_model(cadence=FOUR_DAYS), child)
     world.land(a_source(), *ROWS)
     with mortal(world) as store:

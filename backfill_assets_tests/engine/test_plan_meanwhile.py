@@ -14,8 +14,8 @@ from backfill_assets.engine.plans.refusals import (
     StalePlanError,
 )
 from backfill_assets.engine.plans.verbs import abandon_plan
+from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.events import Failed, Waiting
-from backfill_assets.engine.project.patience import Patience
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Hourly
 from backfill_assets.models.column import Column
@@ -253,7 +253,7 @@ def test_a_fill_that_has_read_what_a_promotion_replaces_commits_nothing(world: W
     world.clock.now += timedelta(days=1)
     world.land(a_source(), *ROWS, row(11, 1, 11.0))
     world.fill(OLD, VISITS)
-    world.patience = Patience(attempts=1)
+    world.batch_policy = BatchPolicy(attempts=1)
     before(world, "audited", lambda: plans.promote(MORE, plan))
     (failed,) = ended(world.fill(MORE, COSTS)[COSTS], Failed)
     assert plan.plan_id in failed.error

@@ -10,9 +10,9 @@ import pytest
 
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.verbs import abandon_plan, queue_plan
+from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.events import Committed, Waiting
 from backfill_assets.engine.project.opening import open_run
-from backfill_assets.engine.project.patience import Patience
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily
 from backfill_assets.intervals.zones import UnknownZoneError
@@ -229,11 +229,11 @@ def test_a_batch_runs_with_the_settings_of_its_model_and_of_its_plan(world: Worl
 def test_off_peak_settings_count_in_off_peak_hours(world: World):
     world.land(a_source(), *ROWS)
     graph = a_graph(a_model(cadence=CADENCE, spark={SHUFFLE: 3}, spark_off_peak={SHUFFLE: 5}))
-    night = Patience(off_peak=read_off_peak("22:00-06:00 UTC"))
+    night = BatchPolicy(off_peak=read_off_peak("22:00-06:00 UTC"))
     used: list[dict[str, str]] = []
     for hour in (3, 12):
         world.clock.now = datetime(2024, 1, 11, hour, tzinfo=UTC)
-        used.append(open_run(world.project(graph, patience=night), PROD).resources(VISITS))
+        used.append(open_run(world.project(graph, batch_policy=night), PROD).resources(VISITS))
     assert used == [{SHUFFLE: "5"}, {SHUFFLE: "3"}]
 
 

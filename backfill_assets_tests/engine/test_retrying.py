@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from backfill_assets.engine.batch.retrying import attempted
+from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.events import Failed, Skipped, TryingAgain
-from backfill_assets.engine.project.patience import Patience
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets_tests.builders import days
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DONE = Skipped("web.visits", {})
 patiences = st.builds(
-    Patience, attempts=st.integers(1, 8), pause=st.floats(0, 60), longest=st.floats(0, 600)
+    BatchPolicy, attempts=st.integers(1, 8), pause=st.floats(0, 60), longest=st.floats(0, 600)
 )
 
 
@@ -51,14 +51,14 @@ class Sleepless(threading.Event):
 class Run:
     """A run of one batch whose attempts end as they are told; then it succeeds."""
 
-    patience: Patience
+    batch_policy: BatchPolicy
     endings: list[Event]
     interrupted: Sleepless = field(default_factory=Sleepless)
     told: list[TryingAgain] = field(default_factory=list)
     attempts: int = 0
 
     def go(self) -> Event:
-        project = SimpleNamespace(patience=self.patience)
+        project = SimpleNamespace(batch_policy=self.batch_policy)
         run: Any = SimpleNamespace(project=project, interrupted=self.interrupted)
         put: Any = self.told.append
         return attempted(run, self.once, put)
@@ -70,22 +70,22 @@ class Run:
 
 @given(patiences, st.integers(0, 12))
 def test_attempts_never_exceed_the_limit_and_each_further_one_is_told(
-    patience: Patience, failures: int
+    batch_policy: BatchPolicy, failures: int
 ):
-    run = Run(patience, [failed(FailureKind.TRANSIENT)] * failures)
+    run = Run(batch_policy, [failed(FailureKind.TRANSIENT)] * failures)
     ending = run.go()
-    assert run.attempts == min(failures + 1, patience.attempts)
-    assert ending == (DONE if failures < patience.attempts else failed(FailureKind.TRANSIENT))
+    assert run.attempts == min(failures + 1, batch_policy.attempts)
+    assert ending == (DONE if failures < batch_policy.attempts else failed(FailureKind.TRANSIENT))
     assert [one.attempt for one in run.told] == list(range(2, run.attempts + 1))
     assert [one.seconds for one in run.told] == run.interrupted.waited
-    assert {one.limit for one in run.told} <= {patience.attempts}
+    assert {one.limit for one in run.told} <= {batch_policy.attempts}
 
 
 @given(st.integers(2, 8), st.floats(0.1, 60), st.floats(1, 600))
 def test_delays_grow_up_to_the_longest_with_chance_in_them(
     attempts: int, pause: float, longest: float
 ):
-    run = Run(Patience(attempts, pause, longest), [failed(FailureKind.TRANSIENT)] * attempts)
+    run = Run(BatchPolicy(attempts, pause, longest), [failed(FailureKind.TRANSIENT)] * attempts)
     run.go()
     for number, seconds in enumerate(run.interrupted.waited):
         least = min(pause * 2**number, longest)
@@ -95,7 +95,7 @@ def test_delays_grow_up_to_the_longest_with_chance_in_them(
 
 
 def test_two_batches_that_failed_together_do_not_come_back_together():
-    runs = [Run(Patience(), [failed(FailureKind.TRANSIENT)]) for _ in range(2)]
+    runs = [Run(BatchPolicy(), [failed(FailureKind.TRANSIENT)]) for _ in range(2)]
     for run in runs:
         run.go()
     assert runs[0].interrupted.waited != runs[1].interrupted.waited
@@ -103,27 +103,27 @@ def test_two_batches_that_failed_together_do_not_come_back_together():
 
 @pytest.mark.parametrize("kind", sorted(set(FailureKind) - {FailureKind.TRANSIENT}))
 def test_what_an_audit_a_query_an_input_or_a_person_ended_is_not_tried_again(kind: FailureKind):
-    run = Run(Patience(), [failed(kind)])
+    run = Run(BatchPolicy(), [failed(kind)])
     assert run.go() == failed(kind)
     assert (run.attempts, run.told) == (1, [])
 
 
 def test_a_batch_that_fails_otherwise_the_second_time_ends_there():
     endings: list[Event] = [failed(FailureKind.TRANSIENT), failed(FailureKind.AUDIT, "audit")]
-    run = Run(Patience(), endings)
+    run = Run(BatchPolicy(), endings)
     assert run.go() == failed(FailureKind.AUDIT, "audit")
     assert run.attempts == 2
 
 
 def test_a_run_that_is_interrupted_while_a_batch_waits_begins_no_further_attempt():
-    run = Run(Patience(), [failed(FailureKind.TRANSIENT)])
+    run = Run(BatchPolicy(), [failed(FailureKind.TRANSIENT)])
     run.interrupted.then = run.interrupted.set
     assert run.go() == failed(FailureKind.TRANSIENT)
     assert run.attempts == 1
 
 
 def test_what_is_told_names_the_attempt_the_delay_and_the_cause():
-    run = Run(Patience(pause=4), [failed(FailureKind.TRANSIENT)])
+    run = Run(BatchPolicy(pause=4), [failed(FailureKind.TRANSIENT)])
     run.go()
     (told,) = run.told
     assert told.words.startswith("attempt 2 of 3 in ")

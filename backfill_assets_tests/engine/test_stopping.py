@@ -15,9 +15,9 @@ from backfill_assets.engine.batch.commit_turn import commit_turn
 from backfill_assets.engine.batch.effects import Effects, commit
 from backfill_assets.engine.fill import watching
 from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.cancelling import RunCancelledError
 from backfill_assets.engine.project.events import Committed, Failed, Started
-from backfill_assets.engine.project.patience import Patience
 from backfill_assets.intervals import Daily
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.failure import FailureKind
@@ -63,7 +63,7 @@ def opened(
     world.land(a_source(), row(10))
     with world.doing(**{"rows": endless, **(steps or {})}):
         run = world.open(graph)
-    return replace(run, project=replace(run.project, patience=Patience(timeout=timeout)))
+    return replace(run, project=replace(run.project, batch_policy=BatchPolicy(timeout=timeout)))
 
 
 def nothing_of_it_is_left(world: World, kind: FailureKind) -> BatchRow:

@@ -17,6 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from backfill_assets.engine.batch.effects import Effects
 from backfill_assets.engine.fill.fill import fill_cells
+from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.events import (
     Committed,
     Event,
@@ -26,7 +27,6 @@ from backfill_assets.engine.project.events import (
     Waiting,
 )
 from backfill_assets.engine.project.opening import open_run
-from backfill_assets.engine.project.patience import Patience
 from backfill_assets.engine.project.run_context import Published
 from backfill_assets.intervals import Interval, IntervalSet
 from backfill_assets.intervals.required import required
@@ -85,7 +85,7 @@ class World:
     runs: int = 0
     environment: str = PROD
     heard: list[Event] = field(default_factory=list)
-    patience: Patience = field(default_factory=lambda: Patience(pause=0))
+    batch_policy: BatchPolicy = field(default_factory=lambda: BatchPolicy(pause=0))
     effects: Effects = field(default_factory=Effects)
     beginnings: Beginnings | None = None
 
@@ -131,7 +131,7 @@ class World:
             "spark": lambda: self.spark,
             "run_id": f"run-{self.runs}",
             "batches_at_once": 2,
-            "patience": self.patience,
+            "batch_policy": self.batch_policy,
             "effects": self.effects,
         }
         return project_of(

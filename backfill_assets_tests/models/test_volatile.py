@@ -6,7 +6,7 @@ import re
 import pytest
 
 from backfill_assets.errors import DeclarationError
-from backfill_assets.models.sql.volatile import check_stable
+from backfill_assets.models.sql.sql_volatility import check_stable
 from backfill_assets_tests.builders import a_model
 
 

@@ -11,8 +11,8 @@ import dagster as dg
 import pytest
 from dagster._core.events.log import EventLogEntry
 
-from backfill_assets.orchestration.event_batches import log_events
 from backfill_assets.orchestration.instance import BatchedInstance, BatchedSqliteEvents
+from backfill_assets.orchestration.reporting import log_events
 
 CHECKOUT = Path(__file__).parents[2]
 DAYS = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-02-10")

@@ -15,9 +15,9 @@ from backfill_assets import build_definitions
 from backfill_assets.cli.plan import plan
 from backfill_assets.intervals import Daily
 from backfill_assets.orchestration.job_configs import PlanConfig
-from backfill_assets.orchestration.queue_health import lacking
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource
+from backfill_assets.orchestration.switches import lacking
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.intervals import Interval, IntervalSet
 from backfill_assets.models.content import ChangedAt
 from backfill_assets.planning.change.changes import changes_of
-from backfill_assets.planning.change.intended import intended
+from backfill_assets.planning.change.planned_graph import planned_graph
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.snapshots.environment import Pointer
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 def applied(plan: Plan, state: PlanState, loaded: Loaded) -> PlanState:
     """Give the state after the promotion."""
     graph, snapshots = loaded.graph, loaded.snapshots
-    effects = changes_of(plan.request, intended(plan.request, graph, state, loaded), state).effects
+    effects = changes_of(
+        plan.request, planned_graph(plan.request, graph, state, loaded), state
+    ).effects
     models, counter = dict(state.view.models), state.view.counter
     running = {name: one for name, one in state.running.items() if name not in plan.removed}
     for one in plan.models:

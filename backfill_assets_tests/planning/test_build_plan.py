@@ -18,11 +18,11 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.models.python.function_query import FunctionQuery, ModuleQuery
 from backfill_assets.models.python.own_modules import StoredModule
 from backfill_assets.planning.plan.build_plan import build_plan
-from backfill_assets.planning.plan.moved import moved
 from backfill_assets.planning.plan.plan import Build, Plan
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.request import Category, PlanRequest, Restatement, Strategy
 from backfill_assets.planning.plan.selecting import selected
+from backfill_assets.planning.plan.stale_inputs import moved
 from backfill_assets.planning.rule.left import left_to_do
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.snapshot import snapshots_of

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.models.sql.lineage import lineage_of
-from backfill_assets.planning.change.explained import explained
+from backfill_assets.planning.change.deriving import explained
 from backfill_assets.planning.plan.build_plan import build_plan
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.request import PlanRequest

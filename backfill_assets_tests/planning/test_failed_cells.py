@@ -18,8 +18,7 @@ from backfill_assets.planning.rule.failed_cells import (
     failed_cells,
     wait_after,
 )
-from backfill_assets.snapshots.failed_batch import FailedBatch
-from backfill_assets.snapshots.failure import FailureKind
+from backfill_assets.snapshots.failure import FailedBatch, FailureKind
 from backfill_assets_tests.builders import FIRST, a_graph, a_model, a_run, a_view, day, days
 
 if TYPE_CHECKING:

@@ -109,7 +109,7 @@ def accounted(actor: Actor, version: int) -> Actor:
 
 
 def follows_strangers(actor: Actor, version: int) -> bool:
-    """Whether more than our own housekeeping stands before a commit (`table_turn.refuse_strangers`)."""
+    """Whether more than our own housekeeping stands before a commit (`table_turn.refuse_foreign_commits`)."""
     table = actor.table
     between = table.log[table.known + 1 : version]
     return actor.rules.strangers_refused and not all(is_ours(one) for one in between)

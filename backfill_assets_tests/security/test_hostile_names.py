@@ -17,8 +17,8 @@ from backfill_assets.models.column import Column
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.kind import IncrementalByUniqueKey
 from backfill_assets.models.sql.query import SqlQuery
-from backfill_assets.planning.plan.asked import is_condition
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
+from backfill_assets.planning.plan.request_rules import is_condition
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.spark.session import batch_session
 from backfill_assets_tests.builders import a_graph, a_model, a_source, days

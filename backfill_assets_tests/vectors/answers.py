@@ -20,7 +20,7 @@ from backfill_assets.intervals.parse_range import (
 from backfill_assets.intervals.required import inherited, missing, required
 from backfill_assets.intervals.restated import restated
 from backfill_assets.planning.plan.batching import batches, unblocked, waits_for
-from backfill_assets.planning.rule.late import late_cells
+from backfill_assets.planning.rule.late_windows import late_cells
 from backfill_assets_tests.vectors import translate as tr
 from backfill_assets_tests.vectors.categories import StrangeWord, categorize, plan_categories
 from backfill_assets_tests.vectors.restating import auto_restate, restate

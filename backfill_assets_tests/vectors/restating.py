@@ -15,8 +15,8 @@ from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.build_plan import build_plan
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
-from backfill_assets.planning.plan.requested import window_of
 from backfill_assets.planning.plan.restating import Wrong, spread, wrong_cells
+from backfill_assets.planning.plan.windows import window_of
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
 from backfill_assets.snapshots.state_view import ModelState, ReadyRun, StateView

@@ -16,7 +16,7 @@ from backfill_assets.warehouse.rows.adoption import adopted_from, profile_table
 from backfill_assets.warehouse.rows.conform import contract
 from backfill_assets.warehouse.rows.inputs import no_rows
 from backfill_assets.warehouse.rows.profile import Subject, profile
-from backfill_assets.warehouse.rows.published import published_rows
+from backfill_assets.warehouse.rows.reading import published_rows
 from backfill_assets.warehouse.rows.samples import failing_rows
 from backfill_assets_tests.warehouse.shop import (
     START,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.planning.rule.stale import Stale
     from backfill_assets.snapshots.environment import Pointer
-    from backfill_assets.snapshots.failed_batch import FailedBatch
+    from backfill_assets.snapshots.failure import FailedBatch
     from backfill_assets.snapshots.observation import ObservedSource
     from backfill_assets.snapshots.state_view import StateView
 

@@ -15,7 +15,7 @@ from backfill_assets.models.source import Source
 from backfill_assets.warehouse.files.tables import table_now
 from backfill_assets.warehouse.rows.inputs import Input
 from backfill_assets.warehouse.rows.profile import Subject, profile
-from backfill_assets.warehouse.rows.published import published_rows
+from backfill_assets.warehouse.rows.reading import published_rows
 from backfill_assets.warehouse.rows.samples import failing_rows
 from backfill_assets.warehouse.spark.session import batch_session
 

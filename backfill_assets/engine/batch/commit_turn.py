@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.batch.table_turn import reconcile, refuse_strangers, take
+from backfill_assets.engine.batch.table_turn import reconcile, refuse_foreign_commits, take
 from backfill_assets.engine.plans.publishing import finish_publication
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.state.promotions import PromotionPendingError
@@ -104,7 +104,7 @@ def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: Committ
         OvertakenError: something stands between; whoever takes the table next sorts it out.
         LostLeaseError: the lock was taken over.
     """
-    refuse_strangers(run, lock.version, done.delta_version)
+    refuse_foreign_commits(run, lock.version, done.delta_version)
     run.store.batches.record(
         commit, lock, done.delta_version, bytes_written=done.bytes, finished_at=run.clock()
     )

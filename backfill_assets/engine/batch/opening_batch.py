@@ -52,15 +52,15 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
         VersionMovedError: the environment points at another version by now.
         NoSlotError: the run was interrupted while it waited.
     """
-    patience = Retrying(
+    retrying = Retrying(
         retry=retry_if_exception_type((CellsClaimedError, NoSlotError)),
         wait=wait_exponential(FIRST, LONGEST, SLOWER) + wait_random(0, 2 * FIRST),
-        stop=_Patience(run.store.lease_seconds * 1.5, run.interrupted),
+        stop=_Wait(run.store.lease_seconds * 1.5, run.interrupted),
         sleep=sleep_using_event(run.interrupted),
         reraise=True,
     )
     told = ""
-    for attempt in patience:
+    for attempt in retrying:
         with attempt:
             now = run.resources(request.model)
             return run.store.batches.open_batch(replace(request, resources=now))
@@ -72,7 +72,7 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
 
 
 @dataclass
-class _Patience:
+class _Wait:
     """Ends the wait for claimed cells after a while; that for a slot when the run is interrupted."""
 
     seconds: float

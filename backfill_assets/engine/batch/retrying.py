@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
     from tenacity.wait import wait_base
 
+    from backfill_assets.engine.project.batch_policy import BatchPolicy
     from backfill_assets.engine.project.events import Event
-    from backfill_assets.engine.project.patience import Patience
     from backfill_assets.engine.project.run_context import RunContext
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event],
         once: makes an attempt, and gives how that ended.
         put: is told before each further attempt.
     """
-    limit = run.project.patience.attempts
+    limit = run.project.batch_policy.attempts
 
     def tell(state: RetryCallState) -> None:
         failed = _ending(state)
@@ -71,34 +71,34 @@ def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event],
             last[:] = [once()]
         return last[0]
 
-    patience = Retrying(
+    retrying = Retrying(
         retry=retry_if_result(_may_pass),
-        wait=pauses(run.project.patience),
+        wait=pauses(run.project.batch_policy),
         stop=stop_after_attempt(limit) | stop_when_event_set(run.interrupted),
         sleep=sleep_using_event(run.interrupted),
         before_sleep=tell,
         retry_error_callback=_ending,
     )
-    return patience(attempt)
+    return retrying(attempt)
 
 
 def patiently(run: RunContext, work: Callable[[], T]) -> T:
     """Do what may be done twice, and again where what failed it may pass by itself."""
-    patience = Retrying(
+    retrying = Retrying(
         retry=retry_if_exception(_passes),
-        wait=pauses(run.project.patience),
-        stop=stop_after_attempt(run.project.patience.attempts)
+        wait=pauses(run.project.batch_policy),
+        stop=stop_after_attempt(run.project.batch_policy.attempts)
         | stop_when_event_set(run.interrupted),
         sleep=sleep_using_event(run.interrupted),
         reraise=True,
     )
-    return patience(work)
+    return retrying(work)
 
 
-def pauses(patience: Patience) -> wait_base:
+def pauses(batch_policy: BatchPolicy) -> wait_base:
     """Give the seconds before each further attempt: they double, with some chance in them."""
-    first = patience.pause
-    return wait_exponential(multiplier=first, max=patience.longest) + wait_random(0, first)
+    first = batch_policy.pause
+    return wait_exponential(multiplier=first, max=batch_policy.longest) + wait_random(0, first)
 
 
 def _passes(error: BaseException) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.batch.table_turn import refuse_strangers
+from backfill_assets.engine.batch.table_turn import refuse_foreign_commits
 from backfill_assets.intervals.interval import Interval, instant_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.batch import BatchCommit, CommittedCell
@@ -54,7 +54,7 @@ def rewritten(
     commit = _commit(run, intent, pointer, rewrite, lock)
     known = find_commit(path, run.store.versions.known_head(pointer.version), commit.batch_id)
     if known is not None:
-        refuse_strangers(run, pointer.version, known.delta_version)
+        refuse_foreign_commits(run, pointer.version, known.delta_version)
         return known.delta_version
     model = stored_model(run.store.snapshots.definition(pointer.fingerprint))
     known = run.store.versions.known_head(pointer.version)
@@ -80,7 +80,7 @@ def rewritten(
             ticket,
             rewrite.over,
         )
-    refuse_strangers(run, pointer.version, done.delta_version)
+    refuse_foreign_commits(run, pointer.version, done.delta_version)
     return done.delta_version
 
 

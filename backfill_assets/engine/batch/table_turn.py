@@ -75,14 +75,14 @@ def take(run: RunContext, version: str, holder: str) -> CommitLock:
         PromotionPendingError: an unfinished promotion comes first.
     """
     path = run.store.versions.version_path(version)
-    patience = Retrying(
+    retrying = Retrying(
         retry=retry_if_exception_type(TableLockedError),
         wait=wait_random_exponential(multiplier=0.05, max=1.0),
         stop=stop_after_delay(LONGEST_WAIT),
         reraise=True,
     )
     token = last_token(path, version)
-    lock = patience(run.store.locks.take_commit_lock, version, holder, above=token)
+    lock = retrying(run.store.locks.take_commit_lock, version, holder, above=token)
     try:
         _fence_off(path, lock)
     except BaseException:
@@ -182,8 +182,8 @@ def _is_adopted(run: RunContext, lock: CommitLock, logged: LoggedCommit) -> bool
     )
 
 
-def refuse_strangers(run: RunContext, version: str, delta_version: int) -> None:
-    """Refuse to count on a commit that follows on one of a stranger's.
+def refuse_foreign_commits(run: RunContext, version: str, delta_version: int) -> None:
+    """Refuse to record a commit that follows on a commit of another writer.
 
     Raises:
         OvertakenError: something that is not ours stands between it and what the state knows.

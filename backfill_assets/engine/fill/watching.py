@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.cancelling import PlanCancelledError, RunCancelledError
-from backfill_assets.engine.project.meanwhile import meanwhile
+from backfill_assets.engine.project.heartbeat import repeatedly
 from backfill_assets.snapshots.queued_plan import Control
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def watching(run: RunContext) -> Iterator[None]:
             asked = monotonic()
             heed(run)
 
-    with meanwhile(watch, every=LOOK, name=f"watch over {run.run_id}"):
+    with repeatedly(watch, every=LOOK, name=f"watch over {run.run_id}"):
         yield
 
 

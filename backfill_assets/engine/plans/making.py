@@ -16,28 +16,37 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.fill.observing import observe_sources
 from backfill_assets.engine.fill.outstanding import outstanding
 from backfill_assets.engine.plans.estimating import estimated
-from backfill_assets.engine.plans.plan_state import plan_state
 from backfill_assets.engine.project.at_work import Phase
+from backfill_assets.engine.project.environment_graph import environment_graph
 from backfill_assets.engine.project.opening import look
 from backfill_assets.engine.project.operators import refuse_reach
+from backfill_assets.engine.project.plan_age import standing_plans
+from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.errors import RequestError
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.build_plan import build_plan
 from backfill_assets.planning.plan.plan_json import content_hash, identified, plan_json
-from backfill_assets.snapshots.environment import PROD, Environment
+from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.smaller_window import furthest_read
+from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.stored_plan import PlanStatus, StoredPlan
+from backfill_assets.state.versions import UnknownVersionError
+from backfill_assets.warehouse.files.tables import head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from backfill_assets.engine.fill.observing import SourceLook
     from backfill_assets.engine.fill.outstanding import Outstanding
     from backfill_assets.engine.project.project import Project
     from backfill_assets.planning.plan.plan import Plan
-    from backfill_assets.planning.plan.plan_state import PlanState
     from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets.snapshots.person import Person
+    from backfill_assets.snapshots.snapshot import Snapshot
+    from backfill_assets.snapshots.state_view import ModelState
+    from backfill_assets.state.store import Store
+
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
@@ -183,3 +192,62 @@ def _state(project: Project, environment: str, instant: datetime) -> PlanState:
     new = new_environment(project, environment)
     state = plan_state(project, PROD if new else environment, instant)
     return state if new is None else replace(state, view=replace(state.view, environment=new))
+
+
+def plan_state(project: Project, environment: str, now: datetime) -> PlanState:
+    """Tell what an environment runs, and what is there already.
+
+    Args:
+        project: with the declarations that a plan is made for.
+        environment: its name.
+        now: the instant that history ends at (UTC).
+
+    Raises:
+        UnknownEnvironmentError: there is no environment of that name.
+    """
+    store, loaded = project.store, project.loaded
+    graph, snapshots = loaded.graph, loaded.snapshots
+    found = environment_graph(store, loaded, store.environments.get(environment))
+    pointers = store.environments.pointers(environment)
+    sources = {
+        name: head(source_path(project.data_root, one.path)) for name, one in graph.sources.items()
+    }
+    return PlanState(
+        view=store.views.of(environment),
+        running={name: found.running[name] for name in pointers},
+        built=_built(store, environment, snapshots, pointers),
+        open_plans=standing_plans(store, now),
+        furthest_read=furthest_read(graph, now),
+        source_heads=sources,
+        plan_days=project.terms.plan_days,
+    )
+
+
+def _built(
+    store: Store,
+    environment: str,
+    snapshots: Mapping[str, Snapshot],
+    pointers: Mapping[str, Pointer],
+) -> dict[str, ModelState]:
+    """Read what the loaded models' own tables hold already, where the environment reads others."""
+    instead: dict[str, Pointer] = {}
+    for name, snapshot in snapshots.items():
+        at = pointers.get(name)
+        if at is None or at.version != snapshot.version:
+            head_known = _known_head(store, snapshot.version)
+            if head_known >= 0:
+                fingerprint = snapshot.fingerprint.id
+                instead[name] = Pointer(
+                    environment, name, fingerprint, snapshot.version, head_known
+                )
+    if not instead:
+        return {}
+    models = store.views.view_with(environment, instead).models
+    return {one.version: models[name] for name, one in instead.items()}
+
+
+def _known_head(store: Store, version: str) -> int:
+    try:
+        return store.versions.known_head(version)
+    except UnknownVersionError:
+        return -1

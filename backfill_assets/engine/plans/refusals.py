@@ -12,10 +12,10 @@ from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.in_flight import in_flight
-from backfill_assets.planning.plan.moved import Moved, moved
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.plan_json import content_hash
 from backfill_assets.planning.plan.plan_state import PlanState
+from backfill_assets.planning.plan.stale_inputs import StaleInput, moved
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def plan_ended(plan_id: str, status: PlanStatus) -> RequestError:
 class StalePlanError(BackfillAssetsError):
     """What a plan reads or rewrites is not what it saw when it was made."""
 
-    def __init__(self, plan_id: str, found: tuple[Moved, ...]) -> None:
+    def __init__(self, plan_id: str, found: tuple[StaleInput, ...]) -> None:
         self.plan_id, self.moved = plan_id, found
         listed = "; ".join(
             f"{one.of} {one.what}" + (f" (read by {one.model})" if one.of != one.model else "")
@@ -176,11 +176,11 @@ def _shares_table(plan: Plan, other: Plan) -> bool:
     return any(one.version in new for one in other.models if one.build is Build.NEW_VERSION)
 
 
-def _snapshots_moved(op: Operation, environment: RunContext) -> Iterator[Moved]:
+def _snapshots_moved(op: Operation, environment: RunContext) -> Iterator[StaleInput]:
     """Find models whose snapshot would be another one: what they read has been changed since."""
     snapshots = planned_snapshots(op, environment)
     for one in op.plan.models:
         found = snapshots.get(one.model)
         if found is not None and found.fingerprint.id != one.fingerprint:
             what = f"'{op.plan.environment}' runs other snapshots of what it reads by now"
-            yield Moved(one.model, one.model, IntervalSet.empty(), what)
+            yield StaleInput(one.model, one.model, IntervalSet.empty(), what)

@@ -14,7 +14,7 @@ from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.planning.change.explained import explained
+from backfill_assets.planning.change.deriving import explained
 from backfill_assets.planning.change.strategy_checks import (
     Comparison,
     Expected,

@@ -1,14 +1,14 @@
-"""Keep a run's claims and commit locks alive while it works."""
+"""Act at intervals beside the work: keep a run's claims and commit locks alive, ask whether to stop."""
 
 from __future__ import annotations
 
+import logging
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.project.meanwhile import meanwhile
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from backfill_assets.state.store import Store
 
@@ -21,7 +21,37 @@ def beating(store: Store, run_id: str) -> Iterator[None]:
     token makes our commit fail: nothing can go wrong but lost work.
     """
     every = store.lease_seconds / 3
-    with meanwhile(
+    with repeatedly(
         lambda: store.batches.heartbeat(run_id), every=every, name=f"heartbeat of {run_id}"
     ):
         yield
+
+
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def repeatedly(act: Callable[[], object], *, every: float, name: str) -> Iterator[None]:
+    """Call a function at intervals, in a thread of its own, until the block ends.
+
+    Args:
+        act: the function. A failure is logged; the next call may succeed.
+        every: seconds between two calls, and before the first.
+        name: of the thread, and of what is done in the log.
+    """
+    ended = threading.Event()
+
+    def go_on() -> None:
+        while not ended.wait(every):
+            try:
+                act()
+            except Exception as error:  # noqa: BLE001 - it must not end the thread
+                _log.warning("%s failed, and is tried again: %s", name, error)
+
+    thread = threading.Thread(target=go_on, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

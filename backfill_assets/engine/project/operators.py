@@ -25,7 +25,9 @@ def _not_an_operator(who: Person, environment: str, operators: Sequence[str]) ->
     )
 
 
-def refuse_strangers(store: Store, environment: str, who: Person, operators: Sequence[str]) -> None:
+def refuse_unauthorized(
+    store: Store, environment: str, who: Person, operators: Sequence[str]
+) -> None:
     """Refuse those who may not change a protected environment; one that is not there is not.
 
     Only a name that the system knows counts; one that was typed never does.
@@ -53,4 +55,4 @@ def refuse_reach(store: Store, plan: Plan, who: Person, operators: Sequence[str]
     """
     if plan.request.restate_all_snapshots:
         for one in store.environments.by_name():
-            refuse_strangers(store, one.name, who, operators)
+            refuse_unauthorized(store, one.name, who, operators)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backfill_assets.engine.project.at_work import AtWork
-from backfill_assets.engine.project.patience import PATIENT, Patience
+from backfill_assets.engine.project.batch_policy import USUAL_POLICY, BatchPolicy
 from backfill_assets.engine.project.plan_terms import USUAL, PlanTerms
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Project:
         who: the person or run that asks, as the history keeps it.
         listener: called with each thing that happens to cells, from one thread only.
         batches_at_once: how many batches may be in flight, over all runs and processes.
-        patience: how often a batch is tried, and how long it may take.
+        batch_policy: how often a batch is tried, and how long it may take.
         terms: how long plans last, and what their work costs.
         code: gives the fingerprints of the declarations as they are on disk at this moment; None where
             nothing is held against them.
@@ -54,7 +54,7 @@ class Project:
     who: str = ""
     listener: Listener = lambda _: None
     batches_at_once: int = 1
-    patience: Patience = PATIENT
+    batch_policy: BatchPolicy = USUAL_POLICY
     terms: PlanTerms = USUAL
     code: Callable[[], Mapping[str, str]] | None = None
     at_work: AtWork = field(default_factory=AtWork)

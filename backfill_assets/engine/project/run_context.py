@@ -106,14 +106,16 @@ class RunContext(InProject):
         Never longer than files stay that no log names: one that takes longer could commit nothing.
         """
         wanted = (
-            self.project.patience.timeout if model.batch_timeout is None else model.batch_timeout
+            self.project.batch_policy.timeout
+            if model.batch_timeout is None
+            else model.batch_timeout
         )
         longest = GRACE.total_seconds()
         return longest if wanted is None else min(wanted, longest)
 
     def resources(self, model: str) -> dict[str, str]:
         """The Spark settings that a batch of a model has of its own when it is opened now."""
-        hours = self.project.patience.off_peak
+        hours = self.project.batch_policy.off_peak
         off_peak = hours is not None and hours.covers(self.clock())
         return tuned(self.graph.model(model), self.tuning, off_peak=off_peak)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.batch.table_turn import reconcile, refuse_strangers, take
+from backfill_assets.engine.batch.table_turn import reconcile, refuse_foreign_commits, take
 from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.state.collection import VersionNeededError
 from backfill_assets.state.promotions import PromotionPendingError
@@ -190,7 +190,7 @@ def _compacted(run: RunContext) -> Iterator[Compacted]:
                 if run.clock() - since >= GRACE:
                     continue
                 done = joined.commit(app_id=version, token=lock.token)
-                refuse_strangers(run, version, done.delta_version)
+                refuse_foreign_commits(run, version, done.delta_version)
                 run.store.locks.follow_head(lock, done.delta_version, run.clock())
             yield Compacted(path, len(joined.instead_of), len(joined.written.files))
 

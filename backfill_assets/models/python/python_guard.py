@@ -24,8 +24,7 @@ from backfill_assets.models.python.python_names import Names
 from backfill_assets.models.python.python_texts import PERCENT, PUT_IN, Texts
 from backfill_assets.models.python.syntax import words
 from backfill_assets.models.sql.spark_tokens import UnreadableSqlError, tokens_of
-from backfill_assets.models.sql.sql_volatility import VOLATILE, volatile_in
-from backfill_assets.models.sql.volatile import volatile_query
+from backfill_assets.models.sql.sql_volatility import VOLATILE, volatile_in, volatile_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Set

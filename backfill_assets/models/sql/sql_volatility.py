@@ -11,10 +11,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from backfill_assets.errors import DeclarationError
+from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.models.sql.spark_tokens import place
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from backfill_assets.models.model import Model
     from backfill_assets.models.sql.spark_tokens import Token
+
 
 VOLATILE = frozenset(
     {
@@ -103,3 +109,31 @@ def _aliases(tokens: Sequence[Token]) -> frozenset[str]:
 
 def _text(tokens: Sequence[Token], at: int) -> str:
     return tokens[at].text.upper() if 0 <= at < len(tokens) else ""
+
+
+def volatile_query(*, model: str, function: str, line: int | None = None) -> DeclarationError:
+    """Name what makes the answer of a query no function of its input."""
+    where = f" in line {line} of its query" if line else ""
+    return DeclarationError(
+        found=f"model '{model}' uses {function}{where}, so a rebuild would differ without a reason",
+        do="take it out (a column of that name: write its table before it), or declare the model "
+        "volatile=True",
+    )
+
+
+def check_stable(model: Model, columns: frozenset[str] = frozenset()) -> None:
+    """Refuse volatile parts in a SQL model that is not declared volatile.
+
+    Args:
+        model: any; of Python models, `models.python_guard` knows.
+        columns: those of its upstreams, in lower case.
+
+    Raises:
+        DeclarationError: it uses one of `VOLATILE`, or another volatile form.
+    """
+    query = model.logic
+    if model.volatile or not isinstance(query, SqlQuery):
+        return
+    for found, token in volatile_in(query.tokens(), columns):
+        line, _ = place(query.sql, token.start)
+        raise volatile_query(model=model.name, function=found, line=line)

@@ -12,7 +12,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.fingerprint import changed_logic
 from backfill_assets.planning.change.categorize import Difference, affected, both, difference
-from backfill_assets.planning.change.decided import decided
+from backfill_assets.planning.change.category_choice import decided
 from backfill_assets.planning.change.deriving import derived
 from backfill_assets.planning.change.model_change import Changes, ModelChange
 from backfill_assets.planning.plan.plan import Change, Untouched
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.change.decided import Decided
-    from backfill_assets.planning.change.intended import Intended
+    from backfill_assets.planning.change.category_choice import CategoryChoice
+    from backfill_assets.planning.change.planned_graph import PlannedGraph
     from backfill_assets.planning.plan.plan_state import PlanState
     from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets.snapshots.snapshot import Snapshot
@@ -36,7 +36,7 @@ _DECLARED_OTHERWISE = Difference(
 """How a source differs for a model, once a declaration that it relies on has changed."""
 
 
-def changes_of(request: PlanRequest, intended: Intended, state: PlanState) -> Changes:
+def changes_of(request: PlanRequest, planned_graph: PlannedGraph, state: PlanState) -> Changes:
     """Decide for every model of the planned graph, upstream first.
 
     Raises:
@@ -44,20 +44,20 @@ def changes_of(request: PlanRequest, intended: Intended, state: PlanState) -> Ch
         RequestError: forward-only, or with a cutoff, a column goes or is retyped.
     """
     found = Changes()
-    for name in intended.graph.order:
-        found.models[name] = _Deciding(request, intended, state, found).decide(name)
+    for name in planned_graph.graph.order:
+        found.models[name] = _Deciding(request, planned_graph, state, found).decide(name)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Deciding:
     request: PlanRequest
-    intended: Intended
+    planned_graph: PlannedGraph
     state: PlanState
     found: Changes
 
     def decide(self, name: str) -> ModelChange:
-        new, old = self.intended.snapshots[name], self.intended.before.get(name)
+        new, old = self.planned_graph.snapshots[name], self.planned_graph.before.get(name)
         if old is None:
             return ModelChange(
                 change=Change.ADDED,
@@ -70,14 +70,14 @@ class _Deciding:
         if self.request.late:  # a change takes a plan that a person asks for
             return self._unchanged(name)
         moved = self._moved_upstreams(name)
-        if name not in self.intended.chosen:
+        if name not in self.planned_graph.chosen:
             self._leave(name, moved, "is not selected")
             return self._unchanged(name)
         direct = self._shortened(old.model, new.model, _direct(old, new))
         choice = decided(self.request, new.model, old.model, direct, reads_changed=bool(moved))
         if direct is not None and choice is not None and choice.category is Category.METADATA:
             direct = Difference(Category.METADATA, direct.why, rows=False, columns=frozenset())
-        if direct is None and choice is None and name not in self.intended.otherwise:
+        if direct is None and choice is None and name not in self.planned_graph.otherwise:
             return self._unchanged(name)
         return self._changed(name, new, direct, moved, choice)
 
@@ -99,7 +99,7 @@ class _Deciding:
         new: Snapshot,
         direct: Difference | None,
         moved: Mapping[str, frozenset[str] | None],
-        choice: Decided | None,
+        choice: CategoryChoice | None,
     ) -> ModelChange:
         change = Change.INDIRECT if direct is None else Change.MODIFIED
         category, reason, by = self._meaning(name, direct, moved, choice)
@@ -124,7 +124,7 @@ class _Deciding:
             fingerprint=new.fingerprint.id,
             version=self._free_version(new) if new_version else self._kept_version(name),
             restates=in_place and (_computes(direct) or builds) and self._has_date(name, category),
-            notes=_audits(self.intended.before[name].model, new.model),
+            notes=_audits(self.planned_graph.before[name].model, new.model),
         )
 
     def _has_cutoff(self, name: str) -> bool:
@@ -143,7 +143,7 @@ class _Deciding:
         name: str,
         direct: Difference | None,
         moved: Mapping[str, frozenset[str] | None],
-        choice: Decided | None,
+        choice: CategoryChoice | None,
     ) -> tuple[Category, str, str]:
         """Give category, reason, and who decided."""
         if choice is not None:
@@ -161,7 +161,7 @@ class _Deciding:
         return Category.NON_BREAKING, self._reads_none(name), "planner"
 
     def _reads_text(self, upstream: str, columns: frozenset[str] | None) -> str:
-        if upstream in self.intended.graph.sources:
+        if upstream in self.planned_graph.graph.sources:
             return f"reads {upstream}, which is declared otherwise"
         return _reads_text(upstream, columns)
 
@@ -172,11 +172,11 @@ class _Deciding:
         if direct.category is not Category.NON_BREAKING or direct.columns is None:
             return False
         changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
-        found = derived(self.intended.graph.models[name], changed)
+        found = derived(self.planned_graph.graph.models[name], changed)
         return not found.rows and found.columns is not None and found.columns <= direct.columns
 
     def _follows_forward_only(self, name: str) -> str | None:
-        for up in self.intended.graph.models[name].reads:
+        for up in self.planned_graph.graph.models[name].reads:
             theirs = self.found.models.get(up.name)
             if theirs is not None and theirs.category is Category.FORWARD_ONLY:
                 return up.name
@@ -185,12 +185,12 @@ class _Deciding:
     def _moved_upstreams(self, name: str) -> dict[str, frozenset[str] | None]:
         """Upstreams whose published data change in columns that the model reads, with those columns."""
         moved: dict[str, frozenset[str] | None] = dict.fromkeys(
-            self.intended.resourced.get(name, ())
+            self.planned_graph.resourced.get(name, ())
         )
         if not self._any_effect(name):
             return moved
-        reads = self.intended.reads(name)
-        for up in self.intended.graph.models[name].reads:
+        reads = self.planned_graph.reads(name)
+        for up in self.planned_graph.graph.models[name].reads:
             effect = self.found.effects.get(up.name)
             if up.name == name or effect is None or not affected(effect, reads.get(up.name)):
                 continue
@@ -199,14 +199,16 @@ class _Deciding:
         return moved
 
     def _any_effect(self, name: str) -> bool:
-        return any(up.name in self.found.effects for up in self.intended.graph.models[name].reads)
+        return any(
+            up.name in self.found.effects for up in self.planned_graph.graph.models[name].reads
+        )
 
     def _carry_on(
         self,
         name: str,
         direct: Difference | None,
         moved: Mapping[str, frozenset[str] | None],
-        choice: Decided | None,
+        choice: CategoryChoice | None,
     ) -> None:
         """Record the difference that the model's own readers will see."""
         if choice is not None and choice.category is Category.NON_BREAKING:
@@ -217,7 +219,7 @@ class _Deciding:
             )
             return
         changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
-        found = derived(self.intended.graph.models[name], changed)
+        found = derived(self.planned_graph.graph.models[name], changed)
         self.found.effects[name] = (
             found if direct is None else both(direct, found) if moved else direct
         )
@@ -232,12 +234,14 @@ class _Deciding:
     def _reads_none(self, name: str) -> str:
         """Name the changed columns, none of which the model reads."""
         names: list[str] = []
-        for up in self.intended.graph.models[name].reads:
+        for up in self.planned_graph.graph.models[name].reads:
             effect = self.found.effects.get(up.name)
             names += sorted(effect.columns or ()) if effect is not None else []
         if not names:
             again = [
-                up.name for up in self.intended.graph.models[name].reads if self._restates(up.name)
+                up.name
+                for up in self.planned_graph.graph.models[name].reads
+                if self._restates(up.name)
             ]
             if again:
                 return f"of {', '.join(again)}, only cells that the plan builds again may change"
@@ -274,7 +278,7 @@ class _Deciding:
 
     def _refuse_destruction(self, name: str, new: Model) -> None:
         """Refuse to keep a table whose columns go."""
-        old = {column.name: column.dtype for column in self.intended.before[name].model.schema}
+        old = {column.name: column.dtype for column in self.planned_graph.before[name].model.schema}
         now = {column.name: column.dtype for column in new.schema}
         lost = tuple(column for column, dtype in old.items() if now.get(column) != dtype)
         if lost:

@@ -1,4 +1,4 @@
-"""Derive the difference that a model's own readers see when an upstream of it has changed."""
+"""Derive how an edit may change the content of a model, and of the models that read it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 from sqlglot.errors import SqlglotError
 
 from backfill_assets.models.sql.query import SqlQuery
-from backfill_assets.planning.change.categorize import Difference
+from backfill_assets.planning.change.categorize import Difference, affected, both, difference
 from backfill_assets.planning.change.declared_change import identifying
 from backfill_assets.planning.change.sql_change import sql_effect
 from backfill_assets.planning.change.sql_edit import SqlEdit
+from backfill_assets.planning.plan.plan import Change
 from backfill_assets.planning.plan.request import Category
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
+    from backfill_assets.planning.plan.plan import Plan
 
 
 def derived(model: Model, changed: Mapping[str, Difference]) -> Difference:
@@ -44,3 +47,35 @@ def derived(model: Model, changed: Mapping[str, Difference]) -> Difference:
     if columns & identifying(model):
         return everything
     return Difference(Category.BREAKING, why, rows=False, columns=columns)
+
+
+def explained(
+    plan: Plan, before: Graph, after: Graph, reads: Mapping[str, Mapping[str, frozenset[str]]]
+) -> dict[str, Difference]:
+    """Follow the edits of a plan from model to model; a model that is absent may not differ for them.
+
+    Args:
+        plan: the plan.
+        before: what its environment runs.
+        after: what its workspace runs.
+        reads: per model, what it reads by column (lineage); absent means all.
+    """
+    found: dict[str, Difference] = {}
+    for name in after.order:
+        planned = plan.model(name)
+        if planned is None or name not in before.models:
+            continue
+        model = after.models[name]
+        changed = {
+            up.name: found[up.name]
+            for up in model.reads
+            if up.name in found
+            and up.name != name
+            and affected(found[up.name], reads.get(name, {}).get(up.name))
+        }
+        if planned.change is Change.MODIFIED:
+            found[name] = difference(before.models[name], model)
+        if changed:
+            follows = derived(model, changed)
+            found[name] = both(found[name], follows) if name in found else follows
+    return found

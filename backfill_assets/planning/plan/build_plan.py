@@ -10,21 +10,21 @@ from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read
 from backfill_assets.planning.change.changes import changes_of
-from backfill_assets.planning.change.intended import intended
 from backfill_assets.planning.change.kept_rows import kept_rows, lacking_values
 from backfill_assets.planning.change.model_diff import model_diff
+from backfill_assets.planning.change.planned_graph import planned_graph
 from backfill_assets.planning.change.strategies import RISK, SIGNAL, propose
-from backfill_assets.planning.plan.asked import check_request
 from backfill_assets.planning.plan.batch_size import batch_size
 from backfill_assets.planning.plan.cell_work import cell_work
 from backfill_assets.planning.plan.in_flight import in_flight
 from backfill_assets.planning.plan.plan import Build, Change, ModelPlan, Plan, Why
 from backfill_assets.planning.plan.plan_batches import planned_batches
 from backfill_assets.planning.plan.plan_json import identified
-from backfill_assets.planning.plan.reading import planned_reads
+from backfill_assets.planning.plan.planned_reads import planned_reads
 from backfill_assets.planning.plan.request import Category, KeptRows, Strategy
-from backfill_assets.planning.plan.requested import windows_of
+from backfill_assets.planning.plan.request_rules import check_request
 from backfill_assets.planning.plan.smaller_window import read_from, smaller_window
+from backfill_assets.planning.plan.windows import windows_of
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.planning.rule.recorded_empty import refuse_blank_history
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.interval_set import IntervalSet
     from backfill_assets.models.graph import Graph
-    from backfill_assets.planning.change.intended import Intended
     from backfill_assets.planning.change.model_change import Changes, ModelChange
+    from backfill_assets.planning.change.planned_graph import PlannedGraph
     from backfill_assets.planning.plan.model_cells import ModelCells
     from backfill_assets.planning.plan.plan_state import PlanState
     from backfill_assets.planning.plan.request import PlanRequest
@@ -65,7 +65,7 @@ def build_plan(
         BackfillAssetsError: the request can't be met; each cause has its own class.
     """
     check_request(request, now)
-    aim = intended(request, graph, state, loaded)
+    aim = planned_graph(request, graph, state, loaded)
     for name in (*dict(request.categories), *dict(request.strategies), *request.lift_cutoffs):
         aim.graph.model(name)
     _refuse_unset(request, state)
@@ -104,7 +104,7 @@ class _Planner:
     """Everything that was found out, to be written down model by model."""
 
     request: PlanRequest
-    intended: Intended
+    planned_graph: PlannedGraph
     state: PlanState
     changes: Changes
     cells: Mapping[str, ModelCells]
@@ -113,7 +113,7 @@ class _Planner:
 
     def models(self) -> tuple[ModelPlan, ...]:
         """Write down every model that something is done to, upstream first."""
-        graph = self.intended.graph
+        graph = self.planned_graph.graph
         since = read_from(graph, self.state.furthest_read, self.now)
         for name in graph.order:
             if self.changes.models[name].change is Change.UNCHANGED and not self.cells[name].work:
@@ -161,14 +161,14 @@ class _Planner:
             old_fingerprint=held.pointer.fingerprint if held and before else "",
             old_version=held.pointer.version if held and before else "",
             old_delta_version=held.pointer.delta_version if held and before else -1,
-            loaded=self.intended.loaded.get(name, ""),
+            loaded=self.planned_graph.loaded.get(name, ""),
             work=tuple(found.work),
             kept=(found.required & found.ready) - cells,
             waiting=found.waiting - cells,
             reads=planned_reads(
-                self.intended,
+                self.planned_graph,
                 self.state,
-                self.intended.graph.models[name],
+                self.planned_graph.graph.models[name],
                 cells,
                 self.planned,
                 self.now,
@@ -182,7 +182,7 @@ class _Planner:
         """List the tolerances within which differences are published without rebuilding readers."""
         columns = [
             f"{one.tolerance:g} on {one.name}"
-            for one in self.intended.graph.models[name].schema
+            for one in self.planned_graph.graph.models[name].schema
             if one.tolerance is not None
         ]
         if not columns:
@@ -192,7 +192,7 @@ class _Planner:
 
     def _kept_rows(self, name: str, change: ModelChange) -> tuple[KeptRows | None, str | None]:
         """Decide what becomes of rows that only history has, and note where that will fail."""
-        before, new = self.intended.before.get(name), self.intended.graph.models[name]
+        before, new = self.planned_graph.before.get(name), self.planned_graph.graph.models[name]
         old = None if before is None else before.model
         published = self.state.view.ready(name)
         found = kept_rows(self.request.kept_rows, change, (old, new), published)
@@ -220,14 +220,14 @@ class _Planner:
             return True
         if name not in view.models:
             return False
-        graph, reads = self.intended.graph, self.intended.reads(name)
+        graph, reads = self.planned_graph.graph, self.planned_graph.reads(name)
         return bool(needs_work(graph, view, graph.models[name], now=self.now, reads=reads).stale)
 
     def _diff(self, name: str, change: ModelChange) -> str:
         if change.change not in (Change.ADDED, Change.MODIFIED):
             return ""
-        before = self.intended.before.get(name)
-        new = self.intended.snapshots[name].model
+        before = self.planned_graph.before.get(name)
+        new = self.planned_graph.snapshots[name].model
         return model_diff(None if before is None else before.model, new)
 
     def _build(self, name: str, change: ModelChange, found: ModelCells) -> Build:
@@ -244,12 +244,12 @@ class _Planner:
 
     def _reads_workspace(self, name: str, cells: IntervalSet) -> bool:
         """Whether the cells read something that the plan itself builds in its workspace."""
-        model = self.intended.graph.models[name]
+        model = self.planned_graph.graph.models[name]
         for up in model.reads:
             theirs = self.planned.get(up.name)
             if theirs is None or theirs.build is Build.GAP_FILL:
                 continue
-            cadence = self.intended.graph.models[up.name].cadence
+            cadence = self.planned_graph.graph.models[up.name].cadence
             read = cells_read(model.cadence, up, cadence, cells, until=self.now)
             if read & theirs.cells:
                 return True
@@ -260,11 +260,11 @@ class _Planner:
         planned = {one.model for one in models}
         found = [
             f"{name}: {note}"
-            for name in self.intended.graph.order
+            for name in self.planned_graph.graph.order
             if name not in planned and self.cells[name].leaves_out
             for note in self.cells[name].notes
         ]
-        sources = self.intended.graph.sources
+        sources = self.planned_graph.graph.sources
         found += [
             f"the range of {one.name} is meant in its own zone, {sources[one.name].cadence.tz}"
             for one in self.request.restate
@@ -281,13 +281,13 @@ class _Planner:
 
     def _cutoffs(self, planned: set[str]) -> list[str]:
         """Name the cutoffs that leave out restated cells, or cells that would need work."""
-        view, graph = self.state.view, self.intended.graph
+        view, graph = self.state.view, self.planned_graph.graph
         restated = {one.name for one in self.request.restate}
         found: list[str] = []
         for name, cutoff in view.cutoffs.items():
             if name in self.request.lift_cutoffs or name not in graph.models:
                 continue
-            model, reads = graph.models[name], self.intended.reads(name)
+            model, reads = graph.models[name], self.planned_graph.reads(name)
             kept = needs_work(graph, view, model, now=self.now, reads=reads).kept
             said = f"{name}: {cutoff.words(name)}"
             if kept:

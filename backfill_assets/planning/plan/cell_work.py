@@ -22,7 +22,7 @@ from backfill_assets.planning.plan.model_cells import ModelCells
 from backfill_assets.planning.plan.plan import Why
 from backfill_assets.planning.plan.restating import onward, wrong_cells
 from backfill_assets.planning.rule.first_data import before_data, first_data, said_of_early
-from backfill_assets.planning.rule.late import reopened
+from backfill_assets.planning.rule.late_windows import reopened_by_new_cells
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.snapshots.cutoff import Cutoff
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.change.intended import Intended
     from backfill_assets.planning.change.model_change import Changes
+    from backfill_assets.planning.change.planned_graph import PlannedGraph
     from backfill_assets.planning.plan.plan_state import PlanState
     from backfill_assets.planning.plan.request import PlanRequest
-    from backfill_assets.planning.plan.requested import Window
-    from backfill_assets.planning.plan.restating import Wrong
+    from backfill_assets.planning.plan.restating import Restated
+    from backfill_assets.planning.plan.windows import Window
     from backfill_assets.planning.rule.first_data import FirstData
     from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.state_view import StateView
@@ -46,7 +46,7 @@ _NOTHING = IntervalSet.empty()
 
 def cell_work(
     request: PlanRequest,
-    intended: Intended,
+    planned_graph: PlannedGraph,
     state: PlanState,
     changes: Changes,
     windows: Mapping[str, Window],
@@ -56,23 +56,23 @@ def cell_work(
 
     Args:
         request: what was asked.
-        intended: what the environment is to run.
+        planned_graph: what the environment is to run.
         state: the ready cells.
         changes: the change of each model.
         windows: the requested range in every model's cells.
         now: the instant that history ends at.
     """
-    view = _workspace_view(intended, state, changes)
+    view = _workspace_view(planned_graph, state, changes)
     life = CellsByModel({name: window.life for name, window in windows.items()})
-    wrong = wrong_cells(request, intended.graph, view, life, now)
-    first = {} if request.empty else first_data(intended.graph, state.view, view)
-    return _Sweeps(request, intended, state, changes, windows, wrong, first, view, now).run()
+    wrong = wrong_cells(request, planned_graph.graph, view, life, now)
+    first = {} if request.empty else first_data(planned_graph.graph, state.view, view)
+    return _Sweeps(request, planned_graph, state, changes, windows, wrong, first, view, now).run()
 
 
-def _workspace_view(intended: Intended, state: PlanState, changes: Changes) -> StateView:
+def _workspace_view(planned_graph: PlannedGraph, state: PlanState, changes: Changes) -> StateView:
     """View the state as a workspace will: new tables with their ready cells, the others unchanged."""
     models = dict(state.view.models)
-    for name in intended.graph.order:
+    for name in planned_graph.graph.order:
         change = changes.models[name]
         if change.new_version:
             held = state.built.get(change.version)
@@ -85,11 +85,11 @@ def _workspace_view(intended: Intended, state: PlanState, changes: Changes) -> S
 @dataclass(frozen=True, slots=True)
 class _Sweeps:
     request: PlanRequest
-    intended: Intended
+    planned_graph: PlannedGraph
     state: PlanState
     changes: Changes
     windows: Mapping[str, Window]
-    wrong: Wrong
+    wrong: Restated
     first: Mapping[str, FirstData]
     view: StateView
     now: datetime
@@ -97,7 +97,7 @@ class _Sweeps:
 
     def run(self) -> dict[str, ModelCells]:
         """Sweep, and give every model's cells."""
-        order = self.intended.graph.order
+        order = self.planned_graph.graph.order
         for name in order:
             self._own(name)
         for name in reversed(order):
@@ -106,7 +106,13 @@ class _Sweeps:
             self._waiting(name)
             self._late(name)
         downstream = Downstream(
-            self.intended, self.state, self.changes, self.wrong, self.view, self.found, self.now
+            self.planned_graph,
+            self.state,
+            self.changes,
+            self.wrong,
+            self.view,
+            self.found,
+            self.now,
         )
         for name in order:
             downstream.follow(name)
@@ -118,11 +124,11 @@ class _Sweeps:
     def _past_the_end(self, name: str) -> None:
         """Name the ready cells that read planned ones and reach past a strict end."""
         beyond = self.windows[name].beyond - self.found[name].life
-        if not beyond or name not in self.intended.chosen:
+        if not beyond or name not in self.planned_graph.chosen:
             return
-        model, found = self.intended.graph.models[name], self.found[name]
+        model, found = self.planned_graph.graph.models[name], self.found[name]
         ready = self.view.ready(name) & beyond
-        for upstream, theirs in self.intended.upstream_models(name):
+        for upstream, theirs in self.planned_graph.upstream_models(name):
             planned = self.found[upstream.name].cells
             reading = cells_reading(model.cadence, upstream, theirs.cadence, planned)
             found.stale_later |= reading & ready
@@ -137,11 +143,11 @@ class _Sweeps:
 
     def _own(self, name: str) -> None:
         """Plan the cells that a model needs by itself."""
-        model, window = self.intended.graph.models[name], self.windows[name]
+        model, window = self.planned_graph.graph.models[name], self.windows[name]
         change = self.changes.models[name]
         found = ModelCells(window.cells, window.life, self.view.ready(name) & window.life)
         self.found[name] = found
-        if name not in self.intended.chosen:
+        if name not in self.planned_graph.chosen:
             return
         found.notes += window.notes
         if self.request.late:  # these cells and no others
@@ -162,7 +168,7 @@ class _Sweeps:
 
     def _cutoff(self, name: str, found: ModelCells) -> None:
         """Note the cutoff in force, and leave out the gaps before it: they would be filled otherwise."""
-        model = self.intended.graph.models[name]
+        model = self.planned_graph.graph.models[name]
         found.cutoff = cutoff = self._in_force(name)
         if cutoff is not None and model.cadence.unit is not Unit.WHOLE:
             gaps = cutoff.kept(model.cadence, found.life) - found.ready
@@ -173,7 +179,7 @@ class _Sweeps:
         if self.request.empty:
             return
         gaps = found.required - found.ready - self.state.view.ready(name)
-        model = self.intended.graph.models[name]
+        model = self.planned_graph.graph.models[name]
         if self.request.start is None:
             said = said_of_early(model, self.first[name], gaps)
             found.notes += [said] if said else []
@@ -191,7 +197,7 @@ class _Sweeps:
             self.changes.models[name].restates or name in self.request.lift_cutoffs
         ):
             return stored
-        tz = self.intended.graph.models[name].cadence.tz
+        tz = self.planned_graph.graph.models[name].cadence.tz
         asked = Cutoff(self.request.cutoff, self.request.reason)
         later = stored is not None and start_at(stored.since, tz) >= start_at(asked.since, tz)
         return stored if later else asked
@@ -201,7 +207,7 @@ class _Sweeps:
         stored = self.view.cutoffs.get(name)
         if stored is None or name not in self.request.lift_cutoffs:
             return
-        model = self.intended.graph.models[name]
+        model = self.planned_graph.graph.models[name]
         cells = stored.kept(model.cadence, found.ready)
         if found.cutoff is not None:
             cells -= found.cutoff.kept(model.cadence, found.ready)
@@ -226,18 +232,20 @@ class _Sweeps:
         """Plan the last cells before new ones, where late rows can't be observed."""
         if (
             self.request.empty
-            or name not in self.intended.chosen
+            or name not in self.planned_graph.chosen
             or self.changes.models[name].new_version
         ):
             return
-        model, found = self.intended.graph.models[name], self.found[name]
+        model, found = self.planned_graph.graph.models[name], self.found[name]
         new = IntervalSet.union_all(one.cells for one in found.work if one.why is Why.GAP)
-        late = reopened(self.intended.graph, self.view, model, new, found.required)
+        late = reopened_by_new_cells(
+            self.planned_graph.graph, self.view, model, new, found.required
+        )
         found.add(Why.LATE_DATA, late, "late rows may belong to it")
 
     def _rule(self, name: str, model: Model) -> Work:
-        reads = self.intended.reads(name) if name in self.view.models else None
-        return needs_work(self.intended.graph, self.view, model, now=self.now, reads=reads)
+        reads = self.planned_graph.reads(name) if name in self.view.models else None
+        return needs_work(self.planned_graph.graph, self.view, model, now=self.now, reads=reads)
 
     def _new_version(self, name: str, found: ModelCells) -> None:
         """Widen the range to all cells that a protected environment publishes, so that readers lose none."""
@@ -255,14 +263,17 @@ class _Sweeps:
     def _restated(self, name: str, found: ModelCells) -> None:
         """Plan what was declared wrong, and what a kept table computes anew from a date on."""
         wrong = self.wrong.named[name] & self.wrong.spread[name]
-        if name in self.intended.graph.models and self.intended.graph.models[name].in_order:
+        if (
+            name in self.planned_graph.graph.models
+            and self.planned_graph.graph.models[name].in_order
+        ):
             wrong = onward(wrong, found.life)
         found.add(Why.RESTATED, wrong & found.ready, self.wrong.because.get(name, ""))
         change = self.changes.models[name]
         if not change.restates:
             return
         since = found.cutoff.since if found.cutoff is not None else self.request.effective_from
-        model = self.intended.graph.models[name]
+        model = self.planned_graph.graph.models[name]
         if since is None or model.cadence.unit is Unit.WHOLE:
             cells = found.ready
         else:
@@ -279,7 +290,7 @@ class _Sweeps:
         missing = (found.required | self.wrong.spread[name]) - found.ready
         if self.request.launch:  # somebody named published cells; what lacks elsewhere is not meant
             missing = _NOTHING
-        if self.intended.graph.models[name].in_order:
+        if self.planned_graph.graph.models[name].in_order:
             missing = _with_earlier(found, missing)
         if missing and not self._fills(name):
             owner = self.state.view.models[name].pointer.environment
@@ -299,14 +310,14 @@ class _Sweeps:
         cells = self.found[name].certain
         if not cells or self.request.skip_upstream:
             return
-        for upstream, theirs in self.intended.upstream_models(name):
+        for upstream, theirs in self.planned_graph.upstream_models(name):
             their = self.found[upstream.name]
-            model = self.intended.graph.models[name]
+            model = self.planned_graph.graph.models[name]
             read = cells_read(model.cadence, upstream, theirs.cadence, cells, until=self.now)
             lacking = (read & their.life) - their.ready - their.cells
             if lacking and theirs.in_order:
                 lacking = _with_earlier(their, lacking)
-            allowed = upstream.name in self.intended.chosen | self.intended.helpers
+            allowed = upstream.name in self.planned_graph.chosen | self.planned_graph.helpers
             if lacking and allowed and self._fills(upstream.name):
                 new = self.changes.models[upstream.name].new_version
                 why = Why.NEW_SNAPSHOT if new else Why.GAP
@@ -317,14 +328,14 @@ class _Sweeps:
     def _waiting(self, name: str) -> None:
         """Leave out cells that read cells which are neither ready nor planned."""
         self._wait_for_others(name)
-        found, model = self.found[name], self.intended.graph.models[name]
+        found, model = self.found[name], self.planned_graph.graph.models[name]
         if model.in_order:
             lacking = found.life - found.ready - found.cells
             _leave_out(found, model, onward(lacking, found.life) & found.cells, "earlier cells")
 
     def _wait_for_others(self, name: str) -> None:
-        found, model = self.found[name], self.intended.graph.models[name]
-        for upstream, theirs in self.intended.upstream_models(name):
+        found, model = self.found[name], self.planned_graph.graph.models[name]
+        for upstream, theirs in self.planned_graph.upstream_models(name):
             cells = found.cells
             if not cells:
                 return

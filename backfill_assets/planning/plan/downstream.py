@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.model import Model
     from backfill_assets.models.upstream import Upstream
-    from backfill_assets.planning.change.intended import Intended
     from backfill_assets.planning.change.model_change import Changes
+    from backfill_assets.planning.change.planned_graph import PlannedGraph
     from backfill_assets.planning.plan.model_cells import ModelCells
     from backfill_assets.planning.plan.plan_state import PlanState
-    from backfill_assets.planning.plan.restating import Wrong
+    from backfill_assets.planning.plan.restating import Restated
     from backfill_assets.snapshots.state_view import StateView
 
 
@@ -32,7 +32,7 @@ class Downstream:
     """Follows planned cells from model to model; call it upstream first.
 
     Attributes:
-        intended: what the environment is to run.
+        planned_graph: what the environment is to run.
         state: the ready cells.
         changes: the change of each model.
         wrong: what was declared wrong.
@@ -42,10 +42,10 @@ class Downstream:
         unsettled: per model, planned cells that may change by more than its own edit.
     """
 
-    intended: Intended
+    planned_graph: PlannedGraph
     state: PlanState
     changes: Changes
-    wrong: Wrong
+    wrong: Restated
     view: StateView
     found: Mapping[str, ModelCells]
     now: datetime
@@ -53,27 +53,29 @@ class Downstream:
 
     def follow(self, name: str) -> None:
         """Plan the ready cells that read planned ones: only if those really change."""
-        found, model = self.found[name], self.intended.graph.models[name]
-        if name in self.intended.chosen:
+        found, model = self.found[name], self.planned_graph.graph.models[name]
+        if name in self.planned_graph.chosen:
             self._may_follow(name, model, found)
         self.unsettled |= {name: self._unsettled(name, model, found)}
 
     def _may_follow(self, name: str, model: Model, found: ModelCells) -> None:
-        for upstream, theirs in self.intended.upstream_models(name):
+        for upstream, theirs in self.planned_graph.upstream_models(name):
             changed = self._may_change(name, upstream.name)
             cells = self._reading(model, upstream, theirs, changed) & found.ready
             found.add(Why.UPSTREAM_CHANGED, cells, f"if {upstream.name} changes", certain=False)
         if model.in_order:
             later = onward(found.cells, found.life) & found.ready
             found.add(Why.UPSTREAM_CHANGED, later, "if its own earlier cells change", certain=False)
-        if any(self._is_whole_and_moves(up.name) for up, _ in self.intended.upstream_models(name)):
+        if any(
+            self._is_whole_and_moves(up.name) for up, _ in self.planned_graph.upstream_models(name)
+        ):
             told = self.wrong.spread[name] & found.ready
             found.add(
                 Why.UPSTREAM_CHANGED, told, "if what it reads as a whole changes", certain=False
             )
 
     def _is_whole_and_moves(self, name: str) -> bool:
-        whole = self.intended.graph.models[name].cadence.unit is Unit.WHOLE
+        whole = self.planned_graph.graph.models[name].cadence.unit is Unit.WHOLE
         return whole and bool(self.found[name].cells)
 
     def _may_change(self, name: str, upstream: str) -> IntervalSet:
@@ -91,7 +93,7 @@ class Downstream:
         if not self.changes.models[name].new_version or not found.cells:
             return found.cells
         published = self.state.view
-        rule = needs_work(self.intended.graph, published, model, now=self.now)
+        rule = needs_work(self.planned_graph.graph, published, model, now=self.now)
         parts = [
             found.cells - published.ready(name),
             rule.stale_cells,
@@ -99,7 +101,7 @@ class Downstream:
             self.wrong.spread[name],
             *(
                 self._reading(model, upstream, theirs, self.unsettled[upstream.name])
-                for upstream, theirs in self.intended.upstream_models(name)
+                for upstream, theirs in self.planned_graph.upstream_models(name)
             ),
         ]
         cells = IntervalSet.union_all(parts) & found.cells

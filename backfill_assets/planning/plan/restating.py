@@ -17,7 +17,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.models.graph import unknown_model
 from backfill_assets.models.model import Model
 from backfill_assets.models.upstream import Reopens
-from backfill_assets.planning.plan.requested import check_start
+from backfill_assets.planning.plan.windows import check_start
 from backfill_assets.planning.rule.reopening import reads_whole, reopened
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Wrong:
+class Restated:
     """Cells that a restatement is about, by model.
 
     Attributes:
@@ -61,7 +61,7 @@ def wrong_cells(
     view: StateView,
     life: CellsByModel,
     now: datetime,
-) -> Wrong:
+) -> Restated:
     """Give the cells that the request declares wrong, through lookback and across grains.
 
     Args:
@@ -77,7 +77,7 @@ def wrong_cells(
         RequestError: a source is restated, and only some rows of a model may differ.
         RequestError: a named range starts in the future.
     """
-    wrong = Wrong()
+    wrong = Restated()
     sources = CellsByModel()
     by = f"restated by {request.asked_by}" if request.asked_by else "restated"
     for one in request.restate:
@@ -159,7 +159,7 @@ def _asked(request: PlanRequest, one: Restatement, cadence: Cadence, now: dateti
     return parse_range(first, last, cadence).interval
 
 
-def _read_sources(wrong: Wrong, graph: Graph, sources: CellsByModel, by: str) -> None:
+def _read_sources(wrong: Restated, graph: Graph, sources: CellsByModel, by: str) -> None:
     """Declare wrong what reads a wrong source."""
     for name in graph.order:
         model = graph.models[name]
@@ -179,7 +179,7 @@ def _reading(model: Model, up: Upstream, theirs: Cadence, changed: IntervalSet) 
     return cells_reading(model.cadence, up, theirs, changed)
 
 
-def spread(wrong: Wrong, graph: Graph, view: StateView, life: CellsByModel) -> None:
+def spread(wrong: Restated, graph: Graph, view: StateView, life: CellsByModel) -> None:
     """Follow what is wrong downstream, to every cell that reads it."""
     for name in graph.order:
         model = graph.models[name]
@@ -194,7 +194,7 @@ def spread(wrong: Wrong, graph: Graph, view: StateView, life: CellsByModel) -> N
 
 
 def _reached(
-    wrong: Wrong, graph: Graph, view: StateView, model: Model, up: Upstream
+    wrong: Restated, graph: Graph, view: StateView, model: Model, up: Upstream
 ) -> IntervalSet:
     theirs, cells = graph.models[up.name].cadence, wrong.spread[up.name]
     reached = reopened(model, up, theirs, cells, view.ready(model.name))
@@ -205,7 +205,7 @@ def _reached(
     return reached
 
 
-def _keep_asked(wrong: Wrong, model: Model, cells: IntervalSet) -> None:
+def _keep_asked(wrong: Restated, model: Model, cells: IntervalSet) -> None:
     """Remember the stretch that went into a model that is rebuilt as a whole."""
     if model.cadence.unit is Unit.WHOLE:
         finite = cells if not cells.covers(*_WHOLE) else IntervalSet.empty()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.models.upstream import Upstream
-    from backfill_assets.snapshots.failed_batch import FailedBatch
+    from backfill_assets.snapshots.failure import FailedBatch
     from backfill_assets.snapshots.state_view import ReadyRun, StateView
 
 TRIES = 8

@@ -22,16 +22,16 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.restating import onward
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets.planning.rule.reopening import last_cells, reads_whole, reopened
-from backfill_assets.planning.rule.together import together
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.model import Model
     from backfill_assets.planning.rule.needs_work import Work
     from backfill_assets.snapshots.state_view import StateView
+
 
 ASKED_BY = "late data"
 """Who asks for an automatic plan."""
@@ -196,3 +196,24 @@ def _reached(graph: Graph, view: StateView, cells: CellsByModel) -> CellsByModel
 
 def _because(work: Work) -> str:
     return "; ".join(dict.fromkeys(one.words for one in work.stale))
+
+
+def together(changes: Iterable[CellsByModel], cells: CellsByModel) -> CellsByModel:
+    """Give some cells, and every cell that a change connects with one of them.
+
+    Args:
+        changes: per change, the cells that it has overtaken, by model. A cell may belong to several
+            changes, which are then connected.
+        cells: by model.
+    """
+    found, left = cells, list(changes)
+    while True:
+        apart: list[CellsByModel] = []
+        for change in left:
+            if change & found:
+                found |= change
+            else:
+                apart.append(change)
+        if len(apart) == len(left):
+            return found
+        left = apart[::-1]  # a chain of changes is followed one way, then the other

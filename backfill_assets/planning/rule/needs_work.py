@@ -15,9 +15,8 @@ from backfill_assets.intervals.required import missing, required
 from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.models.model import Model
 from backfill_assets.planning.rule.older import older_than_published
-from backfill_assets.planning.rule.overtaken import Overtaken, by_sources
 from backfill_assets.planning.rule.reopening import last_cells
-from backfill_assets.planning.rule.stale import Stale
+from backfill_assets.planning.rule.stale import Overtaken, Stale, by_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

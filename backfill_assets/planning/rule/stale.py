@@ -1,14 +1,157 @@
-"""The cells of one model that a change of an upstream has made stale."""
+"""Find the ready cells that were built before an upstream of theirs changed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from backfill_assets.intervals.interval import epoch_of
+from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.models.content import ChangedAt
+from backfill_assets.planning.rule.reopening import reopened
+from backfill_assets.snapshots.state_view import ReadyRun
 
-    from backfill_assets.intervals.interval_set import IntervalSet
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from backfill_assets.models.graph import Graph
+    from backfill_assets.models.model import Model
+    from backfill_assets.models.upstream import Upstream
+    from backfill_assets.snapshots.state_view import ModelState, StateView
+
+
+def overtaken(
+    reader: Reader, upstream: Upstream, newer: Iterable[ReadyRun], columns: frozenset[str] | None
+) -> Iterator[tuple[ReadyRun, IntervalSet]]:
+    """Pair each newer upstream run with the own cells that read it and were built before it."""
+    model, theirs = reader.model, reader.graph.node(upstream.name).cadence
+    for run in newer:
+        changed = IntervalSet.of([run.interval])
+        readers = reopened(model, upstream, theirs, changed, reader.ready)
+        cells = reader.built_before(run, readers, columns)
+        if cells:
+            yield run, cells
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A model's own runs in order of time, so that those of a few cells are found quickly.
+
+    Attributes:
+        graph: every model and source.
+        model: the one that reads.
+        runs: its ready runs, by start.
+        starts: where they start, in epoch seconds.
+        ready: its ready cells.
+        opened: the counter when its workspace was opened; None outside of one.
+    """
+
+    graph: Graph
+    model: Model
+    runs: tuple[ReadyRun, ...]
+    starts: tuple[int, ...]
+    ready: IntervalSet
+    opened: int | None
+
+    @classmethod
+    def of(cls, graph: Graph, model: Model, state: ModelState, opened: int | None) -> Reader:
+        """Sort the runs of a model."""
+        runs = tuple(sorted(state.runs, key=lambda run: run.interval.start))
+        starts = tuple(epoch_of(run.interval.start) for run in runs)
+        return cls(graph, model, runs, starts, state.ready, opened)
+
+    def built_at(self, run: ReadyRun, *, own: bool) -> int:
+        """When a run's inputs were pinned, for the comparison with a change of an upstream.
+
+        A cell that the environment built after the workspace was opened has not read the workspace's own
+        cells, whatever the counter is.
+        """
+        if own and not run.own and self.opened is not None:
+            return min(run.built_at, self.opened)
+        return run.built_at
+
+    def built_before(
+        self, newer: ReadyRun, cells: IntervalSet, columns: frozenset[str] | None
+    ) -> IntervalSet:
+        """Those of the cells that are of an older build, and not of the same batch."""
+        return IntervalSet.union_all(
+            IntervalSet.of([run.interval]).within(start, end)
+            for start, end in cells.pairs()
+            for run in self._touching(start, end)
+            if self._is_older(run, newer, columns) and run.batch_id != newer.batch_id
+        )
+
+    def _is_older(self, run: ReadyRun, newer: ReadyRun, columns: frozenset[str] | None) -> bool:
+        """Whether a run was built before the cells that it reads of another run changed.
+
+        The environment may build a cell while a workspace is open, from cells that the workspace
+        has built as well: where these equal the published cells, it has read them.
+        """
+        if not run.own and newer.unread is not None:
+            return run.built_at < newer.unread.latest(columns)
+        return self.built_at(run, own=newer.own) < newer.changed_at.latest(columns)
+
+    def _touching(self, start: int, end: int) -> Iterator[ReadyRun]:
+        first = max(bisect_right(self.starts, start) - 1, 0)
+        return islice(self.runs, first, bisect_left(self.starts, end))
+
+
+@dataclass
+class Overtaken:
+    """Finds the cells of one model that an upstream has overtaken; the model's runs are sorted once."""
+
+    graph: Graph
+    view: StateView
+    model: Model
+    state: ModelState
+
+    def by(
+        self, upstream: Upstream, theirs: ModelState, columns: frozenset[str] | None
+    ) -> list[tuple[ReadyRun, IntervalSet]]:
+        """Pair each newer run of an upstream with the cells that it has overtaken."""
+        newer = [run for run in theirs.runs if run.changed_at.latest(columns) > self._oldest]
+        return list(overtaken(self._reader, upstream, newer, columns)) if newer else []
+
+    def changes(
+        self,
+        upstream: Upstream,
+        theirs: ModelState,
+        columns: frozenset[str] | None,
+        within: IntervalSet,
+    ) -> dict[int, IntervalSet]:
+        """Give the cells that each change of an upstream has overtaken, of those within some cells."""
+        found: dict[int, IntervalSet] = {}
+        for change in theirs.changes(columns):
+            cells = change.cells & within
+            if change.number <= self._oldest or not cells:
+                continue
+            stamp = ChangedAt(change.number, {})
+            runs = [ReadyRun(one, change.number, stamp, "") for one in cells]
+            pairs = overtaken(self._reader, upstream, runs, None)
+            found[change.number] = IntervalSet.union_all(part for _, part in pairs)
+        return found
+
+    @cached_property
+    def _oldest(self) -> int:
+        opened = self.view.environment.opened
+        oldest = min(run.built_at for run in self.state.runs)
+        return oldest if opened is None else min(oldest, opened)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader.of(self.graph, self.model, self.state, self.view.environment.opened)
+
+
+def by_sources(state: ModelState) -> ModelState:
+    """Take the cells as built when their sources were pinned, not when they were published."""
+    runs = tuple(
+        run if run.sources_at == run.built_at else replace(run, built_at=run.sources_at)
+        for run in state.runs
+    )
+    return replace(state, runs=runs)
 
 
 @dataclass(frozen=True, slots=True)

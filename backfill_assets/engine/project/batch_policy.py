@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class BatchPolicy:
     """What a run bears with.
 
     Attributes:
@@ -34,17 +34,17 @@ class Patience:
     off_peak: OffPeak | None = None
 
 
-PATIENT = Patience()
+USUAL_POLICY = BatchPolicy()
 """What a run bears with that nobody has told otherwise."""
 
 
-def patience_of(settings: Settings) -> Patience:
+def batch_policy_of(settings: Settings) -> BatchPolicy:
     """Be as patient as the settings say.
 
     Raises:
         DeclarationError: the off-peak hours can't be read.
     """
-    return Patience(
+    return BatchPolicy(
         attempts=settings.attempts,
         timeout=settings.batch_timeout,
         off_peak=off_peak_of(settings),

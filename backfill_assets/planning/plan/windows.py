@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.intervals.cadence import Cadence
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.change.intended import Intended
+    from backfill_assets.planning.change.planned_graph import PlannedGraph
     from backfill_assets.planning.plan.request import PlanRequest
     from backfill_assets.snapshots.state_view import StateView
 
@@ -149,7 +149,7 @@ def _left_out(
 
 
 def windows_of(
-    request: PlanRequest, intended: Intended, view: StateView, now: datetime
+    request: PlanRequest, planned_graph: PlannedGraph, view: StateView, now: datetime
 ) -> dict[str, Window]:
     """Cut the requested range to every model; some may lie outside of it, but not all.
 
@@ -160,8 +160,8 @@ def windows_of(
     """
     found: dict[str, Window] = {}
     outside: dict[str, OutsideLifeError] = {}
-    for name in intended.graph.order:
-        model = intended.graph.models[name]
+    for name in planned_graph.graph.order:
+        model = planned_graph.graph.models[name]
         try:
             found[name] = window_of(request, model, now)
         except OutsideLifeError as error:
@@ -171,6 +171,6 @@ def windows_of(
             found[name] = _bounded(request, model.cadence, window)
         if name not in request.lift_cutoffs:
             found[name] = _without(view.kept(model, found[name].life), found[name])
-    if outside and intended.chosen <= outside.keys():
+    if outside and planned_graph.chosen <= outside.keys():
         raise next(iter(outside.values()))
     return found

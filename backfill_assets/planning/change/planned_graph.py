@@ -33,13 +33,13 @@ def _removed_but_read(removed: str, readers: tuple[str, ...]) -> DeclarationErro
 
 
 @dataclass(frozen=True)
-class Intended:
+class PlannedGraph:
     """The graph that the environment will run, beside the one that it runs.
 
     Attributes:
         graph: the environment's models, the chosen ones as loaded.
         snapshots: of that graph.
-        before: what the environment runs.
+        before: the graph that the environment runs.
         otherwise: models whose rows, or whose upstreams' rows, are computed differently there.
         loaded: per loaded model, the fingerprint of its loaded declaration.
         chosen: models whose loaded declaration counts, and whose work is planned.
@@ -73,9 +73,9 @@ class Intended:
         return [(up, models[up.name]) for up in reads]
 
 
-def intended(
+def planned_graph(
     request: PlanRequest, graph: Graph, state: PlanState, loaded: Loaded | None = None
-) -> Intended:
+) -> PlannedGraph:
     """Put the chosen models, as loaded, in the place of those that the environment runs.
 
     Raises:
@@ -103,7 +103,7 @@ def intended(
     planned = replace(planned, order=_in_levels(planned))
     after = snapshots if as_loaded else snapshots_of(planned)
     resourced = _resourced(state, planned, chosen)
-    return Intended(
+    return PlannedGraph(
         graph=planned,
         snapshots=after,
         before=state.running,

@@ -28,7 +28,7 @@ def _category_contradicts(
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class CategoryChoice:
     """The decision of a person, or of the declaration, about one model."""
 
     category: Category
@@ -43,7 +43,7 @@ def decided(
     direct: Difference | None,
     *,
     reads_changed: bool,
-) -> Decided | None:
+) -> CategoryChoice | None:
     """Give the category that was decided for a model, if one was and it can be true.
 
     A person's word on the model counts first, then forward-only for the whole plan, then the loaded
@@ -79,20 +79,20 @@ def _choice(
     *,
     computes: bool,
     reads_changed: bool,
-) -> Decided | None:
+) -> CategoryChoice | None:
     """Find the decision: of the request on this model, of the request on all, of the declaration; else None."""
     by = request.asked_by or "the person who asked"
     asked = dict(request.categories).get(new.name)
     if asked is not None:
-        return Decided(asked, f"decided by {by}; the planner found: {_found(direct)}", by)
+        return CategoryChoice(asked, f"decided by {by}; the planner found: {_found(direct)}", by)
     if not (computes or reads_changed):
         return None
     if request.forward_only:
-        return Decided(Category.FORWARD_ONLY, "forward-only was asked for", by)
+        return CategoryChoice(Category.FORWARD_ONLY, "forward-only was asked for", by)
     if new.forward_only:
         known = [_found(direct)] * computes + [_STALE] * reads_changed
         why = f"it declares forward_only; the planner found: {'; '.join(known)}"
-        return Decided(Category.FORWARD_ONLY, why, DECLARATION)
+        return CategoryChoice(Category.FORWARD_ONLY, why, DECLARATION)
     return None
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NEVER = 0
 
 
-def doubted(
+def outdated_foreign_cells(
     connection: sa.Connection,
     drawn: Environment,
     pointed: Mapping[str, Pointer],

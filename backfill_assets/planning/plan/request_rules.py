@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.instants import start_at
 from backfill_assets.planning.plan.request import Category
-from backfill_assets.planning.plan.requested import in_the_future
+from backfill_assets.planning.plan.windows import in_the_future
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.model import Model
     from backfill_assets.models.upstream import Upstream
-    from backfill_assets.planning.change.intended import Intended
+    from backfill_assets.planning.change.planned_graph import PlannedGraph
     from backfill_assets.planning.plan.plan import ModelPlan
     from backfill_assets.planning.plan.plan_state import PlanState
 
 
 def planned_reads(
-    intended: Intended,
+    planned_graph: PlannedGraph,
     state: PlanState,
     model: Model,
     cells: IntervalSet,
@@ -30,7 +30,7 @@ def planned_reads(
     """Give the published cells that the planned cells of a model read, upstream by upstream.
 
     Args:
-        intended: what the environment is to run.
+        planned_graph: what the environment is to run.
         state: the ready cells.
         model: the reader.
         cells: its planned cells.
@@ -39,12 +39,12 @@ def planned_reads(
     """
     if not cells:
         return ()
-    columns = intended.reads(model.name)
-    return tuple(_reads(intended, state, model, cells, planned, (columns, now)))
+    columns = planned_graph.reads(model.name)
+    return tuple(_reads(planned_graph, state, model, cells, planned, (columns, now)))
 
 
 def _reads(
-    intended: Intended,
+    planned_graph: PlannedGraph,
     state: PlanState,
     model: Model,
     cells: IntervalSet,
@@ -53,11 +53,11 @@ def _reads(
 ) -> Iterator[PlannedRead]:
     columns, now = how
     for up in model.reads:
-        theirs = intended.graph.node(up.name)
+        theirs = planned_graph.graph.node(up.name)
         read = cells_read(model.cadence, up, theirs.cadence, cells, until=now)
         named = columns.get(up.name)
         listed = None if named is None else tuple(sorted(named))
-        if up.name in intended.graph.sources:
+        if up.name in planned_graph.graph.sources:
             yield PlannedRead(
                 up.name, listed, read, delta_version=state.source_heads.get(up.name, -1)
             )

@@ -30,7 +30,7 @@ def late_cells(cadence: Cadence, new: IntervalSet, window: int) -> IntervalSet:
     )
 
 
-def reopened(
+def reopened_by_new_cells(
     graph: Graph, view: StateView, model: Model, new: IntervalSet, within: IntervalSet
 ) -> IntervalSet:
     """Give the ready cells that a model's late window opens again beside its new cells.

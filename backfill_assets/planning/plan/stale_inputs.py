@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class StaleInput:
     """A pointer or cells that are no longer as a plan saw them.
 
     Attributes:
@@ -34,7 +34,7 @@ class Moved:
     what: str
 
 
-def moved(plan: Plan, graph: Graph, view: StateView) -> tuple[Moved, ...]:
+def moved(plan: Plan, graph: Graph, view: StateView) -> tuple[StaleInput, ...]:
     """Give the pointers and cells that have moved since the plan was made; added cells don't count.
 
     Args:
@@ -50,7 +50,7 @@ def moved(plan: Plan, graph: Graph, view: StateView) -> tuple[Moved, ...]:
     ) + tuple(one for model in plan.models for one in _reads(model, plan, graph, view))
 
 
-def _pointer(model: ModelPlan, view: StateView) -> Iterator[Moved]:
+def _pointer(model: ModelPlan, view: StateView) -> Iterator[StaleInput]:
     """Check whether the environment runs another snapshot or table than the plan saw."""
     state = view.models.get(model.model)
     now = (state.pointer.version, state.pointer.fingerprint) if state else ("", "")
@@ -58,7 +58,7 @@ def _pointer(model: ModelPlan, view: StateView) -> Iterator[Moved]:
     if now == saw or (model.build is Build.GAP_FILL and now[0] == saw[0]):
         return
     what = f"the environment ran {_named(saw)} when the plan was made, and runs {_named(now)} now"
-    yield Moved(model.model, model.model, IntervalSet.empty(), what)
+    yield StaleInput(model.model, model.model, IntervalSet.empty(), what)
 
 
 def _named(pointer: tuple[str, str]) -> str:
@@ -66,7 +66,7 @@ def _named(pointer: tuple[str, str]) -> str:
     return f"{version} ({fingerprint[:8]})" if version else "nothing"
 
 
-def _rewritten(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Iterator[Moved]:
+def _rewritten(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Iterator[StaleInput]:
     """Find planned cells that were built again in a table whose cells the plan rewrites."""
     state = view.models.get(model.model)
     if state is None or model.build is not Build.IN_PLACE:
@@ -76,10 +76,10 @@ def _rewritten(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> I
     cells = rebuilt & was_ready
     if cells:
         named = _cells(graph, model.model, cells)
-        yield Moved(model.model, model.model, cells, f"{named} built again since")
+        yield StaleInput(model.model, model.model, cells, f"{named} built again since")
 
 
-def _reads(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Iterator[Moved]:
+def _reads(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Iterator[StaleInput]:
     for read in model.reads:
         if read.upstream == model.model and model.build is Build.NEW_VERSION:
             continue  # it reads its own earlier cells in the new table, not the published ones
@@ -87,7 +87,7 @@ def _reads(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> Itera
         if cells:
             columns = "" if read.columns is None else f" in {', '.join(read.columns)}"
             what = f"{_cells(graph, read.upstream, cells)} changed since{columns}"
-            yield Moved(model.model, read.upstream, cells, what)
+            yield StaleInput(model.model, read.upstream, cells, what)
 
 
 def _changed(read: PlannedRead, seen: int, view: StateView) -> IntervalSet:
