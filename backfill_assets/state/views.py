@@ -12,8 +12,8 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.snapshots.state_view import ModelState, Owing, ReadyRun, StateView
 from backfill_assets.state import (
     counter,
-    elsewhere,
     environments,
+    foreign_cells,
     layered_view,
     layers,
     owed,
@@ -149,7 +149,7 @@ def view(
     }
     special = {model: at for model, at in pointed.items() if model not in plain}
     found = _cells(connection, drawn, special)
-    cells = elsewhere.outdated_foreign_cells(connection, drawn, everywhere, found)
+    cells = foreign_cells.outdated_foreign_cells(connection, drawn, everywhere, found)
     runs = _plain_runs(connection, drawn, plain)
     for model, each in cells.items():
         own = pointed[model].environment == name

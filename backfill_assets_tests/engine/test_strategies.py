@@ -13,7 +13,7 @@ from backfill_assets.engine.plans.verbs import abandon_plan
 from backfill_assets.models.audit import row_count_within
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey
-from backfill_assets.planning.change import explained
+from backfill_assets.planning.change import deriving
 from backfill_assets.planning.change.categorize import Difference
 from backfill_assets.planning.plan.request import Category, Restatement, Strategy
 from backfill_assets_tests.builders import a_graph, a_model, a_source
@@ -133,7 +133,7 @@ def test_a_restatement_excuses_no_model_that_it_does_not_reach(
     world.fill(a_graph(visits(), aside))
     edited = a_graph(DOUBLED, aside)
     nothing = Difference(Category.BREAKING, "seems harmless", rows=False, columns=frozenset())
-    monkeypatch.setattr(explained, "difference", lambda *_: nothing)
+    monkeypatch.setattr(deriving, "difference", lambda *_: nothing)
     for restated in (other, VISITS):
         plan = plans.make(edited, restate=(Restatement(restated),), select=("*",))
         assert plans.apply(edited, plan).left == {}

@@ -58,7 +58,7 @@ def test_the_write_path_works_on_it(engine: str, tmp_path: Path):
 
 def test_a_server_that_does_not_answer_is_named_without_its_token():
     with pytest.raises(SparkUnreachableError, match="make spark-server") as refused:
-        connect(f"sc://127.0.0.1:{free_port()}/;token={TOKEN}", {}, batch_policy=0.2)
+        connect(f"sc://127.0.0.1:{free_port()}/;token={TOKEN}", {}, patience=0.2)
     assert "127.0.0.1" in str(refused.value)
     assert TOKEN not in str(refused.value)
 

@@ -15,7 +15,7 @@ from backfill_assets.models.upstream import Upstream
 from backfill_assets.planning.plan.build_plan import build_plan
 from backfill_assets.planning.plan.plan_state import PlanState
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
-from backfill_assets.planning.plan.restating import Wrong, spread, wrong_cells
+from backfill_assets.planning.plan.restating import Restated, spread, wrong_cells
 from backfill_assets.planning.plan.windows import window_of
 from backfill_assets.snapshots.environment import PROD, Environment, Pointer
 from backfill_assets.snapshots.snapshot import Snapshot, snapshots_of
@@ -61,7 +61,7 @@ def restate(case: dict[str, Json]) -> Json:
 
 def auto_restate(case: dict[str, Json]) -> Json:
     """What a cron declares wrong: the last cells (or all), and what reads them."""
-    graph, now, wrong = _graph(case), tr.now_of(case), Wrong()
+    graph, now, wrong = _graph(case), tr.now_of(case), Restated()
     view = _view(case, graph, PROD)
     following: dict[str, str | None] = {}
     for name, model in case["models"].items():
