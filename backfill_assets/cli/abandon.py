@@ -10,7 +10,7 @@ from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.stored_plans import named_plan
-from backfill_assets.engine.plans.verbs import abandon_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 
 
 def abandon(

@@ -15,8 +15,8 @@ import typer
 from typer.exceptions import TyperException
 
 from backfill_assets.cli.exits import INTERRUPTED
+from backfill_assets.cli.lazy_commands import lazily
 from backfill_assets.cli.output import err, say
-from backfill_assets.cli.verbs import lazily
 from backfill_assets.errors import BackfillAssetsError
 
 if TYPE_CHECKING:

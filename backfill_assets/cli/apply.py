@@ -19,7 +19,7 @@ from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
 from backfill_assets.engine.plans.making import make_plan
-from backfill_assets.engine.plans.verbs import apply_plan
+from backfill_assets.engine.plans.plan_verbs import apply_plan
 from backfill_assets.engine.project.events import Committed
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import PlanRequest

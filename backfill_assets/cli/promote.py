@@ -14,7 +14,7 @@ from backfill_assets.cli.progress import shown
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.cli.telling import tell_quietly
 from backfill_assets.cli.told_cells import cells_json, cells_told, say_cells
-from backfill_assets.engine.plans.verbs import promote_plan
+from backfill_assets.engine.plans.plan_verbs import promote_plan
 from backfill_assets.render.actual import actual_text
 from backfill_assets.render.plan_life import next_commands
 from backfill_assets.render.plan_words import instant_text

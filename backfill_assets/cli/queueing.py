@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.cli.output import err, print_json, say
 from backfill_assets.engine.plans.operation import Operation
-from backfill_assets.engine.plans.verbs import queue_plan
+from backfill_assets.engine.plans.plan_verbs import queue_plan
 
 if TYPE_CHECKING:
     from backfill_assets.cli.operating import Operating

@@ -12,7 +12,7 @@ from backfill_assets.cli.operating import Operating, operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import print_json
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.engine.plans.verbs import rollback_plan
+from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus

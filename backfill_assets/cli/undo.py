@@ -12,7 +12,7 @@ from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import counted, print_json
 from backfill_assets.cli.stored_plans import kept_plan
-from backfill_assets.engine.plans.verbs import undo_plan
+from backfill_assets.engine.plans.plan_verbs import undo_plan
 
 
 def undo(

@@ -9,12 +9,12 @@ import dagster as dg
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.plans.making import left_before, make_plan, prepare
 from backfill_assets.engine.plans.outcome import Outcome
-from backfill_assets.engine.plans.verbs import (
+from backfill_assets.engine.plans.plan_verbs import (
     abandon_plan,
-    applied,
     promote_plan,
     queue_plan,
     rollback_plan,
+    run_apply,
 )
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.automation import Automation
@@ -158,12 +158,12 @@ def _apply(work: PlanWork, asked: ApplyConfig) -> None:
         queue_plan(op, asked.off_peak or None)
         work.show(plan, queued=True)
         return
-    _ended(work, plan, applied(op))
+    _ended(work, plan, run_apply(op))
 
 
 def _finish(work: PlanWork, asked: OfPlan) -> None:
     plan = work.plan(asked.plan)
-    _ended(work, plan, applied(work.operation(plan, asked.reason)))
+    _ended(work, plan, run_apply(work.operation(plan, asked.reason)))
 
 
 def _late(work: PlanWork, asked: InEnvironment) -> None:

@@ -26,7 +26,7 @@ class PlanStatus(StrEnum):
 
 
 OPEN = (PlanStatus.APPLYING, PlanStatus.BUILT)
-"""A plan that has a workspace and may still be promoted."""
+"""A plan that is being applied, or is built; it may not have a workspace yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

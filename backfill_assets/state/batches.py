@@ -109,7 +109,7 @@ class Batches(Aggregate[D]):
             RequestError: another environment alone writes the version.
             CellsClaimedError: a live batch holds some of its cells.
             CellsReadyError: it fills a gap, and some of its cells are ready by now.
-            PlanHeldError: its plan is paused or stopped.
+            PlanPausedOrStoppedError: its plan is paused or stopped.
             NoSlotError: as many batches are in flight as may be.
         """
         # The clock is read when its turn has come: a batch doesn't hold what it waits for.

@@ -81,7 +81,7 @@ def open_batch(
         UpstreamNotReadyError: it reads cells that are not ready at the pin.
         CellsClaimedError: a live batch holds some of its cells.
         CellsReadyError: it fills a gap, and some of its cells are ready by now.
-        PlanHeldError: its plan is paused or stopped.
+        PlanPausedOrStoppedError: its plan is paused or stopped.
         NoSlotError: as many batches are in flight as may be.
     """
     queue.check_control(connection, request.plan_id)

@@ -316,17 +316,17 @@ def _plan(row: sa.Row[Any]) -> StoredPlan:
     return StoredPlan(**values)
 
 
-_TIMINGS_TIMINGS_KEPT = 1000
-_TIMING_TIMING_FIELDS = tuple(Timing.__dataclass_fields__)
+_TIMINGS_KEPT = 1000
+_TIMING_FIELDS = tuple(Timing.__dataclass_fields__)
 
 
 def keep_timing(connection: sa.Connection, timing: Timing, now: datetime) -> None:
     """Keep what an operation took; only the last thousand stay."""
     last = sa.select(sa.func.coalesce(sa.func.max(TIMINGS.c.number), 0))
     number = connection.execute(last).scalar_one() + 1
-    values = {name: getattr(timing, name) for name in _TIMING_TIMING_FIELDS}
+    values = {name: getattr(timing, name) for name in _TIMING_FIELDS}
     connection.execute(sa.insert(TIMINGS).values(number=number, at=now, **values))
-    connection.execute(sa.delete(TIMINGS).where(TIMINGS.c.number <= number - _TIMINGS_TIMINGS_KEPT))
+    connection.execute(sa.delete(TIMINGS).where(TIMINGS.c.number <= number - _TIMINGS_KEPT))
 
 
 def timings(connection: sa.Connection, plan_id: str | None, limit: int | None) -> list[Timing]:
@@ -341,7 +341,7 @@ def timings(connection: sa.Connection, plan_id: str | None, limit: int | None) -
     if plan_id is not None:
         wanted = wanted.where(TIMINGS.c.plan_id == plan_id)
     rows = connection.execute(wanted)
-    return [Timing(**{name: getattr(row, name) for name in _TIMING_TIMING_FIELDS}) for row in rows]
+    return [Timing(**{name: getattr(row, name) for name in _TIMING_FIELDS}) for row in rows]
 
 
 def keep_comparison(

@@ -22,14 +22,14 @@ _NOBODY = ""
 
 
 class PromotionPendingError(BackfillAssetsError):
-    """A promotion died half-way: its tables are closed until somebody finishes it."""
+    """A publication died half-way: its tables are closed until a process finishes it."""
 
     def __init__(self, intent: Intent, version: str) -> None:
         self.intent, self.plan_id, self.version = intent, intent.plan_id, version
         super().__init__(
             f"the {intent.kind.value} of plan {intent.plan_id} was begun by {intent.holder} and never "
             f"finished; table {version} is closed until it is. Readers see nothing of it. Finish it "
-            f"with `backfill promote {intent.plan_id}`"
+            f"with `backfill {intent.kind.value} {intent.plan_id}`"
         )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _GOES_ON = (PlanStatus.PROPOSED, *OPEN)
 
 
-class PlanHeldError(BackfillAssetsError):
+class PlanPausedOrStoppedError(BackfillAssetsError):
     """A plan is paused or stopped: no batch of it is opened."""
 
     def __init__(self, plan_id: str, control: Control) -> None:
@@ -69,7 +69,7 @@ class Queue(Aggregate[D]):
         Raises:
             UnknownPlanError: there is no such plan.
             RequestError: it has not begun, or its life is over.
-            PlanHeldError: it is stopped.
+            PlanPausedOrStoppedError: it is stopped.
         """
         now = self._clock()
         return self._database.write(lambda found: queue_plan(found, plan_id, who, off_peak, now))
@@ -95,11 +95,11 @@ def queue_plan(
     Raises:
         UnknownPlanError: there is no such plan.
         RequestError: it has not begun, or its life is over.
-        PlanHeldError: it is stopped.
+        PlanPausedOrStoppedError: it is stopped.
     """
     found = _found(connection, plan_id, OPEN)
     if found.control in (Control.STOPPED, Control.CANCELLED):
-        raise PlanHeldError(found.plan_id, found.control)
+        raise PlanPausedOrStoppedError(found.plan_id, found.control)
     queued_at = found.queued_at or now
     return _put(connection, QueuedPlan(found.plan_id, found.control, off_peak, who, now, queued_at))
 
@@ -169,13 +169,13 @@ def check_control(connection: sa.Connection, plan_id: str | None) -> None:
     """Make sure that batches of a plan may be opened.
 
     Raises:
-        PlanHeldError: it is paused or stopped.
+        PlanPausedOrStoppedError: it is paused or stopped.
     """
     if plan_id is None:
         return
     control = control_of(connection, plan_id)
     if control.holds:
-        raise PlanHeldError(plan_id, control)
+        raise PlanPausedOrStoppedError(plan_id, control)
 
 
 def _found(connection: sa.Connection, plan_id: str, expected: tuple[PlanStatus, ...]) -> QueuedPlan:

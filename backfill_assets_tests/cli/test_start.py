@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from backfill_assets.cli.app import VERBS
-from backfill_assets.cli.verbs import Verbs
+from backfill_assets.cli.lazy_commands import Verbs
 
 if TYPE_CHECKING:
     from backfill_assets_tests.cli.conftest import Backfill

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.cli.watching import watch
-from backfill_assets.engine.plans.verbs import begin, queue_plan
+from backfill_assets.engine.plans.plan_verbs import queue_plan, start_applying
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.builders import day
@@ -61,7 +61,7 @@ def test_it_ends_when_the_queue_will_try_nothing_of_the_plan(world: QueueWorld, 
 def test_it_goes_on_while_a_command_may_still_try_what_has_failed_before(
     world: QueueWorld, plan: Plan
 ):
-    begin(world.operation(plan))
+    start_applying(world.operation(plan))
 
     with pytest.raises(_LookedTwiceError):
         _watched(world, plan)

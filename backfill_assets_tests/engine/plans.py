@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from backfill_assets.engine.plans.verbs import apply_plan, promote_plan
+from backfill_assets.engine.plans.plan_verbs import apply_plan, promote_plan
 from backfill_assets.engine.project.batch_policy import USUAL_POLICY
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD

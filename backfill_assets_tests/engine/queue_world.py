@@ -13,7 +13,7 @@ from backfill_assets.engine.automatic.scan import ReadyWork, ready_work
 from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.engine.plans.operation import Operation
-from backfill_assets.engine.plans.verbs import queue_plan
+from backfill_assets.engine.plans.plan_verbs import queue_plan
 from backfill_assets.engine.project.opening import look, open_run
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.request import PlanRequest, Restatement

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from backfill_assets.engine.plans.verbs import rollback_plan, undo_plan
+from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.engine.project.events import Committed, Failed
 from backfill_assets.engine.project.run_context import Published
 from backfill_assets.engine.upkeep.collecting import collect

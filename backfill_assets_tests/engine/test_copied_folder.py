@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from backfill_assets.engine.plans.verbs import rollback_plan
+from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.project.events import Failed
 from backfill_assets.engine.upkeep.collecting import collect
 from backfill_assets.planning.plan.request import Restatement

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.engine.batch.commit_turn import commit_turn
-from backfill_assets.engine.plans.verbs import rollback_plan, undo_plan
+from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
 from backfill_assets.intervals import Daily
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.warehouse.rows.doubles import DoubleMeanwhileError

@@ -6,18 +6,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.engine.plans import publishing
+from backfill_assets.engine.plans import publishing, stage_run
+from backfill_assets.engine.plans.plan_verbs import rollback_plan, undo_plan
+from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_source
 from backfill_assets_tests.engine.dying import Killed, MortalStore, mortal
 from backfill_assets_tests.engine.plans import Plans
-from backfill_assets_tests.engine.test_plans import COSTS, OLD, ROWS, VISITS, changed
+from backfill_assets_tests.engine.test_plans import COSTS, MORE, OLD, ROWS, VISITS, changed
 from backfill_assets_tests.engine.world import World, on, row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from backfill_assets.engine.plans.outcome import Outcome
 
 pytestmark = pytest.mark.spark
 
@@ -80,3 +84,57 @@ def test_a_promotion_that_dies_is_seen_as_a_whole_or_not_at_all(
     assert world.store.publications.open_promotions() == []
     assert world.rows(COSTS, "ds", "total") == [(on(n), 99 if n == 8 else n) for n in range(7, 12)]
     assert plans.make(OLD).is_empty
+
+
+def before_it_is_closed(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(stage_run, "close", store.die)
+
+
+@pytest.mark.parametrize("death", [before_the_first_copy, after_the_last_copy, before_it_is_closed])
+@pytest.mark.parametrize("take_back", [rollback_plan, undo_plan])
+def test_a_way_back_that_dies_after_its_decision_is_ended_by_the_same_command(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    death: Callable[..., None],
+    take_back: Callable[..., Outcome],
+):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    world.land(a_source(), *changed(row(8, 1, 99.0)))
+    plan = plans.published(OLD, restate=(Restatement(VISITS),))
+    with mortal(world) as store, monkeypatch.context() as patch:
+        doomed = Plans(World(world.spark, world.root, store, world.clock, runs=100))
+        death(store, patch)
+        with pytest.raises(Killed):
+            take_back(doomed.project(OLD), plan)
+    world.clock.pass_lease()
+
+    back = take_back(plans.project(OLD), plan)
+
+    status = PlanStatus.ROLLED_BACK if take_back is rollback_plan else PlanStatus.UNDONE
+    assert back.status is world.store.plans.get(plan.plan_id).status is status
+    assert back.number == world.store.publications.promotion(plan.plan_id).published
+    assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 10]
+    assert world.store.publications.open_promotions() == []
+
+
+def test_an_undo_of_another_version_that_dies_before_it_is_closed_leaves_no_workspace(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    plans = Plans(world)
+    world.begin(OLD, *ROWS)
+    plan = plans.published(MORE)
+    before = world.store.environments.by_name()
+    with mortal(world) as store, monkeypatch.context() as patch:
+        doomed = Plans(World(world.spark, world.root, store, world.clock, runs=100))
+        before_it_is_closed(store, patch)
+        with pytest.raises(Killed):
+            undo_plan(doomed.project(MORE), plan)
+    world.clock.pass_lease()
+    assert world.store.environments.by_name() != before
+
+    assert undo_plan(plans.project(MORE), plan).status is PlanStatus.UNDONE
+
+    assert world.store.environments.by_name() == before
+    with pytest.raises(RequestError, match="is undone"):
+        undo_plan(plans.project(MORE), plan)

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.strategy_checks import StrategyCheckError
-from backfill_assets.engine.plans.verbs import abandon_plan
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily
 from backfill_assets.models.column import Column

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from backfill_assets.engine.plans import going_back
-from backfill_assets.engine.plans.verbs import abandon_plan, rollback_plan, undo_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, rollback_plan, undo_plan
 from backfill_assets.engine.upkeep.collecting import collect, what_to_collect
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.plan import Why

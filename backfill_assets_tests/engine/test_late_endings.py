@@ -8,7 +8,7 @@ import pytest
 
 from backfill_assets.engine.automatic.late_plan import Refreshed, refresh_late
 from backfill_assets.engine.plans.outcome import Outcome
-from backfill_assets.engine.plans.verbs import queue_plan
+from backfill_assets.engine.plans.plan_verbs import queue_plan
 from backfill_assets.engine.project.events import Failed
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.models.cells_by_model import CellsByModel
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.plans.operation import Operation
 
-_APPLIED = "backfill_assets.engine.automatic.automatic_plan.applied"
+_APPLIED = "backfill_assets.engine.automatic.automatic_plan.run_apply"
 LEFT = CellsByModel({"web.visits": days(9)})
 
 

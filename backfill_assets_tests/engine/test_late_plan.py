@@ -207,7 +207,7 @@ def test_a_refresh_that_died_is_finished_by_the_next_one(world: World, monkeypat
     filled(world, graph)
     late(world, row(8, 2))
     with monkeypatch.context() as patched:
-        patched.setattr("backfill_assets.engine.automatic.automatic_plan.promoted", _dies)
+        patched.setattr("backfill_assets.engine.automatic.automatic_plan.run_promote", _dies)
         with pytest.raises(KeyboardInterrupt):
             refresh(world, graph)
     assert world.rows(C) == kept(*ROWS)
@@ -274,7 +274,7 @@ def test_a_plan_that_waits_for_too_long_holds_no_late_data_and_is_not_promoted(w
 
 
 def test_what_a_person_took_back_does_not_come_again_by_itself(world: World):
-    from backfill_assets.engine.plans.verbs import rollback_plan  # noqa: PLC0415
+    from backfill_assets.engine.plans.plan_verbs import rollback_plan  # noqa: PLC0415
 
     graph, plans = chain(), Plans(world)
     filled(world, graph)

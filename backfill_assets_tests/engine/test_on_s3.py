@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from pyarrow.fs import FileSelector, FileSystem
 
-from backfill_assets.engine.plans.verbs import rollback_plan
+from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.project.events import Failed
 from backfill_assets.engine.upkeep.collecting import collect
 from backfill_assets.models.audit import accepted_range

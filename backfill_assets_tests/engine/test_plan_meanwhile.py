@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.refusals import (
     PlanConflictError,
     StalePlanError,
 )
-from backfill_assets.engine.plans.verbs import abandon_plan
 from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.errors import RequestError

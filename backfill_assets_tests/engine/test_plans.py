@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.refusals import PlanConflictError
-from backfill_assets.engine.plans.verbs import abandon_plan
 from backfill_assets.engine.project.events import Committed
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals import Daily

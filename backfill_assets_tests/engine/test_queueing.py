@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from backfill_assets.engine.plans.operation import Operation
-from backfill_assets.engine.plans.verbs import abandon_plan, queue_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan, queue_plan
 from backfill_assets.engine.project.batch_policy import BatchPolicy
 from backfill_assets.engine.project.events import Committed, Waiting
 from backfill_assets.engine.project.opening import open_run
@@ -21,7 +21,7 @@ from backfill_assets.planning.queue.off_peak import InvalidOffPeakError, read_of
 from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets.state.queue import PlanHeldError
+from backfill_assets.state.queue import PlanPausedOrStoppedError
 from backfill_assets.warehouse.rows.inputs import compute
 from backfill_assets_tests.builders import EVENTS, a_graph, a_model, a_source
 from backfill_assets_tests.engine.plans import Plans
@@ -130,7 +130,7 @@ def test_a_plan_that_was_edited_or_stopped_is_not_queued(world: World, plans: Pl
         queued(plans, replace(plan, notes=("edited",)))
     world.store.queue.control_plan(plan.plan_id, Control.STOPPED, "ana")
     before = everything(world, plan)
-    with pytest.raises(PlanHeldError):
+    with pytest.raises(PlanPausedOrStoppedError):
         queued(plans, plan)
     assert everything(world, plan) == before
 

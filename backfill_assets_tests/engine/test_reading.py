@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from backfill_assets.engine.plans.verbs import abandon_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.reading import (

@@ -13,7 +13,7 @@ import pytest
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.batch.sources import declared_otherwise
 from backfill_assets.engine.fill.observing import observe_sources
-from backfill_assets.engine.plans.verbs import rollback_plan
+from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.project.events import Failed
 from backfill_assets.engine.project.relied_sources import as_relied_on
 from backfill_assets.intervals import Daily

@@ -10,7 +10,7 @@ import pytest
 
 from backfill_assets.engine.batch import table_turn
 from backfill_assets.engine.batch.table_turn import TAKEN_BACK
-from backfill_assets.engine.plans.verbs import undo_plan
+from backfill_assets.engine.plans.plan_verbs import undo_plan
 from backfill_assets.planning.plan.request import Restatement
 from backfill_assets.state.store import Store
 from backfill_assets_tests.builders import a_source, days

@@ -17,7 +17,7 @@ from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.slots import Slots
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.limits import NoSlotError
-from backfill_assets.state.queue import PlanHeldError
+from backfill_assets.state.queue import PlanPausedOrStoppedError
 from backfill_assets.state.store import Store
 from backfill_assets_tests.engine import slot_taker
 from backfill_assets_tests.engine.slot_taker import (
@@ -139,7 +139,7 @@ def test_a_plan_that_is_paused_ends_the_wait(store: Store):
     store.queue.control_plan("p1", Control.PAUSED, "ada")
     waiter.join()
 
-    assert isinstance(waiter.error, PlanHeldError)
+    assert isinstance(waiter.error, PlanPausedOrStoppedError)
     assert [one.run_id for one in store.limits.in_flight()] == ["run-1"]
 
 

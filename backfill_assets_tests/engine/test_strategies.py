@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.plans.strategy_checks import SliceLeakError, StrategyCheckError
-from backfill_assets.engine.plans.verbs import abandon_plan
 from backfill_assets.models.audit import row_count_within
 from backfill_assets.models.column import Column
 from backfill_assets.models.kind import IncrementalByUniqueKey

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.engine.automatic.scan import is_stuck
-from backfill_assets.engine.plans.verbs import queue_plan
+from backfill_assets.engine.plans.plan_verbs import queue_plan
 from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.plan.request import PlanRequest
 from backfill_assets.snapshots.environment import PROD

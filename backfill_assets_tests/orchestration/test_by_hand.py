@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.engine.plans.verbs import promote_plan
+from backfill_assets.engine.plans.plan_verbs import promote_plan
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.planning.plan.plan_json import read_plan

@@ -10,7 +10,7 @@ import pytest
 
 from backfill_assets import build_definitions
 from backfill_assets.engine.plans.operation import Operation
-from backfill_assets.engine.plans.verbs import queue_plan
+from backfill_assets.engine.plans.plan_verbs import queue_plan
 from backfill_assets.models.graph import build_graph
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource, now

@@ -42,22 +42,6 @@ def test_a_window_is_open_when_clocks_on_the_wall_say_so(window: OffPeak, instan
     assert window.covers(instant) == inside
 
 
-@given(WINDOWS, INSTANTS | NEAR)
-def test_the_next_opening_is_the_first_instant_at_which_the_window_is_open(
-    window: OffPeak, instant: datetime
-):
-    opening = window.next_opening(instant)
-
-    assert opening >= instant
-    assert window.covers(opening)
-    if opening > instant:
-        assert opening - instant < timedelta(hours=48)
-        minutes = int((opening - instant).total_seconds() // 60)
-        between = (instant + timedelta(minutes=each) for each in range(minutes + 1))
-        assert not any(window.covers(at) for at in between if at < opening)
-        assert not window.covers(opening - timedelta(seconds=1))
-
-
 @given(WINDOWS)
 def test_a_window_is_read_back_as_it_is_written(window: OffPeak):
     assert read_off_peak(str(window)) == window
@@ -77,13 +61,6 @@ def test_a_window_over_midnight_is_open_on_both_sides_of_it():
 
     assert [hour for hour in range(24) if covers(hour)] == [0, 1, 2, 3, 20, 21, 22, 23]
     assert (covers(19, 59), covers(3, 59)) == (False, True)
-
-
-def test_a_window_that_clocks_skip_opens_when_they_have_skipped_it():
-    window = read_off_peak("02:30-04:00 Europe/Berlin")
-    evening = datetime(2024, 3, 30, 20, tzinfo=UTC)
-
-    assert window.next_opening(evening) == datetime(2024, 3, 31, 1, tzinfo=UTC)
 
 
 def test_a_whole_day_but_its_last_hours_ends_at_midnight():

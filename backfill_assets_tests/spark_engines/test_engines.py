@@ -19,7 +19,6 @@ from backfill_assets.errors import RequestError
 from backfill_assets.warehouse.spark.connect import (
     SparkUnreachableError,
     connect,
-    server_of,
     tells_lost,
 )
 from backfill_assets.warehouse.spark.connect_server import (
@@ -61,11 +60,6 @@ def test_a_server_that_does_not_answer_is_named_without_its_token():
         connect(f"sc://127.0.0.1:{free_port()}/;token={TOKEN}", {}, patience=0.2)
     assert "127.0.0.1" in str(refused.value)
     assert TOKEN not in str(refused.value)
-
-
-def test_of_a_url_host_and_port_are_shown_alone():
-    assert server_of(f"sc://me:pass@host/;token={TOKEN}") == "host:15002"
-    assert server_of("sc://[::1]:7/;use_ssl=true") == "::1:7"
 
 
 @pytest.mark.parametrize(

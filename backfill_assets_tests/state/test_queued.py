@@ -8,7 +8,7 @@ from backfill_assets.errors import RequestError
 from backfill_assets.snapshots.queued_plan import Control, QueuedPlan
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.plans import UnknownPlanError
-from backfill_assets.state.queue import PlanHeldError
+from backfill_assets.state.queue import PlanPausedOrStoppedError
 from backfill_assets_tests.state.building import NOON, Asked, write
 from backfill_assets_tests.state.queueing import keep_plan
 
@@ -84,7 +84,7 @@ def test_no_batch_of_a_held_plan_is_opened_and_what_is_in_flight_ends(
     opened = store.batches.open_batch(Asked(start=0, end=1, plan="p1").request)
     store.queue.control_plan("p1", control, "ada")
 
-    with pytest.raises(PlanHeldError, match=r"plan p1 is (paused|stopped)") as held:
+    with pytest.raises(PlanPausedOrStoppedError, match=r"plan p1 is (paused|stopped)") as held:
         store.batches.open_batch(Asked(start=1, end=2, plan="p1").request)
     assert held.value.control is control
     store.batches.open_batch(Asked(start=2, end=3).request)
@@ -106,7 +106,7 @@ def test_a_paused_plan_keeps_its_place_and_a_stopped_one_leaves_the_queue(store:
     store.queue.queue_plan("p1", "ada", "22:00-06:00 UTC")
     assert store.queue.control_plan("p1", Control.PAUSED, "ada").queued_at == NOON
     assert store.queue.control_plan("p1", Control.STOPPED, "ada").queued_at is None
-    with pytest.raises(PlanHeldError):
+    with pytest.raises(PlanPausedOrStoppedError):
         store.queue.queue_plan("p1", "ada")
 
     store.queue.control_plan("p1", Control.RUNNING, "ada")

@@ -7,7 +7,7 @@ import pytest
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.slots import Slots
 from backfill_assets.state.limits import KEEPS_ITS_TURN, NoSlotError
-from backfill_assets.state.queue import PlanHeldError
+from backfill_assets.state.queue import PlanPausedOrStoppedError
 from backfill_assets_tests.state.building import Asked, add_model, write
 from backfill_assets_tests.state.queueing import keep_plan
 
@@ -108,7 +108,7 @@ def test_who_gives_up_for_another_reason_leaves_its_turn_to_the_next(store: Stor
         store.batches.open_batch(day(5, "run-2", plan="p1").request)
     write(store, held)
     store.queue.control_plan("p1", Control.PAUSED, "ada")
-    with pytest.raises(PlanHeldError):
+    with pytest.raises(PlanPausedOrStoppedError):
         store.batches.open_batch(day(5, "run-2", plan="p1").request)
 
     store.batches.open_batch(day(1).request)

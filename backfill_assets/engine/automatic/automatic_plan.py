@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from backfill_assets.engine.plans.verbs import applied, promoted
+from backfill_assets.engine.plans.plan_verbs import run_apply, run_promote
 from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.locks import PlanLeasedError
@@ -60,6 +60,6 @@ def carried_out(op: Operation, reason: Callable[[Operation], str | None]) -> Out
     Raises:
         BackfillAssetsError: it can't be applied or promoted; see `apply_plan` and `promote_plan`.
     """
-    done = applied(op)
+    done = run_apply(op)
     why = reason(op) if done.status is PlanStatus.BUILT else None
-    return done if why is None else promoted(replace(op, why=why), done)
+    return done if why is None else run_promote(replace(op, why=why), done)

@@ -21,7 +21,7 @@ from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.plans.building import built_in
 from backfill_assets.engine.plans.making import keep, plan_of
 from backfill_assets.engine.plans.operation import Operation
-from backfill_assets.engine.plans.verbs import abandon_plan
+from backfill_assets.engine.plans.plan_verbs import abandon_plan
 from backfill_assets.engine.project.events import Failed
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.cadence import WHOLE_CELL
@@ -33,7 +33,7 @@ from backfill_assets.planning.rule.late_work import ASKED_BY
 from backfill_assets.snapshots.failure import FailureKind
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.state.locks import PlanLeasedError
-from backfill_assets.state.queue import PlanHeldError
+from backfill_assets.state.queue import PlanPausedOrStoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -202,7 +202,7 @@ class _Refresh:
         """Whether somebody has paused or stopped a plan: its cells are theirs, so they are left."""
         control = self.run.store.queue.control_of(plan.plan_id)
         if control.holds:
-            self._note(str(PlanHeldError(plan.plan_id, control)))
+            self._note(str(PlanPausedOrStoppedError(plan.plan_id, control)))
             self.left |= {one.model: one.cells for one in plan.models}
         return control.holds
 

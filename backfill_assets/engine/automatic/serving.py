@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.plans.building import computed, place_of
-from backfill_assets.engine.plans.leftover import work_of
-from backfill_assets.engine.plans.refusals import plan_ended
+from backfill_assets.engine.plans.building import fill_for_plan, run_for_stage
+from backfill_assets.engine.plans.refusals import wrong_status
+from backfill_assets.engine.plans.remaining_work import work_of
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -53,8 +53,8 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
         RequestError: it does not build this model.
     """
     stage = served_stage(_asked(op, name), cells)
-    run, todo = place_of(op, stage), stage.cells[name]
-    told = computed(op, run, stage.cells)
+    run, todo = run_for_stage(op, stage), stage.cells[name]
+    told = fill_for_plan(op, run, stage.cells)
     view = run.view()
     left = left_of(work_of(run, view, name), view, name)
     return Served(told[name], todo, todo - left, published=isinstance(stage, FillGaps))
@@ -63,7 +63,7 @@ def serve(op: Operation, name: str, cells: IntervalSet) -> Served:
 def _asked(op: Operation, name: str) -> ModelPlan:
     status = op.store.plans.get(op.plan_id).status
     if status is not PlanStatus.APPLYING:
-        raise plan_ended(op.plan_id, status)
+        raise wrong_status(op.plan_id, status)
     FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints).check()
     one = op.plan.model(name)
     if one is None or one.build is Build.POINTER or not one.cells:

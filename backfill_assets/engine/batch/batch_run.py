@@ -1,11 +1,11 @@
-"""The one write path: every batch of every entrance is this function, whatever asked for it.
+"""The one write path: every batch, of every entry point, is run by this function.
 
     pin the inputs -> compute into files -> one aggregation over them -> judge -> commit -> record
 
 What is audited is the very files that are published. A blocking audit that fails ends it before the
 commit, so rows that failed are never in a table. The commit, which names the files in the table's
 log, and its record are one critical section of the table; a process that dies between the two
-leaves a commit that says all about itself, and whoever takes the table next records it.
+leaves a commit that says all about itself; the next holder of the table's lock records it or takes it back.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from backfill_assets.models.audits_of import audits_of
 from backfill_assets.snapshots.batch import EMPTY, BatchCommit, CommittedCell
 from backfill_assets.state.database import StateBusyError, StateUnavailableError
 from backfill_assets.state.opening import CellsReadyError
-from backfill_assets.state.queue import PlanHeldError
+from backfill_assets.state.queue import PlanPausedOrStoppedError
 from backfill_assets.warehouse.files.collection import GRACE
 from backfill_assets.warehouse.log.ticket import Ticket
 from backfill_assets.warehouse.spark.spark_errors import explained
@@ -60,7 +60,7 @@ def run_batch(run: RunContext, request: BatchRequest) -> Iterator[Event]:
         opened = yield from open_when_free(run, request)
     except CellsReadyError as error:
         yield Skipped(request.model, error.built_by)
-    except PlanHeldError as error:
+    except PlanPausedOrStoppedError as error:
         yield Waiting(request.model, request.stretches, error.words)
     except BackfillAssetsError as error:
         kind = kind_of(error)
@@ -94,8 +94,8 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
     if run.frozen is not None:
         run.frozen.check()
     if request.reason != EMPTY:
-        run.spark()  # its start is no batch's
-    watch, started_at, does = Stopwatch(), run.clock(), effects_of(run)
+        run.spark()  # before the stopwatch: no batch is charged for the start of Spark
+    watch, started_at, effects = Stopwatch(), run.clock(), effects_of(run)
     with computing(run, opened, started_at) as (flight, batch):
         watch.lap("compute")
         flight.check()
@@ -103,10 +103,10 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
             run.store.batches.claim_more(request.batch_id, batch.moved)
         # Cells that are recorded without computing have no rows that an audit could be about.
         audits = () if request.reason == EMPTY else audits_of(model)
-        profiles, results = does.audited(run, batch, audits)
+        profiles, results = effects.audited(run, batch, audits)
         watch.lap("audit")
         tell_kept(run, request, batch.kept)
-        with does.turn(run, opened) as lock:
+        with effects.turn(run, opened) as lock:
             flight.commits()
             if run.clock() - started_at >= GRACE:
                 raise BatchTooOldError(request.batch_id, GRACE)
@@ -115,9 +115,9 @@ def _write(run: RunContext, opened: OpenBatch) -> Committed:
             ticket = Ticket(
                 batch.target.path, request.version, lock.token, commit.to_json(), now.delta_version
             )
-            done = does.commit(batch, ticket, now, unchanged(run, request.version, profiles))
+            done = effects.commit(batch, ticket, now, unchanged(run, request.version, profiles))
             watch.lap("commit")
-            does.record(run, lock, commit, done)
+            effects.record(run, lock, commit, done)
             watch.lap("state")
     return Committed(
         model=model.name,
@@ -162,7 +162,7 @@ def _commit(
 def _failed(
     run: RunContext, request: BatchRequest, error: Exception, audits: tuple[AuditResult, ...] = ()
 ) -> Failed:
-    """Keep why a batch failed and give its cells back; whoever can't be told is told of later."""
+    """Record the failure and release the claims; if the state can't be reached, the message says so."""
     said = sentence_of_batch(run.graph.model(request.model), request.stretches, error)
     kind = kind_of(error)
     try:

@@ -26,7 +26,7 @@ from backfill_assets.state.opening import (
     VersionMovedError,
 )
 from backfill_assets.state.overtaking import InputsMovedError
-from backfill_assets.state.queue import PlanHeldError
+from backfill_assets.state.queue import PlanPausedOrStoppedError
 from backfill_assets.warehouse.files.cell_files import UnseenFilesError
 from backfill_assets.warehouse.files.log_entry import FilesGoneError
 from backfill_assets.warehouse.files.tables import CorruptTableError, MissingTableError
@@ -80,7 +80,7 @@ _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
     ),
     FailureKind.TIMEOUT: (BatchTimeoutError, BatchTooOldError),
     FailureKind.CANCELLED: (
-        RunCancelledError, PlanCancelledError, PlanHeldError, JobsCancelledError,
+        RunCancelledError, PlanCancelledError, PlanPausedOrStoppedError, JobsCancelledError,
     ),
 }  # fmt: skip
 

@@ -47,7 +47,7 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
     Raises:
         CellsClaimedError: a live run holds them for longer than a lease; it says which.
         CellsReadyError: another run has filled them meanwhile.
-        PlanHeldError: its plan is paused or stopped.
+        PlanPausedOrStoppedError: its plan is paused or stopped.
         UpstreamNotReadyError: something that the batch reads is not ready at its pin.
         VersionMovedError: the environment points at another version by now.
         NoSlotError: the run was interrupted while it waited.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.rewriting import Rewrite
 from backfill_assets.engine.plans.carrying_over import carried_pins
-from backfill_assets.engine.plans.leftover import to_remember
 from backfill_assets.engine.plans.publishing import Step
+from backfill_assets.engine.plans.remaining_work import to_remember
 from backfill_assets.engine.project.relied_sources import Relied, as_relied_on
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel

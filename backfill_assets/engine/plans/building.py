@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.fill.fill import fill_cells
-from backfill_assets.engine.plans.leftover import left_in
 from backfill_assets.engine.plans.outcome import figures
+from backfill_assets.engine.plans.remaining_work import left_in
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.stopwatch import Stopwatch
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def fill_gaps(op: Operation, stage: FillGaps, so_far: Outcome) -> Outcome:
     """Fill the plan's gaps; what was filled before is left alone."""
     watch = Stopwatch()
-    run = place_of(op, stage)
-    events = computed(op, run, stage.cells)
+    run = run_for_stage(op, stage)
+    events = fill_for_plan(op, run, stage.cells)
     watch.lap("compute")
     view = run.view()
     left = CellsByModel({name: cells - view.ready(name) for name, cells in stage.cells.items()})
@@ -46,8 +46,8 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
         RequestError: a model was edited meanwhile.
     """
     watch = Stopwatch()
-    run = place_of(op, stage)
-    events = computed(op, run, stage.cells)
+    run = run_for_stage(op, stage)
+    events = fill_for_plan(op, run, stage.cells)
     watch.lap("compute")
     with op.at_work.at(Phase.CHECKING, "what was built"):
         if run.frozen is not None:
@@ -63,14 +63,14 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
     return replace(so_far, status=PlanStatus.BUILT, events=events, left=left, spared=spared)
 
 
-def place_of(op: Operation, stage: FillGaps | BuildCells) -> RunContext:
+def run_for_stage(op: Operation, stage: FillGaps | BuildCells) -> RunContext:
     """Open a run where a stage builds: in the environment, or in the plan's workspace."""
     run = op.environment() if isinstance(stage, FillGaps) else op.workspace()
     fills = EMPTY if op.plan.request.empty else GAP
     return replace(run, until=op.plan.until, fills=fills)
 
 
-def computed(
+def fill_for_plan(
     op: Operation, run: RunContext, cells: Mapping[str, IntervalSet]
 ) -> dict[str, tuple[Event, ...]]:
     """Fill cells in a run for a plan, and give what happened, by model."""

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.commit_turn import settle_tables
-from backfill_assets.engine.plans.building import computed
-from backfill_assets.engine.plans.leftover import as_text, left_in, work_of
+from backfill_assets.engine.plans.building import fill_for_plan
 from backfill_assets.engine.plans.promotion_steps import concerned
+from backfill_assets.engine.plans.remaining_work import as_text, left_in, work_of
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -65,7 +65,7 @@ def _carried_over(op: Operation) -> CellsByModel:
     is built is touched, so late rows of its source do not come in unseen.
     """
     settle_tables(op.environment(), concerned(op))
-    cells = lacking(op)
+    cells = cells_to_carry_over(op)
     if not cells:
         return cells
     run = op.workspace()
@@ -73,23 +73,23 @@ def _carried_over(op: Operation) -> CellsByModel:
     carried = CellsByModel()
     events: dict[str, tuple[Event, ...]] = {}
     while cells:
-        told = computed(op, run, cells)
+        told = fill_for_plan(op, run, cells)
         events = {name: (*events.get(name, ()), *told.get(name, ())) for name in events | told}
         carried |= cells
         cells = left_in(run, op.plan) - unbuilt - carried
-    if left := lacking(op):
+    if left := cells_to_carry_over(op):
         raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return carried
 
 
 def _carried_back(op: Operation) -> CellsByModel:
     """Compute in the tables that were read before the plan what was published since, and give it."""
-    cells = lacking_back(op)
+    cells = cells_to_carry_back(op)
     if not cells:
         return cells
     run = op.old_workspace()
-    events = computed(op, run, cells)
-    if left := lacking_back(op):
+    events = fill_for_plan(op, run, cells)
+    if left := cells_to_carry_back(op):
         raise not_carried_over(op.plan_id, as_text(run.graph, left), what_lacked(events))
     return cells
 
@@ -102,7 +102,7 @@ def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
     return (*failed, *dict.fromkeys(waits))
 
 
-def lacking(op: Operation) -> CellsByModel:
+def cells_to_carry_over(op: Operation) -> CellsByModel:
     """Give the cells that the environment published meanwhile and that need work, by model.
 
     A planned cell is among them when the published one has read newer inputs than the workspace's.
@@ -121,7 +121,7 @@ def lacking(op: Operation) -> CellsByModel:
     return found
 
 
-def lacking_back(op: Operation) -> CellsByModel:
+def cells_to_carry_back(op: Operation) -> CellsByModel:
     """Give the cells that are published now and that the old tables lack, by model."""
     name = workspace_name(op.undo_id)
     if name not in {one.name for one in op.store.environments.by_name()}:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.commit_turn import settle_tables
 from backfill_assets.engine.plans.back_steps import is_dropped, steps_back
-from backfill_assets.engine.plans.carrying_over import lacking_back
-from backfill_assets.engine.plans.leftover import as_text
-from backfill_assets.engine.plans.moving import MovedOnError, move_pointers
+from backfill_assets.engine.plans.carrying_over import cells_to_carry_back
+from backfill_assets.engine.plans.moving import ConcurrentPublicationError, move_pointers
 from backfill_assets.engine.plans.publishing import Prepared
-from backfill_assets.engine.plans.way_back import (
+from backfill_assets.engine.plans.remaining_work import as_text
+from backfill_assets.engine.plans.rollback_checks import (
     moves_to_take_back,
     nothing_to_take_back,
     refuse_after_promise,
@@ -49,7 +49,7 @@ def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
         RequestError: the plan is not promoted.
         RequestError: a later plan has touched the same.
         RequestError: what was published before is not kept any more.
-        MovedOnError: the environment has published more meanwhile.
+        ConcurrentPublicationError: the environment has published more meanwhile.
     """
     moves = moves_to_take_back(op, stage.kind)
     named = {at.version for one in moves for at in (one.old, one.new) if at is not None}
@@ -79,8 +79,8 @@ def _decided(op: Operation, moves: Sequence[PointerMove], kind: PublicationKind)
         raise nothing_to_take_back(op.plan_id, status)
     only_cells = kind is PublicationKind.UNDO
     refuse_later(op, moves, cells_only=only_cells)
-    if only_cells and lacking_back(op):
-        raise MovedOnError(op)
+    if only_cells and cells_to_carry_back(op):
+        raise ConcurrentPublicationError(op)
     steps = steps_back(op, moves, only_cells=only_cells)
     gone = tuple(one.model for one in moves if is_dropped(op.plan.environment, one))
     pins = {name: one.pointer.delta_version for name, one in view.models.items()}

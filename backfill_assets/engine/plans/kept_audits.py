@@ -64,7 +64,7 @@ def refuse_failing(op: Operation, results: Mapping[str, tuple[AuditResult, ...]]
 def audit_kept(op: Operation, so_far: Outcome) -> Outcome:
     """Run the audits that a plan changes on the cells that it keeps, and tell what they found.
 
-    What has passed already is not audited again, nor is anything for a plan that is refused anyway.
+    What has passed already is not audited again, nor is anything once `Check` has refused the plan.
     """
     todo = CellsByModel() if so_far.refusal else unaudited(op)
     if not todo:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.publication import PublicationKind
 
 
-class MovedOnError(RequestError):
+class ConcurrentPublicationError(RequestError):
     """The environment has published more cells while the locks were taken."""
 
     def __init__(self, op: Operation) -> None:
@@ -40,7 +40,7 @@ def move_pointers(
         decide: called under the locks: it looks again, and decides what moves.
 
     Raises:
-        MovedOnError: more was published meanwhile.
+        ConcurrentPublicationError: more was published meanwhile.
         TableLockedError: a live promotion, or a batch that does not end, is at one of the tables.
         PointerMovedError: a pointer is not where it was believed to be.
     """
@@ -54,4 +54,4 @@ def move_pointers(
     try:
         return publish(op.environment(), intent, decide)
     except PinMovedError as error:
-        raise MovedOnError(op) from error
+        raise ConcurrentPublicationError(op) from error

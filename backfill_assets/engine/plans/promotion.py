@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.plans.carrying_over import lacking
+from backfill_assets.engine.plans.carrying_over import cells_to_carry_over
 from backfill_assets.engine.plans.kept_audits import refuse_failing, unaudited
-from backfill_assets.engine.plans.leftover import as_text
-from backfill_assets.engine.plans.moving import MovedOnError, move_pointers
+from backfill_assets.engine.plans.moving import ConcurrentPublicationError, move_pointers
 from backfill_assets.engine.plans.promotion_steps import concerned, steps_of
 from backfill_assets.engine.plans.publishing import Prepared
 from backfill_assets.engine.plans.refusals import refuse_stale, refuse_unfinished
+from backfill_assets.engine.plans.remaining_work import as_text
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
@@ -32,7 +32,7 @@ def publish_built(op: Operation, so_far: Outcome) -> Outcome:
 
     Raises:
         BackfillAssetsError: what its checks have found, or an audit that fails on cells that it keeps.
-        MovedOnError: the environment has published more meanwhile.
+        ConcurrentPublicationError: the environment has published more meanwhile.
     """
     if so_far.refusal is not None:
         raise so_far.refusal
@@ -48,8 +48,8 @@ def _decided(op: Operation) -> Prepared:
     """Under the locks: look again, and decide what moves."""
     view = op.store.views.of(op.plan.environment)
     with op.at_work.at(Phase.CHECKING, "what came meanwhile"):
-        if lacking(op) or unaudited(op):
-            raise MovedOnError(op)
+        if cells_to_carry_over(op) or unaudited(op):
+            raise ConcurrentPublicationError(op)
         refuse_stale(op)
         refuse_unfinished(op)
     pointers = {name: one.pointer for name, one in view.models.items()}

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.rewriting import Rewrite
-from backfill_assets.engine.plans.leftover import to_remember, work_of
 from backfill_assets.engine.plans.publishing import Step
+from backfill_assets.engine.plans.remaining_work import to_remember, work_of
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build

@@ -107,7 +107,7 @@ def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) ->
 
 
 def finish_publication(run: RunContext, plan_id: str) -> None:
-    """Finish what somebody who died had begun; of what was not decided yet, nothing is left."""
+    """Finish a publication whose process died; withdraw it if its decision was not stored."""
     with _ONE_AT_A_TIME, beating(run.store, run.run_id):
         found = run.store.publications.promotion(plan_id)
         if found is None or found.status is not IntentStatus.OPEN:

@@ -1,10 +1,10 @@
-"""What keeps a plan from being applied, all of it found before the first write."""
+"""Reasons to refuse `apply` or `promote`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.plans.leftover import as_text, left_in
+from backfill_assets.engine.plans.remaining_work import as_text, left_in
 from backfill_assets.engine.plans.workspace import planned_snapshots
 from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.engine.project.plan_age import open_plans, waits_until
@@ -27,11 +27,19 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import InFlight, Plan
 
 
-def plan_ended(plan_id: str, status: PlanStatus) -> RequestError:
-    """Refuse a plan whose life is over."""
+_NEXT = {
+    PlanStatus.PROPOSED: "`backfill apply {}` builds it first",
+    PlanStatus.BUILT: "`backfill promote {}` publishes it",
+}
+
+
+def wrong_status(plan_id: str, status: PlanStatus) -> RequestError:
+    """Refuse what a plan's status does not allow, and name what it allows instead."""
     return RequestError(
-        found=f"plan {plan_id} is {status.value} already, nothing was written",
-        do="make a new plan for what is still to be done",
+        found=f"plan {plan_id} is {status.value} already, nothing was written"
+        if status not in _NEXT
+        else f"plan {plan_id} is {status.value}, nothing was written",
+        do=_NEXT.get(status, "make a new plan for what is still to be done").format(plan_id),
     )
 
 
@@ -45,7 +53,7 @@ class StalePlanError(BackfillAssetsError):
             for one in found
         )
         super().__init__(
-            f"plan {plan_id} is stale, nothing was written: {listed}. Make it again, so that it says "
+            f"plan {plan_id} is stale, nothing was published: {listed}. Make it again, so that it says "
             "what there is to do now"
         )
 
@@ -86,7 +94,7 @@ def refuse(op: Operation) -> None:
             do="a plan is never changed, make a new one",
         )
     if stored.status not in (PlanStatus.PROPOSED, *OPEN):
-        raise plan_ended(plan.plan_id, stored.status)
+        raise wrong_status(plan.plan_id, stored.status)
     _refuse_other_code(op)
     if stored.status is PlanStatus.PROPOSED:
         if plan.expires_at <= op.clock():

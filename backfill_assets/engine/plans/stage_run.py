@@ -9,7 +9,7 @@ from backfill_assets.engine.plans.carrying_over import carry_over
 from backfill_assets.engine.plans.closing import close
 from backfill_assets.engine.plans.going_back import restore
 from backfill_assets.engine.plans.kept_audits import audit_kept
-from backfill_assets.engine.plans.moving import MovedOnError
+from backfill_assets.engine.plans.moving import ConcurrentPublicationError
 from backfill_assets.engine.plans.promotion import publish_built
 from backfill_assets.engine.plans.strategy_checks import check_built
 from backfill_assets.engine.plans.workspace import open_workspace
@@ -41,7 +41,7 @@ def run_stages(op: Operation, stages: Iterable[Stage], so_far: Outcome) -> Outco
     Each stage does what is left of it, so to begin again costs only what is new.
 
     Raises:
-        MovedOnError: the environment has published more each time.
+        ConcurrentPublicationError: the environment has published more each time.
         BackfillAssetsError: a stage refuses; each says why.
     """
     todo = tuple(stages)
@@ -51,7 +51,7 @@ def run_stages(op: Operation, stages: Iterable[Stage], so_far: Outcome) -> Outco
                 if so_far.left and not isinstance(stage, _BUILDING):
                     break
                 so_far = run_stage(op, stage, so_far)
-        except MovedOnError:
+        except ConcurrentPublicationError:
             if not tries_left:
                 raise
         else:
@@ -87,4 +87,4 @@ def run_stage(  # noqa: C901, PLR0911 - one case for each stage
 
 
 _BUILDING = (FillGaps, OpenWorkspace, BuildCells)
-"""What goes on while cells are left; everything after it needs all of them."""
+"""Stages that still run while cells are left to build; every other stage needs all of them."""

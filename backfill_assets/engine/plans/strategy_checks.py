@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.plans.comparing import compared_once, outside_once, totals_once
-from backfill_assets.engine.plans.leftover import work_of
 from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale, refuse_unfinished
+from backfill_assets.engine.plans.remaining_work import work_of
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval_set import IntervalSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backfill_assets.engine.plans.way_back import moves_to_take_back
+from backfill_assets.engine.plans.rollback_checks import moves_to_take_back
 from backfill_assets.engine.project.opening import save_snapshot
 from backfill_assets.engine.project.run_context import table_path
 from backfill_assets.intervals.interval_set import IntervalSet

@@ -9,7 +9,8 @@
     abandon    Close
 
 The queue, late data and launches by hand do the same stages. Each does what is left of it, so a list
-that was interrupted is begun again.
+that was interrupted is begun again. One exception: once `Publish` or `Restore` has stored its decision,
+the next process that needs one of its tables completes it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class FillGaps:
 
 @dataclass(frozen=True, slots=True)
 class OpenWorkspace:
-    """Open an environment of the plan's own, which no reader sees."""
+    """Open the plan's own environment, which no reader sees, and mark restated cells as owed."""
 
     logic: Logic = Logic.NEW
 
@@ -85,7 +86,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Move every pointer of the plan in one transaction."""
+    """Move every pointer of the plan in one transaction, which also ends the plan and its workspace."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.intervals.interval import epoch_of, in_utc, instant_of
+from backfill_assets.intervals.interval import epoch_of, in_utc
 from backfill_assets.intervals.zones import DAY, offset_at, zone_of
 
 if TYPE_CHECKING:
@@ -51,16 +51,6 @@ class OffPeak:
         """Whether the window is open at an instant."""
         return self._covers(epoch_of(in_utc(instant)))
 
-    def next_opening(self, instant: datetime) -> datetime:
-        """Give the first instant from this one on at which the window is open."""
-        at = epoch_of(in_utc(instant))
-        if self._covers(at):
-            return instant
-        then = at + (self.opens - self._clock(at)) % DAY
-        if offset_at(self.zone, then) != offset_at(self.zone, at):
-            then = self._scanned(at)
-        return instant_of(then)
-
     def __str__(self) -> str:
         return f"{_shown(self.opens)}-{_shown(self.closes)} {self.zone}"
 
@@ -72,13 +62,6 @@ class OffPeak:
 
     def _clock(self, epoch: int) -> int:
         return (epoch + offset_at(self.zone, epoch)) % DAY
-
-    def _scanned(self, epoch: int) -> int:
-        """Look at every minute: clocks move between now and the opening."""
-        minute = epoch - epoch % _MINUTE
-        while not self._covers(minute) or minute < epoch:
-            minute += _MINUTE
-        return minute
 
 
 def read_off_peak(text: str) -> OffPeak:

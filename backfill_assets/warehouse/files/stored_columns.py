@@ -19,19 +19,6 @@ AUDIT_TYPES = dict(
 )
 
 
-def _lossy(*, model: str, path: str, removed: list[str], retyped: list[str]) -> RequestError:
-    found = "; ".join(
-        f"{word} {', '.join(names)}"
-        for word, names in (("it removes", removed), ("it changes the type of", retyped))
-        if names
-    )
-    return RequestError(
-        found=f"'{model}' can't go on in its table at {path}: {found}. A table that history was "
-        "written to only gains columns",
-        do="Keep the column, or plan the change as breaking, which gives it a table of its own",
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class ColumnChanges:
     """How the columns that a model declares differ from those of a table that is there.
@@ -47,15 +34,16 @@ class ColumnChanges:
     retyped: tuple[str, ...]
 
     def refuse_retyped(self, model: str, path: str) -> None:
-        """Raise `RequestError` where a column has another type."""
-        if self.retyped:
-            raise _lossy(model=model, path=path, removed=[], retyped=list(self.retyped))
+        """Refuse a table in which a column has another type.
 
-    def refuse_destructive(self, model: str, path: str) -> None:
-        """Raise `RequestError` where a column is gone or has another type."""
-        if self.removed or self.retyped:
-            raise _lossy(
-                model=model, path=path, removed=list(self.removed), retyped=list(self.retyped)
+        Raises:
+            RequestError: one has.
+        """
+        if self.retyped:
+            raise RequestError(
+                found=f"'{model}' can't go on in its table at {path}: it changes the type of "
+                f"{', '.join(self.retyped)}. A table that history was written to only gains columns",
+                do="Keep the column, or plan the change as breaking, which gives it a table of its own",
             )
 
 

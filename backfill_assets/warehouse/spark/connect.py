@@ -181,12 +181,6 @@ def tells_lost(text: str) -> bool:
     return any(mark in text for mark in _LOST)
 
 
-def server_of(url: str) -> str:
-    """Give host and port of a Connect URL, the parts of it that may be shown."""
-    host, port = _endpoint(url)
-    return f"{host}:{port}"
-
-
 def _endpoint(url: str) -> tuple[str, int]:
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or DEFAULT_PORT

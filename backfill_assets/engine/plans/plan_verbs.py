@@ -5,17 +5,19 @@ Every entrance ends here: commands, jobs of the launchpad, the queue, late data,
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.operation import Operation
 from backfill_assets.engine.plans.outcome import Outcome
 from backfill_assets.engine.plans.publishing import finish_publication
-from backfill_assets.engine.plans.refusals import plan_ended, refuse, refuse_outwaited
+from backfill_assets.engine.plans.refusals import refuse, refuse_outwaited, wrong_status
 from backfill_assets.engine.plans.stage_run import run_stages
 from backfill_assets.engine.plans.workspace import restated
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import RequestError
 from backfill_assets.planning.plan.stages import (
+    Close,
     abandon_stages,
     apply_stages,
     promote_stages,
@@ -24,21 +26,25 @@ from backfill_assets.planning.plan.stages import (
     undo_stages,
 )
 from backfill_assets.planning.queue.off_peak import read_off_peak
+from backfill_assets.snapshots.environment import workspace_name
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 from backfill_assets.snapshots.timing import APPLY, PROMOTE
-from backfill_assets.state.queue import PlanHeldError
+from backfill_assets.state.queue import PlanPausedOrStoppedError
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.project import Project
     from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.planning.plan.stages import Stage
+    from backfill_assets.snapshots.publication import Intent
     from backfill_assets.snapshots.queued_plan import QueuedPlan
 
 
 def apply_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     """Build what a plan says, and on an unprotected environment publish it.
 
-    Applying again goes on with exactly what is left. A protected environment waits for `promote`; why
+    Applying again goes on with exactly what is left, unless a planned model was edited or the plan has
+    waited for too long. A protected environment waits for `promote`; why
     that would be refused is looked at while Spark is warm, and not compared again.
 
     Raises:
@@ -48,7 +54,7 @@ def apply_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
         PlanConflictError: another plan is at work on the same cells.
         BackfillAssetsError: an unprotected environment can't be promoted; see `promote_plan`.
     """
-    return applied(Operation(project=project, plan=plan, why=why))
+    return run_apply(Operation(project=project, plan=plan, why=why))
 
 
 def promote_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -62,7 +68,7 @@ def promote_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
         RequestError: an audit that the plan brings fails on cells that it keeps.
         SliceLeakError: rows outside the plan's slice would change.
     """
-    return promoted(Operation(project=project, plan=plan, why=why))
+    return run_promote(Operation(project=project, plan=plan, why=why))
 
 
 def rollback_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -75,7 +81,7 @@ def rollback_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
             before is not kept any more.
     """
     op = Operation(project=project, plan=plan, why=why)
-    return run_stages(op, rollback_stages(), _as_it_stands(op))
+    return _take_back(op, rollback_stages(), PlanStatus.ROLLED_BACK)
 
 
 def undo_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -86,7 +92,7 @@ def undo_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
             before is not kept any more, or days written since can't be computed with the old logic.
     """
     op = Operation(project=project, plan=plan, why=why)
-    return run_stages(op, undo_stages(), _as_it_stands(op))
+    return _take_back(op, undo_stages(), PlanStatus.UNDONE)
 
 
 def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
@@ -98,7 +104,7 @@ def abandon_plan(project: Project, plan: Plan, why: str = "") -> Outcome:
     """
     op = Operation(project=project, plan=plan, why=why)
     finish_publication(op.environment(), plan.plan_id)
-    so_far = _as_it_stands(op)
+    so_far = _stored_outcome(op)
     if so_far.status not in (PlanStatus.PROPOSED, *OPEN, PlanStatus.ABANDONED):
         raise RequestError(
             found=f"plan {plan.plan_id} is {so_far.status.value} and can't be abandoned any more",
@@ -121,48 +127,66 @@ def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
     Raises:
         InvalidOffPeakError: the window can't be read.
         UnknownZoneError: nor its time zone.
-        PlanHeldError: the plan is stopped.
+        PlanPausedOrStoppedError: the plan is stopped.
         BackfillAssetsError: it can't be applied; see `apply_plan`.
     """
     window = None if off_peak is None else str(read_off_peak(off_peak))
     control = op.store.queue.control_of(op.plan_id)
     if control in (Control.STOPPED, Control.CANCELLED):
-        raise PlanHeldError(op.plan_id, control)
-    begin(op)
-    run_stages(op, queue_stages(op.plan), _as_it_stands(op))
+        raise PlanPausedOrStoppedError(op.plan_id, control)
+    start_applying(op)
+    run_stages(op, queue_stages(op.plan), _stored_outcome(op))
     queued = op.store.queue.queue_plan(op.plan_id, op.who, window)
     op.tell("queued", off_peak=window)
     return queued
 
 
-def applied(op: Operation) -> Outcome:
+def run_apply(op: Operation) -> Outcome:
     """Apply a plan for somebody; see `apply_plan`."""
     since = op.at_work.seconds()
     with op.at_work.at(Phase.CHECKING, f"plan {op.plan_id}"):
-        begin(op)
-    done = run_stages(op, apply_stages(op.plan), _as_it_stands(op))
+        start_applying(op)
+    done = run_stages(op, apply_stages(op.plan), _stored_outcome(op))
     op.timed(APPLY, since)
     if done.left or op.plan.protected or op.plan.fills_only:
         return done
-    return promoted(op, done)
+    return run_promote(op, done)
 
 
-def promoted(op: Operation, so_far: Outcome | None = None) -> Outcome:
+def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
     """Publish what a plan has built, for somebody; see `promote_plan`."""
     finish_publication(op.environment(), op.plan_id)  # of somebody who died
-    now, last = _as_it_stands(op), op.store.publications.promotion(op.plan_id)
+    now, last = _stored_outcome(op), op.store.publications.promotion(op.plan_id)
     if now.status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
         return Outcome(op.plan_id, now.status, number=last.published or 0, removed=op.plan.removed)
     if now.status not in OPEN:
-        raise plan_ended(op.plan_id, now.status)
+        raise wrong_status(op.plan_id, now.status)
     refuse_outwaited(op)
+    _refuse_unopened(op)
     since = op.at_work.seconds()
     done = run_stages(op, promote_stages(), so_far or now)
     op.timed(PROMOTE, since)
     return done
 
 
-def begin(op: Operation) -> None:
+def _take_back(op: Operation, stages: tuple[Stage, ...], end: PlanStatus) -> Outcome:
+    """Take a plan back; of one whose publication a dead process had decided, only the end is left."""
+    finish_publication(op.environment(), op.plan_id)
+    so_far = _stored_outcome(op)
+    last = op.store.publications.promotion(op.plan_id)
+    if so_far.status is end and last is not None and _is_left_open(op, last):
+        so_far = replace(so_far, number=last.published)
+        stages = tuple(one for one in stages if isinstance(one, Close))
+    return run_stages(op, stages, so_far)
+
+
+def _is_left_open(op: Operation, last: Intent) -> bool:
+    """Whether this run has just finished a publication, or its process died before it closed the plan."""
+    names = {one.name for one in op.store.environments.by_name()}
+    return last.holder == op.run_id or workspace_name(op.undo_id) in names
+
+
+def start_applying(op: Operation) -> None:
     """Refuse what can't be applied, and say that the plan is at work; again changes nothing.
 
     Raises:
@@ -175,7 +199,17 @@ def begin(op: Operation) -> None:
         op.tell("applying")
 
 
-def _as_it_stands(op: Operation) -> Outcome:
+def _refuse_unopened(op: Operation) -> None:
+    """Refuse to promote what was never built: its process died first, or it only fills gaps."""
+    names = {one.name for one in op.store.environments.by_name()}
+    if workspace_name(op.plan_id) not in names:
+        raise RequestError(
+            found=f"plan {op.plan_id} is not built to the end, nothing was published",
+            do=f"`backfill apply {op.plan_id}` goes on with what is left",
+        )
+
+
+def _stored_outcome(op: Operation) -> Outcome:
     return Outcome(op.plan_id, op.store.plans.get(op.plan_id).status)
 
 
