@@ -113,7 +113,9 @@ def test_a_way_back_that_dies_after_its_decision_is_ended_by_the_same_command(
 
     status = PlanStatus.ROLLED_BACK if take_back is rollback_plan else PlanStatus.UNDONE
     assert back.status is world.store.plans.get(plan.plan_id).status is status
-    assert back.number == world.store.publications.promotion(plan.plan_id).published
+    last = world.store.publications.promotion(plan.plan_id)
+    assert last is not None
+    assert back.number == last.published
     assert [int(total) for _, total in world.rows(COSTS, "ds", "total")] == [7, 8, 9, 10]
     assert world.store.publications.open_promotions() == []
 
