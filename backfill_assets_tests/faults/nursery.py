@@ -33,7 +33,8 @@ def serve() -> None:
     for room in _IMPORTED:
         package = importlib.import_module(f"backfill_assets.{room}")
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            importlib.import_module(found.name)
+            if "migrations" not in found.name.split("."):  # they run inside of Alembic alone
+                importlib.import_module(found.name)
     orders = selectors.DefaultSelector()
     orders.register(sys.stdin, selectors.EVENT_READ)
     while True:

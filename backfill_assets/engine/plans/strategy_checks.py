@@ -80,9 +80,10 @@ def check_built(op: Operation, so_far: Outcome) -> Outcome:
         RequestError: something is left to build.
     """
     try:
-        refuse_stale(op)
-        refuse_unfinished(op)
-        check_strategies(op)
+        with op.at_work.at(Phase.CHECKING, "what was built"):
+            refuse_stale(op)
+            refuse_unfinished(op)
+            check_strategies(op)
     except (StalePlanError, StrategyCheckError, SliceLeakError) as error:
         return replace(so_far, refusal=error)
     return replace(so_far, refusal=None)
