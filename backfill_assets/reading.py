@@ -81,7 +81,7 @@ class ResolvedLayers(NamedTuple):
 
     So it is in a plan that rebuilds some cells of a table, and in an environment that follows
     another one: what was built there comes from a table of its own, all else from those under it.
-    It does not unpack like a `Resolved`, lest somebody read a part for the whole.
+    It does not unpack like a `Resolved`, so that a part is not read as the whole.
 
     Example:
         As one query, whether it takes one table or several::

@@ -49,7 +49,7 @@ class Settings(BaseSettings):
             ``.cache`` in the data folder.
         user: a name for the history beside that of the OS's user: a claim, which permits nothing.
         operators: users of the OS who may change a protected environment, names with commas between
-            them; nobody named means everybody.
+            them; none named: everyone.
         plan_days: how long a plan may be applied after it was made, and how long one that was applied
             may wait after its last step, and hold late data back.
         promise_days: how long a promotion can be rolled back: until then its tables are kept.
@@ -127,7 +127,7 @@ class Settings(BaseSettings):
         """The URL of the state database.
 
         Raises:
-            DeclarationError: tables lie in an object store, and nobody said where the state does.
+            DeclarationError: tables lie in an object store, and no setting says where the state does.
         """
         if not self.state_url and "://" in self.data_dir:
             raise DeclarationError(

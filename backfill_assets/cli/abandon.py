@@ -18,7 +18,7 @@ def abandon(
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Give up a plan that is not promoted: nobody ever read it, and nobody will.
+    """Give up a plan that is not promoted: no reader has seen it, and none will.
 
     What it has built stays until `backfill gc` collects it.
 

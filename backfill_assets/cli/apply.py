@@ -62,7 +62,7 @@ def apply(  # noqa: PLR0913, PLR0917 - one option for each thing that can be ask
     reason: Why = "",
     as_json: AsJson = False,
 ) -> None:
-    """Build what a plan says where nobody reads; promote it at once where nothing is protected.
+    """Build what a plan says in its workspace; promote it at once where nothing is protected.
 
     Stop it at any time: the same command does exactly what is left. A batch that fails leaves its cells to the next time, and what
     does not read them goes on. A protected environment reads what it read before, until `backfill promote`.
@@ -160,7 +160,7 @@ def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:
     cells = sum(at.naming.count(one.model, one.cells) for one in found.models)
     built = f"build up to {counted(cells, 'cell')} of {counted(len(found.models), 'model')}"
     if found.protected and found.gates:
-        confirm(f"{built} where nobody reads: {env} stays as it is until `promote`", yes=yes)
+        confirm(f"{built} in its workspace: {env} stays as it is until `promote`", yes=yes)
     else:
         confirm(f"{built} and publish them in {env}", yes=yes)
     return found

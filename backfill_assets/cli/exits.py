@@ -14,7 +14,7 @@ MEANS = {
     "or something was asked that can't be",
     CHANGES: "there is something to change, or tables differ",
     WAITS: "stale cells wait for another run or a plan, or a source has commits that were not looked at",
-    INTERRUPTED: "somebody interrupted it; the same command does the rest",
+    INTERRUPTED: "it was interrupted; the same command does the rest",
 }
 """What an exit code says, whatever the verb."""
 

@@ -44,7 +44,7 @@ def gc(
     with operating() as at:
         promise = timedelta(days=at.settings.promise_days)
         run = at.run(PROD)
-        say("looking for what nobody needs", to=err)
+        say("looking for what is not needed any more", to=err)
         if not dry_run:
             settle_read(run)
         found = what_to_collect(run, promise)

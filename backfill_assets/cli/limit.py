@@ -52,7 +52,7 @@ def limit(
 ) -> None:
     """Show, or set, how many batches may be at work at once: of a plan, of a model, of all.
 
-    It counts over every run, process and machine that shares the state: queue, UI, command line. Batches at work go on; whoever opens
+    It counts over every run, process and machine that shares the state: queue, UI, command line. Batches at work go on; a run that opens
     the next one finds the new limit. By default a model has its `batch_concurrency`, all together BACKFILL_MAX_BATCHES, a plan none.
     A run makes room for more batches of a model when it next begins one.
 

@@ -130,7 +130,7 @@ def _keep(path: Path, text: str) -> None:
 
 
 def _place(settings: Settings) -> Path:
-    """One file per catalog, folder, interpreter and search path: nobody pushes out another's."""
+    """One file per catalog, folder, interpreter and search path: none replaces another's."""
     where = (str(Path.cwd()), sys.version, sys.prefix, *_search_path())
     key = "\0".join((settings.catalog, *where))
     return settings.cache / f"manifest-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
 
 HEARTBEAT = 30.0
-"""Seconds between two lines that say what a verb is at, where nobody sees its bars."""
+"""Seconds between two lines that say what a verb is at, where its bars are not shown."""
 LASTING = 1.0
 """Seconds after which a step is told there that usually takes an instant."""
 _INSTANT = (Phase.LOOKING, Phase.PLANNING)

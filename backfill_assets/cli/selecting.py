@@ -34,7 +34,7 @@ def model_named(graph: Graph, name: str) -> Model:
     """
     if name in graph.sources:
         raise RequestError(
-            found=f"'{name}' is a source: somebody else writes it and nothing is filled",
+            found=f"'{name}' is a source: it is written elsewhere, and nothing of it is filled",
             do="name a model",
         )
     if name not in graph.models:

@@ -38,7 +38,7 @@ def show(
 ) -> None:
     """Show a plan as it was made, where it stands, and what happened to it.
 
-    With `--watch` it is followed, whoever builds it: the queue, a run in the UI or a command. Ctrl-C ends the watching, not the plan.
+    With `--watch` it is followed, whatever builds it: the queue, a run in the UI or a command. Ctrl-C ends the watching, not the plan.
 
     Exit code: 0, wherever the plan stands; with `--watch` 1, when all that is left of it has failed.
 

@@ -36,7 +36,7 @@ class Standing:
 
     Attributes:
         status: where its life stands.
-        queued: what is said of its going on; None where nobody said anything.
+        queued: what is said of its going on; None where nothing was said.
         done: by model.
         stuck: whether all that is left has failed, and nothing of it comes again by itself.
     """

@@ -42,9 +42,9 @@ def require_declarations(model: Model) -> None:
         DeclarationError: as it says.
     """
     reasons = {
-        "grain": (model.grain.strip(), "without it nobody can tell a duplicate from a second fact"),
+        "grain": (model.grain.strip(), "without it a duplicate can't be told from a second fact"),
         "unique_key": (model.unique_key, "without it reruns can't be told from duplicates"),
-        "owner": (model.owner.strip(), "without one nobody can accept a changed history"),
+        "owner": (model.owner.strip(), "without one no person can accept a changed history"),
         "columns": (model.columns, "without a schema a drifted input is published unnoticed"),
     }
     for missing, (value, why) in reasons.items():

@@ -119,7 +119,7 @@ def fill(
 def _rebuild(
     context: dg.AssetExecutionContext, run: RunContext, name: str, reporter: Reporter
 ) -> None:
-    """Build published cells again where nobody reads: in the launch's plan, before its gate."""
+    """Build published cells again in the workspace of the launch's plan, before its gate."""
     launched = targets(context, run.graph)
     again = {one: cells & published_before(run, one) for one, cells in launched.items()}
     why = f"launched by hand over published cells ({run.root_id})"

@@ -60,7 +60,7 @@ def plan_jobs(known: Known) -> list[dg.JobDefinition]:
             PlanConfig,
             _plan,
         ),
-        job("apply", "Build what a plan says, where nobody reads.", ApplyConfig, _apply),
+        job("apply", "Build what a plan says in its workspace.", ApplyConfig, _apply),
         job("promote", "Publish what a plan has built, all models at once.", OfPlan, _promote),
         job("abandon", "Give up a plan that is not promoted.", OfPlan, _abandon),
         job("rollback", "Read again what was read before a plan.", OfPlan, _rollback),

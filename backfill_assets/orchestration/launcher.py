@@ -1,7 +1,7 @@
 """How runs are launched: as Dagster does it, but it is seen when a run's process is gone.
 
 Dagster's code server calls a run failed whose process has died. When both die together, with a machine or
-a container, nobody is left to do so: the run would hold its cells and its model's pool for ever. The
+a container, no process is left to do so: the run would hold its cells and its model's pool for ever. The
 launcher is named in `dagster.yaml`; Dagster's monitor asks it about each run that has started.
 """
 

@@ -30,7 +30,7 @@ def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
 def who_launched(run: dg.DagsterRun, typed: str = "") -> Person:
     """Say who launched a run.
 
-    Dagster's webserver knows nobody: a tag can be typed as a form can, so both are claims.
+    Dagster's webserver identifies no user: a tag can be typed as a form can, so both are claims.
 
     Args:
         run: the run.

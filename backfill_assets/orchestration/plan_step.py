@@ -1,4 +1,4 @@
-"""The step of an asset in a run that serves a plan: built where nobody reads, and told so."""
+"""The step of an asset in a run that serves a plan: built in the plan's workspace, and reported."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ class PlanReporter(Reporter):
         """Report what became of the cells that the run carried."""
         if new := done.built - self.told:
             why = (
-                f"built, waiting for plan {self.plan_id}: published history changes when somebody "
+                f"built, waiting for plan {self.plan_id}: published history changes with "
                 f"runs `backfill promote {self.plan_id}`"
             )
             self._observed(new, why, {"plan": self.plan_id})
@@ -83,7 +83,7 @@ def serve_plan(
 
 
 def _fills(plan: Plan, name: str) -> bool:
-    """Whether what is built is published at once: gaps are filled where everybody reads."""
+    """Whether what is built is published at once: gaps are filled in the tables that are read."""
     one = plan.model(name)
     return one is not None and one.build is Build.GAP_FILL
 

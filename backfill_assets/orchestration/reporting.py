@@ -118,7 +118,7 @@ class Reporter:
             self._materialized({cell: (content, said) for cell, content in contents.items()})
         else:
             why = (
-                f"waiting for plan {done.plan_id}: published history changes when somebody runs "
+                f"waiting for plan {done.plan_id}: published history changes with "
                 f"`backfill promote {done.plan_id}`"
             )
             self._observed(built, why, {"plan": done.plan_id})

@@ -102,7 +102,7 @@ def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
 
     It looks more often than its cells come: when a model's cells are due is the model's own cron's
     business, and what reads them is ready only after them. It looks at the sources, too, as far as
-    their logs tell: if nobody did, a cell that waits for rows would wait for ever. A schedule has no
+    their logs tell: if none did, a cell that waits for rows would wait for ever. A schedule has no
     cursor, so the memory of scans lasts as long as the process lives.
     """
     kept: dict[str, ScanMemory] = {}

@@ -20,7 +20,7 @@ _IDLE = "nothing is ready to be released"
 
 
 def once(graph: Graph) -> Callable[[], Loaded]:
-    """Fingerprint and trace the declarations when somebody asks first, and then never again."""
+    """Fingerprint and trace the declarations when they are asked for first, and then never again."""
 
     @cache
     def known() -> Loaded:
@@ -44,7 +44,7 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
         default_status=dg.DefaultSensorStatus.STOPPED,
         description=(
             "Fills what is missing, and builds the plans in the queue: daily work first, within the "
-            "limits. It looks at recorded state only. Off until somebody switches it on."
+            "limits. It looks at recorded state only. Off until it is switched on."
         ),
     )
     def released(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:

@@ -35,9 +35,9 @@ Landing = Callable[[Any, str], object]
 
 
 def source_asset(source: Source, landing: Landing | None, known: Known) -> Any:  # noqa: ANN401 - one of three kinds
-    """Show a source: as an asset that lands it where somebody gave a landing, else as one to look at.
+    """Show a source: as an asset that lands it where a landing is declared, else as one to look at.
 
-    A source that can't be observed, and that nobody lands, is just shown.
+    A source that can't be observed, and that has no landing, is only shown.
     """
     shown: dict[str, Any] = {
         "group_name": subject(source.name),
@@ -63,7 +63,7 @@ def _landed(source: Source, landing: Landing, shown: Mapping[str, Any]) -> dg.As
 
 
 def _observable(source: Source, shown: Mapping[str, Any], known: Known) -> Any:  # noqa: ANN401 - Dagster's own
-    """Let people look at a source: which of its cells changed since somebody last looked."""
+    """Let people look at a source: which of its cells changed since the last look."""
 
     @dg.observable_source_asset(
         key=asset_key(source.name),
@@ -96,7 +96,7 @@ class Sources(dg.Config):
 
 def observe_job(known: Known) -> dg.JobDefinition:
     """Make the job that looks at sources, rows and all."""
-    says = "See which cells of the sources changed since somebody last looked."
+    says = "See which cells of the sources changed since the last look."
 
     @dg.op(name=_OBSERVE_OP, description=says)
     def looked(

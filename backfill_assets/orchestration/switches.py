@@ -31,18 +31,18 @@ def nobody_heals(instance: dg.DagsterInstance) -> Iterator[str]:
 def nobody_looks(
     instance: dg.DagsterInstance, graph: Graph, memory: ScanMemory, seen: Collection[str]
 ) -> Iterator[str]:
-    """Say which cells may wait for rows that have come, because nobody looks at the sources.
+    """Say which cells may wait for rows that have come, because nothing looks at the sources.
 
     Args:
         instance: whose sensors count.
         graph: the declarations.
         memory: what is left of each model of prod, as the last look found it.
-        seen: the sources that somebody has looked at before.
+        seen: the sources that were looked at before.
     """
     waiting = [one.name for one in graph.models.values() if _waits(graph, one, memory, seen)]
     if waiting and not is_on(instance, SOURCE_SENSOR):
         yield (
-            f"cells of {', '.join(waiting)} wait, and nobody looks whether rows have come to their "
+            f"cells of {', '.join(waiting)} wait, and nothing looks whether rows have come to their "
             f"sources: switch on {SOURCE_SENSOR} in the UI (Automation)"
         )
 

@@ -132,7 +132,7 @@ def places(instance: dg.DagsterInstance) -> int:
 
 
 def pools_without_slots(instance: dg.DagsterInstance, graph: Graph) -> frozenset[str]:
-    """Name the models whose pool somebody has closed: a run of them would wait for ever."""
+    """Name the models whose pool was closed by hand: a run of them would wait for ever."""
     closed = {one.name for one in instance.event_log_storage.get_pool_limits() if one.limit < 1}
     return frozenset(name for name in graph.order if pool(name) in closed)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 GAP = "gap"
-"""The reason of a batch that fills cells which are not ready: nobody's history changes."""
+"""The reason of a batch that fills cells which are not ready: no published history changes."""
 
 EMPTY = "empty"
 """The reason of a batch that records its cells as ready without a row, because a plan says so."""

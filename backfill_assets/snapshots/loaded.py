@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Reads(Mapping[str, Mapping[str, frozenset[str]]]):
-    """Per model, what it reads by column; a model's SQL is traced when somebody asks."""
+    """Per model, what it reads by column; a model's SQL is traced when it is asked for."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -61,5 +61,5 @@ def loaded(graph: Graph) -> Loaded:
 
 
 def untraced(graph: Graph) -> Loaded:
-    """Fingerprint every model of a graph; what one reads is traced when somebody asks."""
+    """Fingerprint every model of a graph; what one reads is traced when it is asked for."""
     return Loaded(graph, snapshots_of(graph), Reads(graph))

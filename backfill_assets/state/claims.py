@@ -1,4 +1,4 @@
-"""Claims: from before it computes, a batch holds its cells; nobody else builds them meanwhile."""
+"""Claims: from before it computes, a batch holds its cells; no other run builds them meanwhile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CellsClaimedError(BackfillAssetsError):
         self.since: datetime = claim.claimed_at
         super().__init__(
             f"cells {self.interval} of {self.model} are being built by run {self.run_id} (batch "
-            f"{self.batch_id}) since {self.since.isoformat()}; expected nobody there. Wait for it "
+            f"{self.batch_id}) since {self.since.isoformat()}; expected no run there. Wait for it "
             "to end; if its process is dead, its claim lapses by itself within the lease"
         )
 

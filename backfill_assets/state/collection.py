@@ -1,4 +1,4 @@
-"""Versions that nobody needs any more, and how they are forgotten."""
+"""Versions that are not needed any more, and how they are forgotten."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EVER = datetime.fromtimestamp(0, UTC)
 
 
 class VersionNeededError(BackfillAssetsError):
-    """A version can't be deleted: somebody needs it."""
+    """A version can't be deleted: it is needed."""
 
     def __init__(self, version: str, why: str) -> None:
         self.version = version
@@ -44,7 +44,7 @@ class VersionNeededError(BackfillAssetsError):
 
 @dataclass(frozen=True, slots=True)
 class Collectable:
-    """A version that nobody needs.
+    """A version that is not needed any more.
 
     Attributes:
         version: its id.
@@ -105,7 +105,7 @@ class Collection(Aggregate[D]):
 
         Raises:
             UnknownVersionError: there is none.
-            VersionNeededError: somebody needs it by now.
+            VersionNeededError: it is needed by now.
         """
         now = self._clock()
         needs = Needs(now - promise, now - self._lease, now - grace)
@@ -121,7 +121,7 @@ class Collection(Aggregate[D]):
 
 
 def collectable_versions(connection: sa.Connection, needs: Needs) -> list[Collectable]:
-    """Read the versions that nobody needs, and those whose deletion was begun."""
+    """Read the versions that are not needed any more, and those whose deletion was begun."""
     needed = _needed(connection, needs)
     rows = connection.execute(sa.select(VERSIONS).order_by(VERSIONS.c.version))
     return [
@@ -136,7 +136,7 @@ def mark_collecting(connection: sa.Connection, version: str, needs: Needs, now: 
 
     Raises:
         UnknownVersionError: no such version.
-        VersionNeededError: somebody needs it by now.
+        VersionNeededError: it is needed by now.
     """
     why = _needed(connection, needs).get(version)
     if why is not None:
@@ -186,7 +186,7 @@ def _drop_snapshots(connection: sa.Connection, version: str) -> None:
 
 
 def _needed(connection: sa.Connection, needs: Needs) -> dict[str, str]:
-    """Say why each version that somebody needs is needed."""
+    """Say why each version that is needed is needed."""
     live = sa.select(CLAIMS).where(CLAIMS.c.heartbeat_at > needs.heard_after)
     left = sa.select(VERSIONS.c.version).where(VERSIONS.c.left_at > needs.left_after)
     return {

@@ -8,7 +8,7 @@ from backfill_assets.state.tables import COUNTER
 
 
 def next_number(connection: sa.Connection) -> int:
-    """Draw the next number; nobody draws another until this transaction ends."""
+    """Draw the next number; no other is drawn until this transaction ends."""
     drawn = sa.update(COUNTER).values(value=COUNTER.c.value + 1).returning(COUNTER.c.value)
     return connection.execute(drawn).scalar_one()
 

@@ -129,7 +129,7 @@ class Environments(Aggregate[D]):
 
         Raises:
             UnknownEnvironmentError: the environment to follow is not there.
-            RequestError: a table that it would write belongs to somebody else.
+            RequestError: a table that it would write belongs to another environment.
             VersionCollectingError: one is being deleted.
             RequestError: the plan's life is over.
         """
@@ -319,7 +319,7 @@ def open_workspace(
 
     Raises:
         UnknownEnvironmentError: the environment to follow is not there.
-        RequestError: a table that it would write belongs to somebody else.
+        RequestError: a table that it would write belongs to another environment.
         VersionCollectingError: one is being deleted.
         RequestError: the plan's life is over.
     """
@@ -375,7 +375,7 @@ def _give_back(connection: sa.Connection, name: str, own: list[str]) -> None:
 
 def _open(connection: sa.Connection, request: WorkspaceRequest, name: str) -> Environment:
     opened = next_number(connection)
-    # The number after is nobody's: what the workspace changes is told by it, and so is older than
+    # The number after is not drawn: what the workspace changes is told by it, and so is older than
     # whatever the workspace builds.
     next_number(connection)
     made = Environment(name, protected=False, follows=request.environment, opened=opened)
@@ -399,7 +399,7 @@ def _point(connection: sa.Connection, plan_id: str, model: WorkspaceModel, now: 
 def _check_owner(connection: sa.Connection, version: str, name: str, followed: Environment) -> None:
     """Make sure that a table may become the workspace's own.
 
-    It may when nobody owns it, when the environment whose history the plan changes does, or when an
+    It may when the table has no owner, when the environment whose history the plan changes does, or when an
     unprotected one does and the plan is for a protected one.
     """
     owner = versions.find_owner(connection, version)

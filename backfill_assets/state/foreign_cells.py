@@ -1,7 +1,7 @@
 """Cells that were built elsewhere: from tables that an environment does not read.
 
 A version may be built in development, or by a plan that was abandoned, from rows that only these
-had. Whoever finds its table later takes it as it is, but for such cells: they count as built before
+had. A plan that finds its table later takes it as it is, but for such cells: they count as built before
 anything that they read.
 """
 

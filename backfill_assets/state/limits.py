@@ -66,7 +66,7 @@ class Limits(Aggregate[D]):
     """
 
     def by_scope(self) -> dict[str, int]:
-        """Read the limits that somebody has set, by scope."""
+        """Read the limits that are set, by scope."""
         return self._database.read(limits)
 
     def in_flight(self) -> tuple[InFlightBatch, ...]:
@@ -124,7 +124,7 @@ def set_limit(
 
 
 def limits(connection: sa.Connection) -> dict[str, int]:
-    """Read the limits that somebody has set, by scope."""
+    """Read the limits that are set, by scope."""
     rows = connection.execute(sa.select(LIMITS).order_by(LIMITS.c.scope))
     return {row.scope: row.slots for row in rows}
 

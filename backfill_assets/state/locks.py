@@ -30,7 +30,7 @@ class PlanLeasedError(BackfillAssetsError):
     def __init__(self, name: str, holder: str, since: datetime) -> None:
         self.name, self.holder, self.since = name, holder, since
         super().__init__(
-            f"run {holder} is at work on {name} since {since.isoformat()}; expected nobody there. "
+            f"run {holder} is at work on {name} since {since.isoformat()}; expected no run there. "
             "Wait for it to end; if its process is dead, its lease lapses by itself"
         )
 
@@ -43,7 +43,7 @@ class LostLeaseError(BackfillAssetsError):
         super().__init__(
             f"{lock.holder} no longer holds the commit lock of table {lock.version} (token "
             f"{lock.token}): it was silent for longer than the lease and "
-            f"{holder or 'somebody who is done by now'} took over. Nothing was recorded; run again"
+            f"{holder or 'a run that has ended by now'} took over. Nothing was recorded; run again"
         )
 
 
@@ -200,7 +200,7 @@ def lease_of(connection: sa.Connection, name: str, now: datetime, lease: timedel
 
 
 def _is_held(row: sa.Row[Any] | None, holder: str, heard_after: datetime) -> TypeGuard[sa.Row[Any]]:
-    """Whether somebody else has a lock, and is alive."""
+    """Whether another run has a lock, and is alive."""
     return row is not None and row.holder not in (None, holder) and row.heartbeat_at > heard_after
 
 

@@ -106,7 +106,7 @@ def open_batch(
 
 
 def _own(connection: sa.Connection, own: Pointer, environment: str) -> None:
-    """Make sure that the environment alone writes its version; what nobody owns becomes its own."""
+    """Make sure that the environment alone writes its version; one without an owner becomes its own."""
     owner = versions.owner(connection, own.version)
     if owner == environment:
         return

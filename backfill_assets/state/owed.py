@@ -25,7 +25,7 @@ class Mark:
 
     Attributes:
         reason: in words.
-        plan_id: the plan that declared them wrong; None for nobody's.
+        plan_id: the plan that declared them wrong; None for no plan's.
         environment: who owes them; None for everyone who reads the table.
     """
 

@@ -1,4 +1,4 @@
-"""Intents to publish: what was begun, by whom, and whether somebody still is at it."""
+"""Intents to publish: what was begun, by whom, and whether its process still is at it."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ class PromotionTakenOverError(BackfillAssetsError):
 
     def __init__(self, asked: Intent, found: Intent | None) -> None:
         self.asked, self.found = asked, found
-        now = (
-            "nobody knows of" if found is None else f"{found.status.value}, held by {found.holder},"
-        )
+        now = "unknown" if found is None else f"{found.status.value}, held by {found.holder},"
         super().__init__(
             f"the {asked.kind.value} of plan {asked.plan_id} is {now} by now; expected it open and "
             f"held by {asked.holder}, which was silent for longer than the lease. It did nothing "

@@ -55,7 +55,7 @@ class PointerMovedError(BackfillAssetsError):
         self.plan_id, self.environment, self.models = plan_id, environment, models
         super().__init__(
             f"environment '{environment}' reads {', '.join(models)} elsewhere than plan {plan_id} saw "
-            "it; expected nobody to have moved it since. Nothing was published; plan again"
+            "it; expected it unmoved since. Nothing was published; plan again"
         )
 
 
@@ -116,7 +116,7 @@ class Publications(Aggregate[D]):
     def note_promotion(
         self: Publications[Database], intent: Intent, steps: Mapping[str, Any]
     ) -> None:
-        """Note how far a promotion got, for whoever must finish it.
+        """Note how far a promotion got, for the process that must finish it.
 
         Raises:
             PromotionTakenOverError: it is closed, or another run's by now.
@@ -140,7 +140,7 @@ class Publications(Aggregate[D]):
     def publish(
         self: Publications[Database], publication: Publication, locks: Iterable[CommitLock] = ()
     ) -> int:
-        """Move every pointer of a publication at once: before, nobody sees anything of it.
+        """Move every pointer of a publication at once: before, no reader sees anything of it.
 
         In the same transaction ready records are restamped (only what really differs from what was
         published has changed), owed marks of what was rebuilt are struck off, the history is

@@ -224,7 +224,7 @@ def _successors(
         )
         builder = (commit.built_at, commit.fingerprint, commit.batch_id)
         if not commit.interval.contains(each.cell):
-            # Rows moved here, but nobody recomputed the cell: it is as fresh as it was, and one
+            # Rows moved here, but the cell was not computed again: it is as fresh as it was, and one
             # that was never built does not become ready.
             if old is None:
                 continue

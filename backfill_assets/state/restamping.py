@@ -127,7 +127,7 @@ def _stamped(
         old = there.get(each.cell)
         known = None if old is None else (old.content, old.changed_at)
         stamps = changed_at(known, each.content, number)
-        # Rows moved here, but nobody computed the cell again: it is as fresh as it was.
+        # Rows moved here, but the cell was not computed again: it is as fresh as it was.
         moved = old is not None and old.batch_id == each.batch_id
         built_at = each.built_at if moved else number
         yield replace(each, built_at=built_at, changed_at=stamps)

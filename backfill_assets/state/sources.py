@@ -75,7 +75,7 @@ class Sources(Aggregate[D]):
         return self._database.read(lambda found: pins_of(found, source, place))
 
     def observe(self: Sources[Database], observation: Observation) -> bool:
-        """Write what a look at a source has found, unless somebody else has looked meanwhile.
+        """Write what a look at a source has found, unless another run has looked meanwhile.
 
         Returns:
             Whether it was written; else what the other one found counts.
@@ -98,7 +98,7 @@ def find_observed(connection: sa.Connection, source: str) -> ObservedSource | No
 
 
 def observe(connection: sa.Connection, observation: Observation, now: datetime) -> bool:
-    """Write what a look has found, unless somebody else has looked, or read elsewhere, meanwhile.
+    """Write what a look has found, unless another run has looked, or read elsewhere, meanwhile.
 
     Returns:
         Whether it was written.

@@ -117,7 +117,7 @@ class Store(Aggregates[Database]):
         return self._lease.total_seconds()
 
     def reading(self) -> StateReader:
-        """Give the same state to somebody who may not write it."""
+        """Give the same state to a reader who may not write it."""
         return StateReader(ReadDatabase(self._database), self._clock, self._lease, self._data_root)
 
     def close(self) -> None:

@@ -68,7 +68,7 @@ SNAPSHOTS = sa.Table(
 TEXTS = sa.Table("texts", METADATA, _text("sha256", key=True), _text("text"))
 
 # `known_head` is the last delta_version of the table that the state has accounted for; `owner` the
-# environment that alone writes it (NULL: whoever opens next); `made_by` the plan that made it;
+# environment that alone writes it (NULL: the environment that opens it next); `made_by` the plan that made it;
 # `left_at` when a pointer last left it (NULL: none did, or before this was kept).
 VERSIONS = sa.Table(
     "versions",

@@ -1,7 +1,7 @@
 """Turns: who waits for a slot gets it before those who came later.
 
-Else a long run would hand each slot that it frees to its own next batch, and nobody else would ever
-find one. A turn is an order, not a hold: whoever is not heard of for some seconds has lost it, and in
+Else a long run would hand each slot that it frees to its own next batch, and no other run would ever
+find one. A turn is an order, not a hold: a run that is not heard of for some seconds has lost it, and in
 a limit only those count who wait for that very limit.
 """
 

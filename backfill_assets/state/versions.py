@@ -37,7 +37,7 @@ class UnknownVersionError(BackfillAssetsError):
 
 
 class TableLockedError(BackfillAssetsError):
-    """Somebody else is committing to the table."""
+    """Another run is committing to the table."""
 
     def __init__(self, version: str, holder: str, since: datetime) -> None:
         self.version, self.holder, self.since = version, holder, since
@@ -94,7 +94,7 @@ class Versions(Aggregate[D]):
     """
 
     def owner(self, version: str) -> str | None:
-        """Read which environment alone writes a version; None: whoever opens it next.
+        """Read which environment alone writes a version; None: the environment that opens it next.
 
         Raises:
             UnknownVersionError: there is none.
@@ -170,7 +170,7 @@ def place(connection: sa.Connection, version: str) -> str:
 
 
 def owner(connection: sa.Connection, version: str) -> str | None:
-    """Read which environment alone writes a version; None: whoever opens it next.
+    """Read which environment alone writes a version; None: the environment that opens it next.
 
     Raises:
         UnknownVersionError: no such version.
@@ -179,7 +179,7 @@ def owner(connection: sa.Connection, version: str) -> str | None:
 
 
 def find_owner(connection: sa.Connection, version: str) -> str | None:
-    """Read who alone writes a version; None when nobody does, or nobody knows of it."""
+    """Read who alone writes a version; None when none does, or the version is unknown."""
     row = _version(connection, version)
     return None if row is None else row.owner
 

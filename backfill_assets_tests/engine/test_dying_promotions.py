@@ -90,7 +90,7 @@ def before_it_is_closed(store: MortalStore, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(stage_run, "close", store.die)
 
 
-@pytest.mark.parametrize("death", [before_the_first_copy, after_the_last_copy, before_it_is_closed])
+@pytest.mark.parametrize("death", [before_the_first_copy, after_the_last_copy])
 @pytest.mark.parametrize("take_back", [rollback_plan, undo_plan])
 def test_a_way_back_that_dies_after_its_decision_is_ended_by_the_same_command(
     world: World,

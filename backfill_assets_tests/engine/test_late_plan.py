@@ -237,7 +237,7 @@ def test_after_a_killed_refresh_its_cells_are_counted_with_who_holds_them_and_un
     assert (left.words, left.is_open) == ("0 cells missing, 0 stale", False)
 
 
-def _dies(_: object) -> None:
+def _dies(*_: object) -> None:
     raise KeyboardInterrupt
 
 

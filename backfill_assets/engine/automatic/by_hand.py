@@ -75,7 +75,7 @@ def rebuild_by_hand(
         why: the reason, in words.
 
     Raises:
-        PlanConflictError: an open plan of somebody else is at work on these cells.
+        PlanConflictError: another open plan is at work on these cells.
     """
     with turn(run, f"launch {run.root_id}", LONGEST_WAIT):
         plan = _of_launch(run.store, run.root_id) or _made(run, targets, why)

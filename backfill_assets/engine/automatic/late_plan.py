@@ -2,7 +2,7 @@
 
     look at the sources -> which stale cells reach nothing outside of a late window
     -> where one model alone is concerned: in its own table, as ever
-    -> else one plan: built and audited where nobody reads, promoted in one transaction over all models
+    -> else one plan: built and audited in a workspace, promoted in one transaction over all models
 
 Nothing asks for approval, for nothing happens that the models do not declare. What fails is left out
 and the rest goes on. What remembers the work is the stamps of the cells: a refresh that died is found
@@ -57,13 +57,13 @@ class Refreshed:
         cells: what was late, was built again and is published, by model.
         built: all that was built again and is published, by model; beside what was late, what read it.
         promoted: whether everything that could be published by itself is; what fails for good is not
-            counted, nor what somebody has paused or stopped.
+            counted, nor what was paused or stopped by hand.
         spared: cells that were not built, since what they read was built again with equal content.
         waiting: late, but outside of a late window or reaching out of one: needs a plan, by model.
         held: late, but others are at work where it reaches, by model.
         because: what changed, in words, by model.
         failed: batches that failed; what they concern is left for the next time.
-        notes: what else somebody should know.
+        notes: what else people should know.
         looks: what the look at the sources came to.
     """
 
@@ -116,7 +116,7 @@ class _Refresh:
     gave_up: bool = False
 
     def done(self) -> Refreshed:
-        """Finish what somebody has begun, then go on until nothing is left that can be done."""
+        """Finish what a run before it has begun, then go on until nothing is left that can be done."""
         looks = observe(self.run, self.run.graph.order)
         self.so_far = replace(self.so_far, looks=looks)
         self._note(*(one.note for one in looks if one.note))
@@ -166,7 +166,7 @@ class _Refresh:
         return plan
 
     def _in_place(self, work: LateWork) -> None:
-        """Refresh models that nobody reads in their own tables."""
+        """Refresh models without readers in their own tables."""
         if not work.in_place:
             return
         listener, at_once = self.project.listener, self.project.batches_at_once
@@ -199,7 +199,7 @@ class _Refresh:
         return True
 
     def _is_held(self, plan: Plan) -> bool:
-        """Whether somebody has paused or stopped a plan: its cells are theirs, so they are left."""
+        """Whether a plan was paused or stopped: its cells are left alone."""
         control = self.run.store.queue.control_of(plan.plan_id)
         if control.holds:
             self._note(str(PlanPausedOrStoppedError(plan.plan_id, control)))

@@ -199,7 +199,7 @@ class _Scan:
         causes: dict[str, list[str]] = {}
         for name, rest in rests.items():
             batch = self.project.store.batches.find(rest.batch_id)
-            error = (batch.error if batch else None) or "nobody said"
+            error = (batch.error if batch else None) or "no cause was recorded"
             causes.setdefault(error, []).append(f"{name} at {rest.until:%Y-%m-%d %H:%M} UTC")
         for error, listed in causes.items():
             self.notes.append(

@@ -52,7 +52,7 @@ def unchanged(
 
 
 def settle(run: RunContext, model: Model) -> None:
-    """Account for what others left in a model's table, before anybody asks what it lacks.
+    """Account for what others left in a model's table, before its gaps are asked for.
 
     What it reads comes first: a commit counts when the state knows the commits that it has read.
 
@@ -101,7 +101,7 @@ def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: Committ
     """Record a batch's commit, when it follows directly on what the state knows.
 
     Raises:
-        OvertakenError: something stands between; whoever takes the table next sorts it out.
+        OvertakenError: something stands between; the next holder of the lock accounts for it.
         LostLeaseError: the lock was taken over.
     """
     refuse_foreign_commits(run, lock.version, done.delta_version)

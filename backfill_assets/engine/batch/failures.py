@@ -110,7 +110,7 @@ _SAYS_NOTHING = "An error occurred while calling"
 
 
 def kind_of(error: BaseException) -> FailureKind:
-    """Tell which kind of failure an error of ours is; what nobody has classified is the code's."""
+    """Tell which kind of failure an error of ours is; one that is not classified is the code's."""
     for kind, causes in _KINDS.items():
         if isinstance(error, causes):
             return kind

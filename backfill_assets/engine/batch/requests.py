@@ -19,7 +19,7 @@ ADOPTED = "adopted"
 """The reason of a batch that copies rows that were computed elsewhere."""
 
 REFRESH = "refresh"
-"""The reason of a batch that builds stale cells of the late window again, of a model nobody reads."""
+"""The reason of a batch that builds stale cells of the late window again, of a model without readers."""
 
 if TYPE_CHECKING:
     from backfill_assets.engine.project.run_context import RunContext

@@ -1,4 +1,4 @@
-"""Rewrite published cells: one commit that names itself, so that it is made once whoever makes it."""
+"""Rewrite published cells: one commit that names itself, so that it is made once, whichever process makes it."""
 
 from __future__ import annotations
 

@@ -61,14 +61,14 @@ class OvertakenError(BackfillAssetsError):
     def __init__(self, path: str, delta_version: int) -> None:
         self.path, self.delta_version = path, delta_version
         super().__init__(
-            f"somebody committed to {path} without its commit lock, just before delta_version "
+            f"another writer committed to {path} without its commit lock, just before delta_version "
             f"{delta_version} of a batch of ours. Nothing was recorded and readers see nothing of "
             "it; find out who writes there, and run again"
         )
 
 
 def take(run: RunContext, version: str, holder: str) -> CommitLock:
-    """Take a table's commit lock when it is free; whoever held it before can't commit any more.
+    """Take a table's commit lock when it is free; its holder before can't commit any more.
 
     Raises:
         TableLockedError: another live holder has it and did not give it back in time.

@@ -55,7 +55,7 @@ def fill_cells(
     """Look at what the named models read of sources, then fill what is missing of them.
 
     Cells that are ready stay as they are. Stale ones are refreshed inside the late window of a model
-    that nobody reads; others of a protected environment are reported, for rewriting published
+    without readers; others of a protected environment are reported, for rewriting published
     history takes a plan. A batch that fails leaves the others alone. An interrupt is raised after the
     batches in flight have ended.
 

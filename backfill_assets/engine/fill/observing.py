@@ -59,7 +59,7 @@ class SourceLook:
         source: its name.
         changed: its cells that got, lost or changed rows since the last look.
         head: the delta_version up to which every change is known now; None for none.
-        note: what somebody should know: a table made anew, commits that could not be judged.
+        note: what people should know: a table made anew, commits that could not be judged.
         judged: False where rows would have to be looked at, and they could not be.
         counts: False where nothing that is ready can have been overtaken.
     """
@@ -83,7 +83,7 @@ def sources_of(run: RunContext, models: Iterable[str]) -> tuple[Source, ...]:
 def observe(run: RunContext, models: Iterable[str]) -> tuple[SourceLook, ...]:
     """Look at the sources that some models read, before these are built.
 
-    A source that can't be looked at keeps nobody from going on: its note says why.
+    A source that can't be looked at keeps no batch from going on: its note says why.
     """
     sources = sources_of(run, models)
     return observe_sources(run.store, sources, run.data_root, run.spark, run.at_work)
@@ -123,7 +123,7 @@ def observe_sources(
 
 
 class _UnjudgedError(Exception):
-    """Only rows can tell what changed, and nobody may start Spark."""
+    """Only rows can tell what changed, and Spark may not be started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class _Looking:
             both = _spark_side().content_by_cell(
                 session, self.path, self.source, (since, until), cells
             )
-        except (PinGoneError, CorruptTableError):  # vacuumed: what it was, nobody can say
+        except (PinGoneError, CorruptTableError):  # vacuumed: what it held is not known
             (now,) = _spark_side().content_by_cell(session, self.path, self.source, (until,), cells)
             return _against_known(stored, now, cells)
         before, now = both

@@ -49,7 +49,7 @@ class Outstanding:
 
     @property
     def is_open(self) -> bool:
-        """Whether cells wait to be built again, or nobody knows whether some do."""
+        """Whether cells wait to be built again, or it is not known whether some do."""
         return bool(self.stale or self.unlooked)
 
     @property

@@ -47,7 +47,7 @@ def heed(run: RunContext) -> None:
 def giving_up(run: RunContext) -> Iterator[None]:
     """When a run ends before its batches, let what waits give up, and cancel what is in flight.
 
-    Ctrl-C is patient: batches in flight come to their end. So is an error of whoever listens.
+    Ctrl-C is patient: batches in flight come to their end. So is an error of a listener.
     """
     try:
         yield

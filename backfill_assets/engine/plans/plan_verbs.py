@@ -142,7 +142,7 @@ def queue_plan(op: Operation, off_peak: str | None = None) -> QueuedPlan:
 
 
 def run_apply(op: Operation) -> Outcome:
-    """Apply a plan for somebody; see `apply_plan`."""
+    """Apply a plan; see `apply_plan`."""
     since = op.at_work.seconds()
     with op.at_work.at(Phase.CHECKING, f"plan {op.plan_id}"):
         start_applying(op)
@@ -154,8 +154,8 @@ def run_apply(op: Operation) -> Outcome:
 
 
 def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
-    """Publish what a plan has built, for somebody; see `promote_plan`."""
-    finish_publication(op.environment(), op.plan_id)  # of somebody who died
+    """Publish what a plan has built; see `promote_plan`."""
+    finish_publication(op.environment(), op.plan_id)  # of a process that died
     now, last = _stored_outcome(op), op.store.publications.promotion(op.plan_id)
     if now.status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
         return Outcome(op.plan_id, now.status, number=last.published or 0, removed=op.plan.removed)
@@ -194,7 +194,7 @@ def start_applying(op: Operation) -> None:
     """
     refuse(op)
     if op.store.plans.get(op.plan_id).status is PlanStatus.PROPOSED:
-        _owe_everywhere(op)  # before: whoever resumes a plan that is applied doesn't ask for it
+        _owe_everywhere(op)  # before: a plan that is resumed does not come here again
         op.store.plans.set_plan_status(op.plan_id, PlanStatus.PROPOSED, PlanStatus.APPLYING)
         op.tell("applying")
 

@@ -3,7 +3,7 @@
     nothing left, nothing moved, checks pass -> intent -> locks -> look again
     -> copy what really differs -> one transaction
 
-The transaction is `Publications.publish`; before it nobody reads anything of the plan.
+The transaction is `Publications.publish`; before it no reader sees anything of the plan.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def _step(
     if not cells and built.fingerprint == at.fingerprint:
         return None
     if at.environment != environment or op.store.versions.owner(at.version) != environment:
-        # Somebody else's table lies under it: the workspace's own becomes the environment's.
+        # Another environment's table lies under it: the workspace's own becomes the environment's.
         over = replace(built, environment=environment, certain=_NONE)
         return Step(_move(over, at, stale))
     same = replace(at, fingerprint=built.fingerprint)

@@ -1,8 +1,8 @@
 """Publish: intent, locks, copies, and the one transaction that moves every pointer.
 
-Promotion, rollback and undo are all this. Whoever finds an intent whose holder died finishes it: what
+Promotion, rollback and undo are all this. The process that finds an intent whose holder died finishes it: what
 it was about to do is noted before the first copy, and a copy that is in a table's log is found there
-by its name. Before the transaction nobody reads anything of it.
+by its name. Before the transaction no reader sees anything of it.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def finish_publication(run: RunContext, plan_id: str) -> None:
             return
         try:
             intent = run.store.publications.begin_promotion(replace(found, holder=run.run_id))
-        except PromotionTakenOverError:  # somebody else has finished it meanwhile
+        except PromotionTakenOverError:  # another process has finished it meanwhile
             return
         if _NOTED in intent.steps:
             with suppress(PinMovedError):  # it is given up: the plan is as it was before

@@ -35,7 +35,7 @@ class BatchPolicy:
 
 
 USUAL_POLICY = BatchPolicy()
-"""What a run bears with that nobody has told otherwise."""
+"""The policy of a run where nothing is set."""
 
 
 def batch_policy_of(settings: Settings) -> BatchPolicy:

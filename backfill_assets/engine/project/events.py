@@ -33,7 +33,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Something about a source that a model reads; it keeps nobody from going on.
+    """Something about a source that a model reads; it keeps no batch from going on.
 
     Attributes:
         note: what was found there, in words.

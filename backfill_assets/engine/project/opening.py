@@ -96,7 +96,7 @@ def save_snapshot(store: Store, snapshot: Snapshot) -> None:
 
 
 def _pointed(store: Store, environment: Environment, snapshot: Snapshot, data_root: str) -> Pointer:
-    """Give a model its first pointer in the environment; one that somebody else gave it stays.
+    """Give a model its first pointer in the environment; one that it has already stays.
 
     A model that an open plan is about to bring is left to that plan. So is one whose table others
     own, or that was taken back: what the table holds is no gap's business, a plan looks at it.

@@ -34,9 +34,9 @@ def refuse_unauthorized(
 
     Args:
         store: the state.
-        environment: what somebody wants to change.
+        environment: what is to be changed.
         who: the person.
-        operators: who may; empty for everybody, known or not.
+        operators: who may; empty: everyone, known or not.
 
     Raises:
         RequestError: the person is none of them.

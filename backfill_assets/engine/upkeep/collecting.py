@@ -1,4 +1,4 @@
-"""Collect what nobody needs: expired environments, tables that nothing points at, old files.
+"""Collect what is not needed any more: expired environments, tables that nothing points at, old files.
 
 Nothing else deletes a file. What a pin, a promise of a way back, a claim or an open promotion needs
 stays, and what just became unneeded stays for a reader's grace period. Besides, files that have piled
@@ -43,7 +43,7 @@ class Collected:
 
     Attributes:
         environments: expired ones.
-        tables: of versions that nobody needs.
+        tables: of versions that are not needed any more.
         vacuumed: old files of tables that go on.
         compacted: tables whose small files were joined.
     """
@@ -84,7 +84,7 @@ def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRAC
 
 
 def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Collected:
-    """Delete what nobody needs.
+    """Delete what is not needed any more.
 
     Args:
         run: of any environment.
@@ -98,7 +98,7 @@ def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Co
 
 
 def _expired(run: RunContext) -> list[Environment]:
-    """Give the environments whose time is over, and that nobody follows."""
+    """Give the environments whose time is over, and that no other follows."""
     known = run.store.environments.by_name()
     followed = {one.follows for one in known}
     return [
@@ -116,9 +116,9 @@ def _forgotten(run: RunContext) -> Iterator[str]:
 
 
 def _deleted(run: RunContext, promise: timedelta, grace: timedelta) -> Iterator[Collectable]:
-    """Delete the tables of versions that nobody needs; one that was begun is finished."""
+    """Delete the tables of versions that are not needed any more; one that was begun is finished."""
     for one in run.store.collection.collectable_versions(promise, grace):
-        with suppress(VersionNeededError):  # somebody needs it since it was listed
+        with suppress(VersionNeededError):  # it is needed since it was listed
             run.store.collection.mark_collecting(one.version, promise, grace)
             delete_table(one.path)
             run.store.collection.forget_version(one.version)
@@ -141,7 +141,7 @@ def _vacuumed(
 
 @dataclass(frozen=True, slots=True)
 class _Vacuum:
-    """A table, which need not be there yet, and the oldest version of it that somebody needs."""
+    """A table, which need not be there yet, and the oldest version of it that is needed."""
 
     path: str
     oldest: int
@@ -217,7 +217,7 @@ def _turn(run: RunContext, version: str) -> Iterator[CommitLock]:
 
 
 def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:
-    """Give the oldest pin that somebody needs, by version that some environment reads."""
+    """Give the oldest pin that is needed, by version that some environment reads."""
     pointed = [
         at
         for one in run.store.environments.by_name()

@@ -62,7 +62,7 @@ class _Deciding:
             return ModelChange(
                 change=Change.ADDED,
                 category=Category.NON_BREAKING,
-                reason="new: nobody reads it yet",
+                reason="new: nothing reads it yet",
                 new_version=True,
                 fingerprint=new.fingerprint.id,
                 version=self._free_version(new),

@@ -18,7 +18,7 @@ RISK: Mapping[Strategy, str] = {
     Strategy.FULL_REBUILD: "another history than people know, also where no change was meant",
     Strategy.PARTITION_REPAIR: "a repaired interval that no longer fits its neighbours",
     Strategy.COLUMN_ENRICHMENT: "a rebuild for new columns that quietly changes the old ones",
-    Strategy.DUAL_RUN: "two histories side by side, and differences that nobody can explain",
+    Strategy.DUAL_RUN: "two histories side by side, and differences without an explanation",
 }
 SIGNAL: Mapping[Strategy, str] = {
     Strategy.FULL_REBUILD: (

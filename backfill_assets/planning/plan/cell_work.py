@@ -288,7 +288,7 @@ class _Sweeps:
     def _gaps(self, name: str, found: ModelCells) -> IntervalSet:
         """Give the required cells that are not ready, and the restated ones that never were."""
         missing = (found.required | self.wrong.spread[name]) - found.ready
-        if self.request.launch:  # somebody named published cells; what lacks elsewhere is not meant
+        if self.request.launch:  # the launch named published cells; gaps elsewhere are not meant
             missing = _NOTHING
         if self.planned_graph.graph.models[name].in_order:
             missing = _with_earlier(found, missing)

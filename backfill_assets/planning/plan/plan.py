@@ -45,7 +45,7 @@ class Build(StrEnum):
     POINTER = "pointer only"
     """Nothing is computed; the environment runs another snapshot of the same table from then on."""
     GAP_FILL = "gap fill"
-    """Cells that nobody has published: filled in the environment's own table before the rest."""
+    """Cells that were never published: filled in the environment's own table before the rest."""
 
 
 class Change(StrEnum):

@@ -28,7 +28,7 @@ def refuse_blank_history(graph: Graph, view: StateView, models: Iterable[ModelPl
             raise RequestError(
                 found=f"--empty would blank {cadence.count(blank)} published cells of "
                 f"'{one.model}': {ranges_text(cadence, blank)}",
-                do="It is for cells that nobody has published: leave these out (--select; --start "
+                do="It is for cells that were never published: leave these out (--select; --start "
                 "and --end, where no new table must hold them). To keep their old rows under a "
                 "changed model use --forward-only, or --cutoff DATE --reason TEXT, instead of "
                 "--empty",

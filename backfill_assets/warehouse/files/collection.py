@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 GRACE = timedelta(days=1)
-"""How long a file that nobody needs stays anyway: readers may be at it, or a batch may name it yet."""
+"""How long a file that is not needed any more stays: readers may be at it, or a batch may name it yet."""
 
 
 @dataclass(frozen=True, slots=True)

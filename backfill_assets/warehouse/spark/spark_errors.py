@@ -146,7 +146,7 @@ class PinGoneError(BackfillAssetsError):
     def __init__(self, *, path: str, found: str) -> None:
         self.path, self.found = path, found
         super().__init__(
-            f"a pinned version of {path} is gone: {found}. Somebody vacuumed the table or cleaned "
+            f"a pinned version of {path} is gone: {found}. The table was vacuumed, or another process cleaned "
             "its log outside this project; fill the cells that it held again"
         )
 
