@@ -46,7 +46,7 @@ class PlanReporter(Reporter):
         if new := done.built - self.told:
             why = (
                 f"built, waiting for plan {self.plan_id}: published history changes with "
-                f"runs `backfill promote {self.plan_id}`"
+                f"`backfill promote {self.plan_id}`"
             )
             self._observed(new, why, {"plan": self.plan_id})
         if left := done.cells - done.built - self.told:

@@ -186,7 +186,7 @@ def _drop_snapshots(connection: sa.Connection, version: str) -> None:
 
 
 def _needed(connection: sa.Connection, needs: Needs) -> dict[str, str]:
-    """Say why each version that is needed is needed."""
+    """Say why each version that is kept is needed."""
     live = sa.select(CLAIMS).where(CLAIMS.c.heartbeat_at > needs.heard_after)
     left = sa.select(VERSIONS.c.version).where(VERSIONS.c.left_at > needs.left_after)
     return {

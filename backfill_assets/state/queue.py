@@ -179,7 +179,7 @@ def check_control(connection: sa.Connection, plan_id: str | None) -> None:
 
 
 def _found(connection: sa.Connection, plan_id: str, expected: tuple[PlanStatus, ...]) -> QueuedPlan:
-    """Read what is known of a plan; one without a word on it goes on."""
+    """Read what is known of a plan; one that was neither paused nor stopped goes on."""
     kept = plan(connection, plan_id)
     if kept.status not in expected:
         raise wrong_status(kept.plan_id, kept.status, expected)
