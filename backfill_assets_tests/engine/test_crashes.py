@@ -137,7 +137,7 @@ def test_a_stranger_who_slips_in_right_before_a_commit_is_taken_back_with_it(wor
     world.fill(graph, cells=days(7, 8))
     before(world, "commit", lambda: world.scribble(VISITS, row(8, 99)))
     (failed,) = ended(world.fill(graph)[VISITS], Failed)
-    assert "somebody committed" in failed.error
+    assert "another writer committed" in failed.error
     assert world.rows(VISITS) == kept(*ROWS[:4])
     assert told(world.fill(graph)[VISITS]) == ["committed", "skipped"]
     assert world.rows(VISITS) == kept(*ROWS)
