@@ -221,6 +221,8 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
         )
     if blocks(done.audited):
         raise dg.Failure(description=audits, allow_retries=False)
+    if done.refused:
+        raise dg.Failure(description=f"`promote` would refuse: {done.refused}", allow_retries=False)
 
 
 def _spared(work: PlanWork, plan: Plan) -> dict[str, int]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WRONG = {
     ("status", "--select", "toy.sale"): "there is no model or source 'toy.sale'; did you mean",
-    ("status", "--select", "toy.raw_sales"): "'toy.raw_sales' is a source: somebody else writes",
+    ("status", "--select", "toy.raw_sales"): "'toy.raw_sales' is a source: it is written elsewhere",
     ("status", "--env", "staging"): "staging",
     ("status", "--zzzz"): "No such option: --zzzz (see `backfill status --help`)",
     ("fly",): "No such command 'fly'",

@@ -71,6 +71,7 @@ def test_an_unprotected_environment_is_checked_by_what_publishes_it():
         FillGaps(FILLED),
         OpenWorkspace(),
         BuildCells(BUILT),
+        AuditKept(),
     )
 
 
@@ -85,6 +86,7 @@ def test_a_plan_that_only_removes_models_has_a_workspace_all_the_same():
     assert apply_stages(plan_of(removed=("web.old",), protected=False)) == (
         OpenWorkspace(),
         BuildCells({}),
+        AuditKept(),
     )
 
 

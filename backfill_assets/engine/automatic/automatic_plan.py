@@ -61,5 +61,5 @@ def carried_out(op: Operation, reason: Callable[[Operation], str | None]) -> Out
         BackfillAssetsError: it can't be applied or promoted; see `apply_plan` and `promote_plan`.
     """
     done = run_apply(op)
-    why = reason(op) if done.status is PlanStatus.BUILT else None
+    why = None if done.left or done.status is not PlanStatus.BUILT else reason(op)
     return done if why is None else run_promote(replace(op, why=why), done)

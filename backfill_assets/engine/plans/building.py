@@ -14,7 +14,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.stages import BuildCells, FillGaps
 from backfill_assets.snapshots.batch import EMPTY, GAP
-from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
+from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,8 @@ def fill_gaps(op: Operation, stage: FillGaps, so_far: Outcome) -> Outcome:
     view = run.view()
     left = CellsByModel({name: cells - view.ready(name) for name, cells in stage.cells.items()})
     op.tell("stopped" if left else "filled", **figures(events), seconds=watch.timing().compute)
-    return replace(so_far, events={**so_far.events, **events}, left=left)
+    status = PlanStatus.APPLYING if left else so_far.status
+    return replace(so_far, status=status, events={**so_far.events, **events}, left=left)
 
 
 def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
@@ -56,11 +57,9 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
         spared = {} if left else spared_in(op)
     said = {**figures(events), "seconds": watch.timing().compute, "spared": spared}
     op.tell("stopped" if left else "built", **said)
+    status = PlanStatus.APPLYING if left else so_far.status
     events = {**so_far.events, **events}
-    if left:
-        return replace(so_far, events=events, left=left)
-    op.store.plans.set_plan_status(op.plan_id, OPEN, PlanStatus.BUILT)
-    return replace(so_far, status=PlanStatus.BUILT, events=events, left=left, spared=spared)
+    return replace(so_far, status=status, events=events, left=left, spared=spared)
 
 
 def run_for_stage(op: Operation, stage: FillGaps | BuildCells) -> RunContext:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.batch.commit_turn import settle_tables
 from backfill_assets.engine.plans.building import fill_for_plan
 from backfill_assets.engine.plans.promotion_steps import concerned
+from backfill_assets.engine.plans.refusals import refuse_unfinished
 from backfill_assets.engine.plans.remaining_work import as_text, left_in, work_of
 from backfill_assets.engine.project.events import Failed, Waiting
 from backfill_assets.errors import RequestError
@@ -52,9 +53,14 @@ def carry_over(op: Operation, stage: CarryOver, so_far: Outcome) -> Outcome:
     """Compute what was published meanwhile.
 
     Raises:
-        RequestError: some of it can't be computed, or fails its audits.
+        RequestError: some of it can't be computed, or fails its audits; or the plan was never built to its
+            end.
     """
-    carried = _carried_over(op) if stage.logic is Logic.NEW else _carried_back(op)
+    if stage.logic is Logic.OLD:
+        carried = _carried_back(op)
+    else:
+        carried = _carried_over(op)
+        refuse_unfinished(op)
     return replace(so_far, carried=so_far.carried | carried)
 
 

@@ -19,6 +19,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category
 from backfill_assets.snapshots.snapshot import stored_model
+from backfill_assets.snapshots.stored_plan import PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,11 +66,20 @@ def audit_kept(op: Operation, so_far: Outcome) -> Outcome:
     """Run the audits that a plan changes on the cells that it keeps, and tell what they found.
 
     What has passed already is not audited again, nor is anything once `Check` has refused the plan.
+    Afterwards a plan that was being applied counts as built.
     """
-    todo = CellsByModel() if so_far.refusal else unaudited(op)
+    found = dict(so_far.audited) if so_far.refusal else {**so_far.audited, **_audited(op)}
+    if op.store.plans.get(op.plan_id).status is not PlanStatus.APPLYING:
+        return replace(so_far, audited=found)
+    op.store.plans.set_plan_status(op.plan_id, PlanStatus.APPLYING, PlanStatus.BUILT)
+    return replace(so_far, status=PlanStatus.BUILT, audited=found)
+
+
+def _audited(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
+    todo = unaudited(op)
     if not todo:
-        return so_far
-    found = dict(so_far.audited)
+        return {}
+    found: dict[str, tuple[AuditResult, ...]] = {}
     run = op.workspace()
     with op.at_work.at(Phase.CHECKING, of=len(todo)) as step:
         for name, cells in todo.items():
@@ -79,7 +89,7 @@ def audit_kept(op: Operation, so_far: Outcome) -> Outcome:
             results = audit_published(run, name, cells, audits)
             op.tell(AUDITED, **_detail(run, name, cells, tables, results))
             found[name] = results
-    return replace(so_far, audited=found)
+    return found
 
 
 def unaudited(op: Operation) -> CellsByModel:

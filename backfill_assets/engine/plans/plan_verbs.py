@@ -158,7 +158,8 @@ def run_promote(op: Operation, so_far: Outcome | None = None) -> Outcome:
     finish_publication(op.environment(), op.plan_id)  # of a process that died
     now, last = _stored_outcome(op), op.store.publications.promotion(op.plan_id)
     if now.status is PlanStatus.PROMOTED and last is not None and last.holder == op.run_id:
-        return Outcome(op.plan_id, now.status, number=last.published or 0, removed=op.plan.removed)
+        number = last.published or 0
+        return replace(so_far or now, status=now.status, number=number, removed=op.plan.removed)
     if now.status not in OPEN:
         raise wrong_status(op.plan_id, now.status)
     refuse_outwaited(op)
@@ -203,6 +204,9 @@ def _refuse_unopened(op: Operation) -> None:
     """Refuse to promote what was never built: its process died first, or it only fills gaps."""
     names = {one.name for one in op.store.environments.by_name()}
     if workspace_name(op.plan_id) not in names:
+        status = op.store.plans.get(op.plan_id).status
+        if status not in OPEN:  # another process has ended it meanwhile
+            raise wrong_status(op.plan_id, status)
         raise RequestError(
             found=f"plan {op.plan_id} is not built to the end, nothing was published",
             do=f"`backfill apply {op.plan_id}` goes on with what is left",

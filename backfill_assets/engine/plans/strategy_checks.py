@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.batch_inputs import published_table
 from backfill_assets.engine.plans.comparing import compared_once, outside_once, totals_once
-from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale, refuse_unfinished
+from backfill_assets.engine.plans.refusals import StalePlanError, refuse_stale
 from backfill_assets.engine.plans.remaining_work import work_of
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.errors import BackfillAssetsError
@@ -75,14 +75,10 @@ def check_built(op: Operation, so_far: Outcome) -> Outcome:
     """Hold what is built against what the plan saw, and against what each strategy promises.
 
     A refusal is kept in the outcome: `apply` tells it, and a publication raises it.
-
-    Raises:
-        RequestError: something is left to build.
     """
     try:
         with op.at_work.at(Phase.CHECKING, "what was built"):
             refuse_stale(op)
-            refuse_unfinished(op)
             check_strategies(op)
     except (StalePlanError, StrategyCheckError, SliceLeakError) as error:
         return replace(so_far, refusal=error)

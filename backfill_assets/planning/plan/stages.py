@@ -1,7 +1,7 @@
 """The stages of a plan: what each verb does with it, one after the other.
 
     apply      FillGaps -> OpenWorkspace -> BuildCells -> AuditKept -> Check    protected: a person promotes
-               FillGaps -> OpenWorkspace -> BuildCells, then as `promote`  not protected
+               FillGaps -> OpenWorkspace -> BuildCells -> AuditKept, then as `promote`   not protected
                FillGaps -> Close                                           gaps alone
     promote    CarryOver -> Check -> AuditKept -> Publish
     rollback   Restore -> Close
@@ -69,7 +69,7 @@ class BuildCells:
 
 @dataclass(frozen=True, slots=True)
 class AuditKept:
-    """Audit published cells that the plan keeps, with the audits that it changes."""
+    """Audit published cells that the plan keeps, with the audits that it changes; then it counts as built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,8 @@ def apply_stages(plan: Plan) -> tuple[Stage, ...]:
     if plan.fills_only:
         return (*fill, Close(PlanStatus.PROMOTED))
     apart = {one.model: one.cells for one in plan.models if one.built_apart}
-    built = (*fill, OpenWorkspace(), BuildCells(apart))
-    return (*built, AuditKept(), Check()) if plan.protected else built
+    built = (*fill, OpenWorkspace(), BuildCells(apart), AuditKept())
+    return (*built, Check()) if plan.protected else built
 
 
 def promote_stages() -> tuple[Stage, ...]:
