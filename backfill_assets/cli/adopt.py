@@ -122,7 +122,7 @@ def _report_audits(found: _Found, *, as_json: bool) -> None:
         say(f"{word} {one.audit}: found {one.found}, allowed {one.allowed}", indent=2)
     for name in found.left_out:
         say(f"later  {name}: compares with an upstream, which each batch does", indent=2)
-    failed = sum(not one.passed for one in found.audits)
+    failed = sum(not audit.passed for audit in found.audits)
     cells = counted(found.model.cadence.count(found.cells), "cell")
     missing = found.model.cadence.count(found.missing)
     say("Nothing has been written.")
@@ -143,12 +143,12 @@ def _plain(found: _Found) -> dict[str, Any]:
 def _report(
     found: _Found, told: tuple[Event, ...], left: IntervalSet, env: str, *, as_json: bool
 ) -> None:
-    done = [one for one in told if isinstance(one, Committed)]
+    done = [event for event in told if isinstance(event, Committed)]
     failed = [one for one in told if isinstance(one, Failed)]
     count = found.model.cadence.count
     if as_json:
         lacking = ranges_text(found.model.cadence, left, 1000)
-        errors = [one.error for one in failed]
+        errors = [failure.error for failure in failed]
         print_json({**_plain(found), "batches": len(done), "errors": errors, "left": lacking})
         return
     for one in told:

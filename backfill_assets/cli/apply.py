@@ -128,7 +128,7 @@ class _Ended:
             **cells_json(self.naming, self.cells),
             "appended": self.naming.listed(self.applied.carried),
             "left": {name: str(cells) for name, cells in self.applied.left.items()},
-            "errors": [one.error for one in self.applied.failed],
+            "errors": [failure.error for failure in self.applied.failed],
             "audited": {
                 name: [asdict(one) for one in found] for name, found in self.applied.audited.items()
             },
@@ -143,7 +143,7 @@ class _Ended:
 
 def _seconds(told: tuple[Event, ...]) -> dict[str, float]:
     """Sum the steps of a model's committed batches, those side by side as well."""
-    done = [one.timing for one in told if isinstance(one, Committed)]
+    done = [event.timing for event in told if isinstance(event, Committed)]
     return {
         step: round(sum(getattr(one, step) for one in done), 3)
         for step in ("compute", "audit", "commit", "state")
@@ -157,7 +157,7 @@ def _asked(at: Operating, env: str, reason: str, *, yes: bool) -> Plan | None:
     if found.is_empty:
         return None
     show_plan(found, at.naming, after=("Nothing has been written yet.",), aside=True)
-    cells = sum(at.naming.count(one.model, one.cells) for one in found.models)
+    cells = sum(at.naming.count(planned.model, planned.cells) for planned in found.models)
     built = f"build up to {counted(cells, 'cell')} of {counted(len(found.models), 'model')}"
     if found.protected and found.gates:
         confirm(f"{built} in its workspace: {env} stays as it is until `promote`", yes=yes)

@@ -70,7 +70,11 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
         RequestError: the model is not on either side.
         RequestError: the plan has built nothing.
     """
-    environments = {one.name for one in at.store.environments.by_name() if not one.is_workspace}
+    environments = {
+        environment.name
+        for environment in at.store.environments.by_name()
+        if not environment.is_workspace
+    }
     if names[0] in environments:
         if len(names) < _PLAN_AND_MODEL or len(names) > _TWO_AND_MODEL:
             raise RequestError(
@@ -112,9 +116,9 @@ def _place(pointer: Pointer | None) -> object:
 
 def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
     plan, status = kept.plan, kept.stored.status
-    cells = {one.model: one.cells or None for one in plan.models}
+    cells = {planned.model: planned.cells or None for planned in plan.models}
     if status in OPEN:
-        environments = {one.name for one in at.store.environments.by_name()}
+        environments = {environment.name for environment in at.store.environments.by_name()}
         if workspace_name(plan.plan_id) not in environments:
             raise _not_built(plan.plan_id, status.value)
         before = at.store.environments.pointers(plan.environment)
@@ -124,9 +128,9 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
                 yield Pair(one.model, before.get(one.model), after[one.model], cells[one.model])
         return
     promoted = [
-        one
-        for one in at.store.history.moves_of(plan.plan_id)
-        if one.kind is PublicationKind.PROMOTE
+        move
+        for move in at.store.history.moves_of(plan.plan_id)
+        if move.kind is PublicationKind.PROMOTE
     ]
     if not promoted:
         raise _not_built(plan.plan_id, status.value)

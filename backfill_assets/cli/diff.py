@@ -146,7 +146,7 @@ def _asked(
         found = compare_rows(both, asked)
     except NeedsSparkError:
         comparison = compare(at.spark(), both, asked)
-        some = rows and any(one.differs for one in comparison.groups)
+        some = rows and any(group.differs for group in comparison.groups)
         return comparison, differences(at.spark(), both, asked, rows) if some else ()
     return found.comparison(), found.differences(rows)
 
@@ -225,7 +225,7 @@ def _print_all(found: list[_Found], what: str, *, whole: bool) -> None:
 
 def _print(found: _Found, *, whole: bool) -> None:
     by = found.comparison.by
-    groups = [one for one in found.comparison.groups if one.differs]
+    groups = [group for group in found.comparison.groups if group.differs]
     shown = groups if whole else groups[:_GROUPS]
     say(found.model.name, style="bold")
     if shown:

@@ -35,7 +35,11 @@ def envs(ctx: typer.Context, as_json: AsJson = False) -> None:
     if ctx.invoked_subcommand is not None:
         return
     with open_store(read_settings()) as store:
-        rows = [_row(store, one) for one in store.environments.by_name() if not one.is_workspace]
+        rows = [
+            _row(store, environment)
+            for environment in store.environments.by_name()
+            if not environment.is_workspace
+        ]
     if as_json:
         print_json(rows)
         return

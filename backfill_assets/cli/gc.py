@@ -48,7 +48,7 @@ def gc(
         if not dry_run:
             settle_read(run)
         found = what_to_collect(run, promise)
-        sizes = {one.version: bytes_in(one.path) for one in found.tables}
+        sizes = {table.version: bytes_in(table.path) for table in found.tables}
         if not dry_run and _anything(found):
             _list(found, sizes, aside=True)
             join = f", and join {_joined(found)}" if found.compacted else ""

@@ -45,7 +45,7 @@ def taken_back(
         "plan_id": plan.plan_id,
         "environment": plan.environment,
         "number": back.number,
-        "models": [one.model for one in plan.models],
+        "models": [planned.model for planned in plan.models],
         "carried": carried,
         "published": told["published"],
         "changed": told["changed"],

@@ -59,7 +59,7 @@ def late_lines(graph: Graph, done: Refreshed) -> list[str]:
         f"late     {name}: {ranges}; another run or plan, or a batch that failed, keeps it for now"
         for name, ranges in _ranges(graph, done.held).items()
     ]
-    found += [f"FAILED   {one.model}: {one.error}" for one in done.failed]
+    found += [f"FAILED   {failure.model}: {failure.error}" for failure in done.failed]
     return [*found, *done.notes]
 
 
@@ -89,7 +89,7 @@ def late_json(graph: Graph, done: Refreshed | None) -> dict[str, Any] | None:
         "spared": dict(done.spared),
         "needs_plan": _ranges(graph, done.waiting),
         "held": _ranges(graph, done.held),
-        "errors": [one.error for one in done.failed],
+        "errors": [failure.error for failure in done.failed],
         "notes": list(done.notes),
     }
 

@@ -84,7 +84,9 @@ class Operating(InProject):
 
     def batches_of(self, plan: Plan) -> list[BatchRow]:
         """Read every batch of the models of a plan."""
-        return [row for one in plan.models for row in self.store.batches.latest(model=one.model)]
+        return [
+            row for planned in plan.models for row in self.store.batches.latest(model=planned.model)
+        ]
 
     def working(self, listener: Listener = lambda _: None) -> Project:
         """Give the project to an operation on a plan: as patient as the settings say.

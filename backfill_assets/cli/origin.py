@@ -100,7 +100,9 @@ class Origin:
 
 def origin_of(graph: Graph) -> Origin:
     """Tell what a graph was read from that this process has just imported."""
-    queries = [one.query for one in graph.models.values() if isinstance(one.query, ModuleQuery)]
+    queries = [
+        model.query for model in graph.models.values() if isinstance(model.query, ModuleQuery)
+    ]
     # What a function imports only when it runs is in no `sys.modules` yet.
     later = {module.name for query in queries for module in query.modules}
     packages, folders, strings = set[str](), set[str](), set[str]()
@@ -116,7 +118,9 @@ def origin_of(graph: Graph) -> Origin:
         packages=tuple(sorted(packages)),
         folders=tuple(sorted(folders)),
         files=tuple(sorted({*filter(os.path.isfile, beside)})),
-        words=tuple(sorted(one for one in strings if one.isidentifier() and one != "_")),
+        words=tuple(
+            sorted(string for string in strings if string.isidentifier() and string != "_")
+        ),
         installed=tuple(
             one for one in sys.path if Path(one).is_dir() and not is_of_the_project(one)
         ),

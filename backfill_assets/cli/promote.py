@@ -87,7 +87,7 @@ def promote(
 def _already(at: Operating, plan: Plan, *, as_json: bool) -> None:
     """Say when and by whom a plan was promoted before."""
     plan_id = plan.plan_id
-    events = [one for one in at.store.plans.events(plan_id) if one.event == _PROMOTED]
+    events = [event for event in at.store.plans.events(plan_id) if event.event == _PROMOTED]
     done = events[-1] if events else None
     if as_json:
         number = done.detail.get("number") if done else None

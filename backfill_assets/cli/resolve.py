@@ -25,7 +25,7 @@ def resolve(
     found = published(env)
     layers = {name: found.resolve(name).layers for name in models}
     if as_json:
-        rows = {name: [one._asdict() for one in parts] for name, parts in layers.items()}
+        rows = {name: [part._asdict() for part in parts] for name, parts in layers.items()}
         print_json({"environment": env, "number": found.number, "models": rows})
         return
     for name, parts in layers.items():

@@ -70,9 +70,9 @@ def _after(at: Operating, name: str) -> list[Plan]:
     """Find the promoted plans after one, the latest first."""
     last = kept_plan(at.store, name)
     own = [
-        one.number
-        for one in at.store.history.moves_of(last.plan.plan_id)
-        if one.kind is PublicationKind.PROMOTE
+        move.number
+        for move in at.store.history.moves_of(last.plan.plan_id)
+        if move.kind is PublicationKind.PROMOTE
     ]
     after = at.store.history.moves_in(last.plan.environment, max(own, default=0))
     ids = dict.fromkeys(one.plan_id for one in reversed(after))

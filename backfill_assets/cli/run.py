@@ -234,7 +234,7 @@ def _built(told: Mapping[str, tuple[Event, ...]]) -> dict[str, CellsByModel]:
     """Every cell that was built by model, those that rows moved out of included."""
     built = {
         name: IntervalSet.of(
-            cell for one in events if isinstance(one, Committed) for cell in one.contents
+            cell for event in events if isinstance(event, Committed) for cell in event.contents
         )
         for name, events in told.items()
     }
@@ -242,7 +242,7 @@ def _built(told: Mapping[str, tuple[Event, ...]]) -> dict[str, CellsByModel]:
 
 
 def _summary(events: tuple[Event, ...], missing: int) -> dict[str, Any]:
-    done = [one for one in events if isinstance(one, Committed)]
+    done = [event for event in events if isinstance(event, Committed)]
     failed = [one for one in events if isinstance(one, Failed)]
     return {
         "cells": sum(len(one.contents) for one in done),
@@ -252,7 +252,7 @@ def _summary(events: tuple[Event, ...], missing: int) -> dict[str, Any]:
         "waiting": sum(isinstance(one, Waiting) for one in events),
         "needs_plan": sum(isinstance(one, NeedsPlan) for one in events),
         "missing": missing,
-        "errors": [one.error for one in failed],
+        "errors": [failure.error for failure in failed],
         "seconds": {
             step: round(sum(getattr(one.timing, step) for one in done), 3)
             for step in ("compute", "audit", "commit", "state")

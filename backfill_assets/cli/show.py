@@ -59,7 +59,11 @@ def show(
             return
         events = store.plans.events(found.plan.plan_id)
         control = store.queue.control_of(found.plan.plan_id)
-        rows = [row for one in found.plan.models for row in store.batches.latest(model=one.model)]
+        rows = [
+            row
+            for planned in found.plan.models
+            for row in store.batches.latest(model=planned.model)
+        ]
     naming = naming_of(project.loaded.graph)
     done = progress(found.plan, naming, rows)
     status = status_text(found.stored, now())
@@ -95,7 +99,7 @@ def _json(
         "plan": json.loads(found.stored.content),
         "status": status,
         "progress": [asdict(one) for one in done],
-        "events": [asdict(one) for one in events],
+        "events": [asdict(event) for event in events],
     }
 
 

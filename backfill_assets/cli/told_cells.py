@@ -26,7 +26,7 @@ def cells_told(at: Operating, plan: Plan, number: int | None) -> dict[str, Cells
         plan: whose batches.
         number: of the publication; None where nothing was published.
     """
-    moves = [one for one in at.store.history.moves_of(plan.plan_id) if one.number == number]
+    moves = [move for move in at.store.history.moves_of(plan.plan_id) if move.number == number]
     return {
         "built": built_in(at.store, plan),
         "published": CellsByModel({one.model: one.cells for one in moves}),

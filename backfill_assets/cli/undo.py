@@ -33,7 +33,7 @@ def undo(
     """
     with operating() as at:
         found = kept_plan(at.store, plan).plan
-        cells = sum(at.naming.count(one.model, one.cells) for one in found.models)
+        cells = sum(at.naming.count(planned.model, planned.cells) for planned in found.models)
         models = counted(len(found.models), "model")
         effect = (
             f"undo plan {found.plan_id}: up to {counted(cells, 'cell')} of {models} in "

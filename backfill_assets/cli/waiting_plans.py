@@ -46,7 +46,7 @@ def _row(run: RunContext, plan: Plan) -> dict[str, Any]:
         "since": instant_text(run.store.plans.touched(plan.plan_id)),
         "until": instant_text(until),
         "outwaited": outwaited,
-        "models": [one.model for one in plan.models],
+        "models": [planned.model for planned in plan.models],
         "next": _next(plan.plan_id, status, outwaited=outwaited),
     }
 

@@ -96,7 +96,7 @@ def watch(project: Project, plan: Plan, *, sleep: Callable[[float], None] = time
 
 def _standing(project: Project, plan: Plan) -> Standing:
     store = project.store
-    rows = [row for one in plan.models for row in store.batches.latest(model=one.model)]
+    rows = [row for planned in plan.models for row in store.batches.latest(model=planned.model)]
     queued = next((one for one in store.queue.queued_plans() if one.plan_id == plan.plan_id), None)
     status = store.plans.get(plan.plan_id).status
     done = progress(plan, naming_of(project.loaded.graph), rows)

@@ -84,7 +84,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
             items = cast("Mapping[str, Any]", value).items()
             plain = {"@": "map", "v": {key: _plain(one) for key, one in items}}
         case _ if is_dataclass(value):
-            held = {one.name: getattr(value, one.name) for one in fields(value)}
+            held = {field.name: getattr(value, field.name) for field in fields(value)}
             left_out = [name for name, one in _later(type(value)) if held[name] == one]
             plain = _tagged(
                 value, {name: _plain(one) for name, one in held.items() if name not in left_out}
@@ -98,7 +98,9 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 @cache
 def _later(kind: type[Any]) -> tuple[tuple[str, object], ...]:
     """Give the fields of a dataclass that a later release added, with their defaults."""
-    return tuple((one.name, one.default) for one in fields(kind) if "added later" in one.metadata)
+    return tuple(
+        (field.name, field.default) for field in fields(kind) if "added later" in field.metadata
+    )
 
 
 def _tagged(value: object, plain: object) -> dict[str, object]:

@@ -89,7 +89,7 @@ def _wrong(consumer: Consumer) -> Iterator[tuple[str, str]]:
 
 
 def _wrong_readings(consumer: Consumer) -> Iterator[tuple[str, str]]:
-    for name, count in Counter(one.model for one in consumer.reads).items():
+    for name, count in Counter(read.model for read in consumer.reads).items():
         if count > 1:
             yield f"'{name}' more than once", "one Reading per model"
     for one in consumer.reads:

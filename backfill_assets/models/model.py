@@ -202,7 +202,8 @@ def _settle(model: Model) -> None:
     settled = {
         "query": query,
         "upstreams": tuple(
-            Upstream(one) if isinstance(one, str) else one for one in model.upstreams
+            Upstream(upstream) if isinstance(upstream, str) else upstream
+            for upstream in model.upstreams
         ),
         "unique_key": tuple(model.unique_key),
         "columns": columns_of(model.columns),

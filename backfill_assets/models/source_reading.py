@@ -46,7 +46,7 @@ class SourceReading:
 
 def source_readings(graph: Graph, model: Model) -> tuple[SourceReading, ...]:
     """Give the reading of each source that a model reads, by name, as it is declared now."""
-    names = sorted({one.name for one in model.reads if one.name in graph.sources})
+    names = sorted({read.name for read in model.reads if read.name in graph.sources})
     return tuple(_reading(graph.sources[name]) for name in names)
 
 
@@ -75,7 +75,7 @@ def declared_as(source: Source, reading: SourceReading) -> Source:
     return replace(
         source,
         cadence=replace(source.cadence, unit=reading.unit, tz=reading.tz),
-        columns=[known.get(one, Column(*one)) for one in reading.columns],
+        columns=[known.get(column, Column(*column)) for column in reading.columns],
         times=replace(source.times, event=reading.time_column),
     )
 

@@ -137,7 +137,7 @@ def _dependencies(graph: Graph, model: Model) -> list[dg.AssetDep]:
 
 
 def _dependency(graph: Graph, model: Model, name: str) -> dg.AssetDep:
-    upstream = next(one for one in model.reads if one.name == name)
+    upstream = next(read for read in model.reads if read.name == name)
     theirs = graph.node(name)
     if isinstance(theirs, Source):
         return dg.AssetDep(asset_key(name))  # observed as a whole: it has no partitions

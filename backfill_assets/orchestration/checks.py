@@ -59,7 +59,7 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
             left = (target & due) - run.view().ready(model.name)
             lacking = ranges_text(model.cadence, left) if left else ""
         for audit in audits_of(model):
-            found = [one for one in results if one.audit == audit.name]
+            found = [result for result in results if result.audit == audit.name]
             yield _told(check_result(key, f"{PUBLISHED}{audit.name}", found), bool(found), lacking)
 
     return published

@@ -118,7 +118,10 @@ def _plan(work: PlanWork, asked: PlanConfig) -> None:
         environment=asked.environment,
         asked_by=str(work.who),
         reason=asked.reason,
-        restate=tuple(written.restatement(one.name, one.first, one.last) for one in asked.restate),
+        restate=tuple(
+            written.restatement(restatement.name, restatement.first, restatement.last)
+            for restatement in asked.restate
+        ),
         select=written.chosen(asked.select),
         start=asked.first or None,
         end=asked.last or None,
@@ -191,7 +194,7 @@ def _late(work: PlanWork, asked: InEnvironment) -> None:
     if done.failed or not done.promoted:
         if done.ended:
             work.end_for_good()
-        said = [*(one.error for one in done.failed), *done.notes]
+        said = [*(failure.error for failure in done.failed), *done.notes]
         raise dg.Failure(description="; ".join(said), allow_retries=False)
 
 
@@ -227,7 +230,7 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
 
 def _spared(work: PlanWork, plan: Plan) -> dict[str, int]:
     """Read how many cells need not be built, since what they read came out as it was."""
-    told = [one.detail.get("spared") for one in work.store.plans.events(plan.plan_id)]
+    told = [event.detail.get("spared") for event in work.store.plans.events(plan.plan_id)]
     return next((found for found in reversed(told) if found), {})
 
 

@@ -251,7 +251,8 @@ def numbered(
 ) -> tuple[Release, ...]:
     """Number each release by how often it was tried before: no run has the key of another one."""
     return tuple(
-        replace(one, attempt=_last_attempt(instance, tags_of(graph, one)) + 1) for one in releases
+        replace(release, attempt=_last_attempt(instance, tags_of(graph, release)) + 1)
+        for release in releases
     )
 
 

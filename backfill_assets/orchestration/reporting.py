@@ -139,7 +139,7 @@ class Reporter:
         An audit that nothing was measured for has none when cells lack: it can't be said to pass.
         """
         for audit in audits_of(self.model):
-            found = [one for one in self.results if one.audit == audit.name]
+            found = [result for result in self.results if result.audit == audit.name]
             if found or not self.lacking:
                 yield check_result(asset_key(self.model.name), audit.name, found)
 

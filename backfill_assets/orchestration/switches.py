@@ -39,7 +39,7 @@ def nobody_looks(
         memory: what is left of each model of prod, as the last look found it.
         seen: the sources that were looked at before.
     """
-    waiting = [one.name for one in graph.models.values() if _waits(graph, one, memory, seen)]
+    waiting = [model.name for model in graph.models.values() if _waits(graph, model, memory, seen)]
     if waiting and not is_on(instance, SOURCE_SENSOR):
         yield (
             f"cells of {', '.join(waiting)} wait, and nothing looks whether rows have come to their "
@@ -49,7 +49,7 @@ def nobody_looks(
 
 def _waits(graph: Graph, model: Model, memory: ScanMemory, seen: Collection[str]) -> bool:
     reads = [graph.sources[up.name] for up in model.reads if up.name in graph.sources]
-    observed = [one.name for one in reads if one.observed]
+    observed = [read.name for read in reads if read.observed]
     name = f"{PROD}::{model.name}"
     unseen = not memory.is_done(name) and not {*observed} <= {*seen}
     return bool(observed) and model.automated is Automation.ON and (memory.is_left(name) or unseen)

@@ -78,7 +78,9 @@ def tick(
     )
     tried = tried_lately(instance, now) if work.offers else {}
     rests = _resting(graph, tried, now)
-    offered = [one for one in work.offers if wanted(one) and not _at_it(one, instance, there)]
+    offered = [
+        offer for offer in work.offers if wanted(offer) and not _at_it(offer, instance, there)
+    ]
     chosen = chosen_now(offered, room, rests)
     requests = [run_request(graph, one) for one in numbered(instance, graph, chosen)]
     late = any(one.kind is ReleaseKind.LATE for one in work.offers)
@@ -138,7 +140,7 @@ def pools_without_slots(instance: dg.DagsterInstance, graph: Graph) -> frozenset
 
 
 def _said(graph: Graph, work: ReadyWork, closed: frozenset[str]) -> Sequence[str]:
-    offered = {one.name for one in work.offers}
+    offered = {offer.name for offer in work.offers}
     return (
         *(
             f"{name} needs work and is only reported (automation='report'): "

@@ -70,7 +70,7 @@ def _taken(events: Iterable[PlanEvent], timings: Sequence[Timing]) -> float | No
     """Sum up the steps; where none are stored, take the recorded time of building alone."""
     if timings:
         return sum(sum(one.steps.values()) for one in timings)
-    said = [one.detail.get("seconds") for one in events if one.event != MEASURED]
+    said = [event.detail.get("seconds") for event in events if event.event != MEASURED]
     walls = [float(one) for one in said if isinstance(one, int | float)]
     return sum(walls) if walls else None
 

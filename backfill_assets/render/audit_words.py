@@ -17,7 +17,7 @@ _CELLS = 5
 def audit_lines(audited: Mapping[str, Sequence[AuditResult]]) -> Iterator[str]:
     """Say per model how many changed audits passed, and where the others failed."""
     for model, results in audited.items():
-        failed = [one for one in results if not one.passed]
+        failed = [result for result in results if not result.passed]
         ran = counted(len(results), "changed audit")
         yield f"audited {model}: {ran} on what stays published, {len(results) - len(failed)} passed"
         for one in failed:
@@ -29,4 +29,4 @@ def audit_lines(audited: Mapping[str, Sequence[AuditResult]]) -> Iterator[str]:
 
 def blocks(audited: Mapping[str, Sequence[AuditResult]]) -> bool:
     """Whether one of them keeps the plan from being promoted."""
-    return any(one.blocks for results in audited.values() for one in results)
+    return any(result.blocks for results in audited.values() for result in results)

@@ -50,7 +50,7 @@ class Total:
 
 def differs(found: Comparison) -> bool:
     """Whether the two tables differ at all."""
-    return bool(found.added or found.removed) or any(one.differs for one in found.groups)
+    return bool(found.added or found.removed) or any(group.differs for group in found.groups)
 
 
 def group_row(model: Model, by: tuple[str, ...], group: Group) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ def _total(name: str, found: Comparison) -> Total:
     note = "new column" if name in found.added else ""
     return Total(
         name,
-        changed=sum(one.changed for one in parts),
+        changed=sum(part.changed for part in parts),
         old_filled=sum(one.old_filled for one in parts),
         new_filled=sum(one.new_filled for one in parts),
         old_sum=_sum([one.old_sum for one in parts]),
@@ -98,7 +98,7 @@ def _total(name: str, found: Comparison) -> Total:
 
 
 def _sum(values: list[Decimal | None]) -> Decimal | None:
-    given = [one for one in values if one is not None]
+    given = [value for value in values if value is not None]
     return sum(given, Decimal(0)) if given else None
 
 
@@ -145,7 +145,7 @@ def counts_text(found: Comparison) -> str:
     new = f", {counted(len(found.added), 'new column')}" if found.added else ""
     gone = f", {counted(len(found.removed), 'column')} removed" if found.removed else ""
     return (
-        f"{sum(one.old_rows for one in groups):,} rows before, "
+        f"{sum(group.old_rows for group in groups):,} rows before, "
         f"{sum(one.new_rows for one in groups):,} after; "
         f"{sum(one.keys_added for one in groups):,} keys added, "
         f"{sum(one.keys_removed for one in groups):,} removed, "

@@ -111,7 +111,7 @@ def _let_in(store: StateReader, row: BatchRow) -> str:
     except UnknownPlanError:
         return ", of which the state knows no more"
     why = f": {stored.reason}" if stored.reason else ""
-    moves = [one for one in store.history.moves_of(row.plan_id) if one.model == row.model]
+    moves = [move for move in store.history.moves_of(row.plan_id) if move.model == row.model]
     who = next((one.who for one in reversed(moves) if one.who), stored.created_by)
     if moves:
         return f"{why}; promoted by {who} on {instant_text(moves[-1].at)}"
@@ -122,7 +122,9 @@ def _definition(store: StateReader, row: BatchRow, pointer: Pointer) -> str:
     """Note that the cell holds an older definition than the one that runs, and since which plan."""
     if row.fingerprint == pointer.fingerprint:
         return ""
-    moved = [one for one in store.history.moves_in(pointer.environment) if one.model == row.model]
+    moved = [
+        move for move in store.history.moves_in(pointer.environment) if move.model == row.model
+    ]
     since = next(
         (one for one in reversed(moved) if one.new and one.new.fingerprint == pointer.fingerprint),
         None,

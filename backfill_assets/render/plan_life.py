@@ -58,8 +58,8 @@ def progress(plan: Plan, naming: Naming, batches: Iterable[BatchRow]) -> tuple[P
     """
     listed = [row for row in batches if row.plan_id == plan.plan_id]
     return tuple(
-        _progress(one, naming, [row for row in listed if row.model == one.model])
-        for one in plan.models
+        _progress(planned, naming, [row for row in listed if row.model == planned.model])
+        for planned in plan.models
     )
 
 

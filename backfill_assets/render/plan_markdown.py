@@ -92,8 +92,12 @@ def _longest_fence(text: str) -> int:
 
 def _rest(plan: Plan, naming: Naming) -> Iterator[str]:
     sections = {
-        "Batches": [f"`{one.model}`: {batches_text(one)}" for one in plan.models if one.batches],
-        "Left alone": [f"`{one.model}`: {one.because}" for one in plan.untouched],
+        "Batches": [
+            f"`{planned.model}`: {batches_text(planned)}"
+            for planned in plan.models
+            if planned.batches
+        ],
+        "Left alone": [f"`{reader.model}`: {reader.because}" for reader in plan.untouched],
         "Strategy": [
             f"`{one.model}`: {'; '.join(strategy_texts(one))}"
             for one in plan.models

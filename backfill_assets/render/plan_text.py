@@ -103,7 +103,7 @@ def _head(plan: Plan) -> Iterator[Line]:
 
 
 def _diffs(plan: Plan, *, whole: bool) -> Iterator[Line]:
-    changed = [one for one in plan.models if one.change is not Change.UNCHANGED]
+    changed = [planned for planned in plan.models if planned.change is not Change.UNCHANGED]
     shown = changed if whole else changed[:_CHANGED]
     long = sum(1 for one in shown if one.diff and one.change is not Change.ADDED)
     room = _DIFF_LINES // max(min(long, _DIFFS), 1)

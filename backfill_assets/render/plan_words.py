@@ -119,7 +119,7 @@ def batches_text(planned: ModelPlan) -> str:
         return f"{batches}, consecutive cells together ({_SIZED[size.by]})"
     of = f"{batches} of up to {counted(size.cells, 'cell')}"
     if size.bytes_per_cell:
-        cells = max((one.cells for one in planned.batches), default=size.cells)
+        cells = max((batch.cells for batch in planned.batches), default=size.cells)
         of += (
             f", about {bytes_text(min(cells, size.cells) * size.bytes_per_cell)} of its inputs each"
         )
@@ -202,7 +202,7 @@ def asked_text(request: PlanRequest) -> str:
         else "forward-only" * request.forward_only
     )
     said = (
-        *(f"restate {_restated(one)}" for one in request.restate),
+        *(f"restate {_restated(restatement)}" for restatement in request.restate),
         "in all snapshots" * request.restate_all_snapshots,
         span,
         "end bounded" * request.end_bounded,
@@ -234,7 +234,7 @@ def _restated(one: Restatement) -> str:
 
 def count_line(naming: Naming, plan: Plan) -> str:
     """Write the totals of a plan in one line."""
-    certain = sum(naming.count(one.model, one.certain) for one in plan.models)
+    certain = sum(naming.count(planned.model, planned.certain) for planned in plan.models)
     most = sum(naming.count(one.model, one.cells) for one in plan.models)
     batches = sum(len(one.batches) for one in plan.models)
     parts = [

@@ -56,12 +56,12 @@ def why_not(plan: Plan, naming: Naming, model: str, cells: IntervalSet) -> tuple
 
 
 def _not_there(plan: Plan, model: str) -> str:
-    untouched = next((one for one in plan.untouched if one.model == model), None)
+    untouched = next((reader for reader in plan.untouched if reader.model == model), None)
     if untouched:
         return f"the model is left alone: {untouched.because}"
     if model in plan.removed:
         return "the model is not declared any more: its pointer is removed and nothing is built"
-    noted = [one for one in plan.notes if one.startswith(f"{model}: ")]
+    noted = [note for note in plan.notes if note.startswith(f"{model}: ")]
     if noted:
         return f"the plan does nothing with the model: {'; '.join(noted)}"
     narrowed = (

@@ -134,7 +134,7 @@ class Environments(Aggregate[D]):
             RequestError: the plan's life is over.
         """
         now = self._clock()
-        models = tuple(replace(one, path=self.place(one.path)) for one in request.models)
+        models = tuple(replace(model, path=self.place(model.path)) for model in request.models)
         kept = replace(request, models=models)
         return self._database.write(lambda found: open_workspace(found, kept, now))
 

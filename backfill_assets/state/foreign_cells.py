@@ -70,7 +70,7 @@ def _foreign(
         for at in (move.old, move.new)
         if at is not None
     }
-    read = {model: {one.version for one in at.layers} for model, at in pointed.items()}
+    read = {model: {layer.version for layer in at.layers} for model, at in pointed.items()}
     for row in rows:
         if row.version not in published and any(
             pin.upstream in read and pin.version not in read[pin.upstream] for pin in row.inputs

@@ -196,7 +196,7 @@ def _changes(connection: sa.Connection, source: str) -> tuple[UpstreamChange, ..
 
 
 def _written(changes: Iterable[UpstreamChange]) -> str:
-    return json.dumps([[one.number, *one.cells.boundaries] for one in changes])
+    return json.dumps([[change.number, *change.cells.boundaries] for change in changes])
 
 
 def _read_changes(text: str) -> tuple[UpstreamChange, ...]:

@@ -150,7 +150,7 @@ class Store(Aggregates[Database]):
             RequestError: the state holds something.
         """
         now, wanted = self._clock(), list(pointers)
-        listed = [replace(one, path=self.place(one.path)) for one in commits]
+        listed = [replace(commit, path=self.place(commit.path)) for commit in commits]
 
         def work(found: Connection) -> None:
             rebuild.rebuild(found, listed, heads or {}, wanted, now)

@@ -138,8 +138,8 @@ def _nothing_differs(op: Operation) -> str | None:
     """Give the reason to promote a plan that changes nothing."""
     built, published = workspace_name(op.plan_id), op.plan.environment
     differs = any(
-        op.store.views.content_at_pin(built, one.model, one.cells)
-        != op.store.views.content_at_pin(published, one.model, one.cells)
-        for one in op.plan.models
+        op.store.views.content_at_pin(built, planned.model, planned.cells)
+        != op.store.views.content_at_pin(published, planned.model, planned.cells)
+        for planned in op.plan.models
     )
     return None if differs else "nothing is different"

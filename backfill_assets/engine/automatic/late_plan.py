@@ -82,7 +82,7 @@ class Refreshed:
     @property
     def ended(self) -> bool:
         """Whether the same once more would come to the same: it would take other rows, or other code."""
-        return self.promoted and not any(one.kind in _MAY_PASS for one in self.failed)
+        return self.promoted and not any(failure.kind in _MAY_PASS for failure in self.failed)
 
 
 def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") -> Refreshed:
@@ -171,7 +171,9 @@ class _Refresh:
             return
         listener, at_once = self.project.listener, self.project.batches_at_once
         told = fill_cells(self.run, work.in_place, listener, batches_at_once=at_once)
-        failed = tuple(one for events in told.values() for one in events if isinstance(one, Failed))
+        failed = tuple(
+            event for events in told.values() for event in events if isinstance(event, Failed)
+        )
         self._failed(failed)
         built = work.in_place - _lost(failed)
         self._built(built, built)
@@ -193,7 +195,7 @@ class _Refresh:
             self.gave_up = True
             self._note(f"plan {plan.plan_id} was given up: {error}")
             return True
-        late = CellsByModel({one.model: one.certain for one in plan.models})
+        late = CellsByModel({planned.model: planned.certain for planned in plan.models})
         self._built(late, built_in(op.store, plan))
         self.so_far = replace(self.so_far, spared={**self.so_far.spared, **done.spared})
         return True
@@ -203,13 +205,13 @@ class _Refresh:
         control = self.run.store.queue.control_of(plan.plan_id)
         if control.holds:
             self._note(str(PlanPausedOrStoppedError(plan.plan_id, control)))
-            self.left |= {one.model: one.cells for one in plan.models}
+            self.left |= {planned.model: planned.cells for planned in plan.models}
         return control.holds
 
     def _stopped(self, plan: Plan, failed: tuple[Failed, ...], left: CellsByModel) -> bool:
         """Leave a plan that may go on later; else let the cells that failed wait, and all they reach."""
         self._failed(failed)
-        if not failed or all(one.kind in _MAY_PASS for one in failed):
+        if not failed or all(failure.kind in _MAY_PASS for failure in failed):
             self.so_far = replace(self.so_far, promoted=False)
             self._note(f"plan {plan.plan_id} is not built to the end; the next refresh goes on")
             return False
@@ -233,7 +235,7 @@ class _Refresh:
 
 
 def _lost(failed: tuple[Failed, ...]) -> CellsByModel:
-    return CellsByModel.of((one.model, one.stretches) for one in failed)
+    return CellsByModel.of((failure.model, failure.stretches) for failure in failed)
 
 
 def _told(work: LateWork, done: Refreshed) -> Refreshed:

@@ -71,7 +71,7 @@ def ready_work(project: Project, memory: ScanMemory, most: int = MOST) -> ReadyW
     plans = project.store.plans.latest(statuses=OPEN)
     found.at(scanned_prod(project, plans))
     found.late(plans)
-    stored = {one.plan_id: one for one in plans}
+    stored = {plan.plan_id: plan for plan in plans}
     for queued in project.store.queue.queued_plans():
         if queued.plan_id in stored:
             found.at_plan(stored[queued.plan_id], queued)
@@ -108,9 +108,11 @@ class _Scan:
         """
         stale = {**ScanMemory(self.keys).stale(), **self.stale}
         if stale:
-            late = {one.plan_id for one in plans if one.created_by == ASKED_BY}
+            late = {plan.plan_id for plan in plans if plan.created_by == ASKED_BY}
             spoken_of = [
-                one for one in self.project.store.queue.queued_plans() if one.plan_id in late
+                queued
+                for queued in self.project.store.queue.queued_plans()
+                if queued.plan_id in late
             ]
             self.notes += [
                 f"late data waits: its plan {one.plan_id} is {one.control.words}; "
@@ -211,9 +213,9 @@ class _Scan:
         """Name the models of which nothing more comes by itself."""
         prefix = _name(where, "")
         failed = [
-            one.removeprefix(prefix)
-            for one in ScanMemory(self.keys).failed()
-            if one.startswith(prefix)
+            name.removeprefix(prefix)
+            for name in ScanMemory(self.keys).failed()
+            if name.startswith(prefix)
         ]
         if failed:
             self.notes.append(

@@ -129,13 +129,13 @@ class Pins:
         sources = [self.graph.sources.get(upstream.name) for upstream in model.reads]
         declared = [
             [
-                one.when_empty.value,
-                str(one.cadence),
-                one.time_column,
-                len(self.graph.readers(one.name)) > 1,
+                source.when_empty.value,
+                str(source.cadence),
+                source.time_column,
+                len(self.graph.readers(source.name)) > 1,
             ]
-            for one in sources
-            if one is not None
+            for source in sources
+            if source is not None
         ]
         return [bool(self.graph.readers(model.name)), declared]
 

@@ -153,8 +153,8 @@ class ScannedEnvironment:
         # Of a model that reads its own cells each is a batch, and a run has many of them.
         size = model.batch_size if model.in_order else self.run.batch_size(model, view).cells
         found = tuple(
-            replace(one, size=size)
-            for one in offers(
+            replace(offer, size=size)
+            for offer in offers(
                 self.run.environment.name,
                 model,
                 work,
@@ -199,7 +199,7 @@ def _named(view: StateView, name: str, work: Work) -> str:
 
 def _built(view: StateView, name: str, cells: IntervalSet) -> int:
     return max(
-        (one.built_at for one in view.models[name].runs if IntervalSet.of([one.interval]) & cells),
+        (run.built_at for run in view.models[name].runs if IntervalSet.of([run.interval]) & cells),
         default=0,
     )
 

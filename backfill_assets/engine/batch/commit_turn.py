@@ -47,7 +47,7 @@ def unchanged(
     """Count the rows of the cells whose own table holds the very content that was computed again."""
     cells = IntervalSet.of(one.cell for one in profiles)
     held = run.store.versions.held_contents(version, cells)
-    same = (one for one in profiles if held.get(one.cell) == one.content)
+    same = (profile for profile in profiles if held.get(profile.cell) == profile.content)
     return {one.cell: one.content.rows for one in same}
 
 

@@ -84,6 +84,8 @@ def _source_pin(run: RunContext, source: Source) -> InputPin:
 
 
 def _batch_id(run_id: str, version: str, stretches: IntervalSet, attempt: int) -> str:
-    cells = "|".join(f"{one.start.isoformat()}|{one.end.isoformat()}" for one in stretches)
+    cells = "|".join(
+        f"{stretch.start.isoformat()}|{stretch.end.isoformat()}" for stretch in stretches
+    )
     text = f"{run_id}|{version}|{cells}|{attempt}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]

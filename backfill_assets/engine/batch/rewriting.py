@@ -91,9 +91,9 @@ def _commit(
     hull = (rewrite.cells | rewrite.emptied).hull() or _NOWHERE
     source = rewrite.source
     records = [
-        one
-        for one in run.store.versions.ready_records(source.version, source.delta_version)
-        if one.cell in rewrite.cells
+        record
+        for record in run.store.versions.ready_records(source.version, source.delta_version)
+        if record.cell in rewrite.cells
     ]
     return BatchCommit(
         batch_id=f"{intent.plan_id}:{intent.number}:{pointer.model}",

@@ -75,7 +75,9 @@ def fill_cells(
     run = replace(run, overall=batches_at_once)
     view = run.view()
     models = [run.graph.model(name) for name in names]
-    fillings = [Filling(run, one, targets[one.name], run.batch_size(one, view)) for one in models]
+    fillings = [
+        Filling(run, model, targets[model.name], run.batch_size(model, view)) for model in models
+    ]
     told: dict[str, list[Event]] = {name: [] for name in names}
     # Closed before the heart stops beating: a batch in flight needs its claims to the end.
     with (

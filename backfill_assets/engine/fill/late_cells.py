@@ -65,9 +65,9 @@ def _ours(run: RunContext) -> list[Plan]:
 def _held_by_plans(run: RunContext) -> CellsByModel:
     """Give what open plans of the environment are at work on; one that moves a table has all of it."""
     return CellsByModel.of(
-        (one.model, _EVERYTHING if one.build is Build.NEW_VERSION else one.cells)
+        (planned.model, _EVERYTHING if planned.build is Build.NEW_VERSION else planned.cells)
         for plan in plans_at_work(run)
-        for one in plan.models
+        for planned in plan.models
     )
 
 
@@ -75,7 +75,7 @@ def _without_marks(run: RunContext) -> StateView:
     """Forget what plans owe that have waited for too long: it is rebuilt with what reaches it."""
     view, standing = run.view(), {one.plan_id for one in plans_at_work(run)}
     outwaited = (plan for plan in _ours(run) if plan.plan_id not in standing)
-    theirs = ((one.model, one.cells) for plan in outwaited for one in plan.models)
+    theirs = ((planned.model, planned.cells) for plan in outwaited for planned in plan.models)
     return replace(view, owed=view.owed - CellsByModel.of(theirs))
 
 

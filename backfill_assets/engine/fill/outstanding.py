@@ -110,7 +110,7 @@ def _for_whom(run: RunContext, held: IntervalSet, name: str) -> str:
     if not held:
         return ""
     plans = plans_at_work(run)
-    theirs = [one.plan_id for one in plans if any(part.model == name for part in one.models)]
+    theirs = [plan.plan_id for plan in plans if any(part.model == name for part in plan.models)]
     found = theirs or [one.plan_id for one in plans]
     return f"wait for plan {', '.join(sorted(found))}" if found else _next_run(run)
 

@@ -118,7 +118,7 @@ def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
     remembered.
     """
     environment = op.environment()
-    instead = {one.model: one.old for one in moves}
+    instead = {move.model: move.old for move in moves}
     models = {name: one for name, one in environment.graph.models.items() if instead.get(name, 1)}
     relied: dict[str, Relied] = {}
     for name, old in instead.items():

@@ -82,9 +82,11 @@ def spared_in(op: Operation) -> dict[str, int]:
     run = op.workspace()
     view = run.view()
     spared = {
-        one.model: run.graph.model(one.model).cadence.count(one.cells - view.own(one.model))
-        for one in op.plan.models
-        if one.built_apart
+        planned.model: run.graph.model(planned.model).cadence.count(
+            planned.cells - view.own(planned.model)
+        )
+        for planned in op.plan.models
+        if planned.built_apart
     }
     return {name: count for name, count in spared.items() if count}
 
@@ -92,11 +94,11 @@ def spared_in(op: Operation) -> dict[str, int]:
 def built_in(store: Store, plan: Plan) -> CellsByModel:
     """Give every cell that a plan's batches committed, by model: those carried over into it as well."""
     found = {
-        one.model: IntervalSet.union_all(
+        planned.model: IntervalSet.union_all(
             row.stretches
-            for row in store.batches.latest(model=one.model)
+            for row in store.batches.latest(model=planned.model)
             if (row.plan_id, row.status) == (plan.plan_id, "committed")
         )
-        for one in plan.models
+        for planned in plan.models
     }
     return CellsByModel(found)

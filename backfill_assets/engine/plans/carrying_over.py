@@ -103,7 +103,7 @@ def _carried_back(op: Operation) -> CellsByModel:
 def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
     """Say why cells were not built: what failed first, then what they wait for."""
     told = [one for each in events.values() for one in each]
-    failed = [one.error for one in told if isinstance(one, Failed)]
+    failed = [event.error for event in told if isinstance(event, Failed)]
     waits = [f"{one.model} waits for {one.upstream}" for one in told if isinstance(one, Waiting)]
     return (*failed, *dict.fromkeys(waits))
 
@@ -130,7 +130,7 @@ def cells_to_carry_over(op: Operation) -> CellsByModel:
 def cells_to_carry_back(op: Operation) -> CellsByModel:
     """Give the cells that are published now and that the old tables lack, by model."""
     name = workspace_name(op.undo_id)
-    if name not in {one.name for one in op.store.environments.by_name()}:
+    if name not in {environment.name for environment in op.store.environments.by_name()}:
         return CellsByModel()
     run, published = op.old_workspace(), op.store.views.of(op.plan.environment)
     view = run.view()

@@ -30,7 +30,7 @@ _OPERATIONS = 50
 
 def estimated(project: Project, plan: Plan) -> Plan:
     """Fill in what a plan will take; nothing is looked up for a plan that builds nothing."""
-    building = [one for one in plan.models if one.batches]
+    building = [planned for planned in plan.models if planned.batches]
     if not building:
         return plan
     store, terms, warm = project.store, project.terms, _warm(project.store)
@@ -81,7 +81,7 @@ def _size(project: Project, plan: Plan, name: str) -> TableSize | None:
     declared = project.loaded.graph.sources.get(name)
     if declared is None:
         return _built(project.store, name)
-    reads = (one.cells for model in plan.models for one in model.reads if one.upstream == name)
+    reads = (read.cells for model in plan.models for read in model.reads if read.upstream == name)
     cells = IntervalSet.union_all(reads)
     column = declared.times.event if declared.times else None
     path = source_path(project.data_root, declared.path)

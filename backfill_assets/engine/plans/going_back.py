@@ -52,7 +52,7 @@ def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
         ConcurrentPublicationError: the environment has published more meanwhile.
     """
     moves = moves_to_take_back(op, stage.kind)
-    named = {at.version for one in moves for at in (one.old, one.new) if at is not None}
+    named = {at.version for move in moves for at in (move.old, move.new) if at is not None}
     versions = [one for one in named if _is_ours(op, one)]
     settle_tables(op.environment(), versions)
     try:
@@ -82,6 +82,6 @@ def _decided(op: Operation, moves: Sequence[PointerMove], kind: PublicationKind)
     if only_cells and cells_to_carry_back(op):
         raise ConcurrentPublicationError(op)
     steps = steps_back(op, moves, only_cells=only_cells)
-    gone = tuple(one.model for one in moves if is_dropped(op.plan.environment, one))
+    gone = tuple(move.model for move in moves if is_dropped(op.plan.environment, move))
     pins = {name: one.pointer.delta_version for name, one in view.models.items()}
     return Prepared(steps, gone, op.who, op.why, view.counter, pins)

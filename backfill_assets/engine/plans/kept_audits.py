@@ -94,7 +94,9 @@ def _audited(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
 
 def unaudited(op: Operation) -> CellsByModel:
     """Give the kept cells that the plan's changed audits have not passed yet, by model."""
-    touched = [one for one in op.plan.models if _keeps(one) and _changed_audits(op, one)]
+    touched = [
+        planned for planned in op.plan.models if _keeps(planned) and _changed_audits(op, planned)
+    ]
     if not touched:
         return CellsByModel()
     run, passed = op.workspace(), _passed(op)
@@ -111,7 +113,7 @@ def unaudited(op: Operation) -> CellsByModel:
 
 
 def _planned(op: Operation, name: str) -> ModelPlan:
-    return next(one for one in op.plan.models if one.model == name)
+    return next(planned for planned in op.plan.models if planned.model == name)
 
 
 def _keeps(one: ModelPlan) -> bool:
@@ -136,7 +138,7 @@ def _changed_audits(op: Operation, one: ModelPlan) -> tuple[Audit, ...]:
 def _tables(run: RunContext, name: str) -> dict[str, int]:
     """Give the tables that the workspace reads a model from, at their pins."""
     pointer = run.store.environments.pointers(run.environment.name)[name]
-    return {one.version: one.delta_version for one in run.store.views.tables(pointer)}
+    return {table.version: table.delta_version for table in run.store.views.tables(pointer)}
 
 
 def _committed_since(run: RunContext, name: str, since: Mapping[str, int]) -> IntervalSet:
@@ -154,7 +156,7 @@ def _committed_since(run: RunContext, name: str, since: Mapping[str, int]) -> In
 def _passed(op: Operation) -> dict[str, dict[str, int]]:
     """Read per model at which pins its kept cells have passed."""
     events = op.store.plans.events(op.plan_id)
-    told = (one.detail for one in events if one.event == AUDITED and one.detail["passed"])
+    told = (event.detail for event in events if event.event == AUDITED and event.detail["passed"])
     return {detail["model"]: detail["tables"] for detail in told}
 
 
@@ -172,13 +174,13 @@ def _detail(
         "tables": dict(tables),
         "audits": [
             {
-                "audit": one.audit,
-                "severity": one.severity.value,
-                "passed": one.passed,
-                "found": one.found,
-                "allowed": one.allowed,
-                "cells": list(one.cells),
+                "audit": result.audit,
+                "severity": result.severity.value,
+                "passed": result.passed,
+                "found": result.found,
+                "allowed": result.allowed,
+                "cells": list(result.cells),
             }
-            for one in results
+            for result in results
         ],
     }

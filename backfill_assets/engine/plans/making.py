@@ -143,7 +143,7 @@ def keep(project: Project, plan: Plan) -> None:
             created_by=plan.request.asked_by,
             reason=plan.request.reason,
             expires_at=plan.expires_at,
-            cells=CellsByModel({one.model: one.cells for one in plan.models}),
+            cells=CellsByModel({planned.model: planned.cells for planned in plan.models}),
         )
     )
 
@@ -154,7 +154,7 @@ def new_environment(project: Project, name: str) -> Environment | None:
     Raises:
         RequestError: it can't be called so.
     """
-    if any(one.name == name for one in project.store.environments.by_name()):
+    if any(environment.name == name for environment in project.store.environments.by_name()):
         return None
     if not _NAME.fullmatch(name):
         raise RequestError(

@@ -56,9 +56,9 @@ class Operation(InProject):
         run, code = self.run_in(workspace_name(self.plan_id)), self.project.code
         frozen = FrozenCode.of(self.plan, code) if code else None
         kept = {
-            one.model: one.kept_rows or KeptRows.CARRY
-            for one in self.plan.models
-            if one.model in run.graph.models and run.graph.model(one.model).keeps_rows
+            planned.model: planned.kept_rows or KeptRows.CARRY
+            for planned in self.plan.models
+            if planned.model in run.graph.models and run.graph.model(planned.model).keeps_rows
         }
         return replace(run, frozen=frozen, kept_rows=kept)
 

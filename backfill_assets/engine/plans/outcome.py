@@ -53,7 +53,7 @@ class Outcome:
     def failed(self) -> tuple[Failed, ...]:
         """Every batch that failed."""
         return tuple(
-            one for told in self.events.values() for one in told if isinstance(one, Failed)
+            event for told in self.events.values() for event in told if isinstance(event, Failed)
         )
 
     @property
@@ -64,7 +64,7 @@ class Outcome:
 
 def figures(events: Mapping[str, tuple[Event, ...]]) -> dict[str, object]:
     """Count what was built, to be held against the estimate."""
-    done = [one for told in events.values() for one in told if isinstance(one, Committed)]
+    done = [event for told in events.values() for event in told if isinstance(event, Committed)]
     failed = [one for told in events.values() for one in told if isinstance(one, Failed)]
     return {
         "batches": len(done),

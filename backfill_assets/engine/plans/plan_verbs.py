@@ -177,13 +177,13 @@ def _take_back(op: Operation, stages: tuple[Stage, ...], end: PlanStatus) -> Out
     last = op.store.publications.promotion(op.plan_id)
     if so_far.status is end and last is not None and _is_left_open(op, last):
         so_far = replace(so_far, number=last.published)
-        stages = tuple(one for one in stages if isinstance(one, Close))
+        stages = tuple(stage for stage in stages if isinstance(stage, Close))
     return run_stages(op, stages, so_far)
 
 
 def _is_left_open(op: Operation, last: Intent) -> bool:
     """Whether this run has just finished a publication, or its process died before it closed the plan."""
-    names = {one.name for one in op.store.environments.by_name()}
+    names = {environment.name for environment in op.store.environments.by_name()}
     return last.holder == op.run_id or workspace_name(op.undo_id) in names
 
 
@@ -202,7 +202,7 @@ def start_applying(op: Operation) -> None:
 
 def _refuse_unopened(op: Operation) -> None:
     """Refuse to promote what was never built: its process died first, or it only fills gaps."""
-    names = {one.name for one in op.store.environments.by_name()}
+    names = {environment.name for environment in op.store.environments.by_name()}
     if workspace_name(op.plan_id) not in names:
         status = op.store.plans.get(op.plan_id).status
         if status not in OPEN:  # another process has ended it meanwhile

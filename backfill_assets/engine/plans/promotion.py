@@ -62,8 +62,8 @@ def _decided(op: Operation) -> Prepared:
         pins={name: at.delta_version for name, at in pointers.items()},
         tables={
             layer.version: layer.delta_version
-            for one in op.plan.models
-            if one.model in pointers
-            for layer in pointers[one.model].layers
+            for planned in op.plan.models
+            if planned.model in pointers
+            for layer in pointers[planned.model].layers
         },
     )

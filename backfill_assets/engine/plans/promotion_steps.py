@@ -24,7 +24,7 @@ def concerned(op: Operation) -> tuple[str, ...]:
     """Name every table that a promotion must hold: those of the workspace, and the environment's."""
     plan, name = op.plan, workspace_name(op.plan_id)
     pointers = op.store.environments.pointers(plan.environment)
-    models = [*(one.model for one in plan.models if one.moves), *plan.removed]
+    models = [*(planned.model for planned in plan.models if planned.moves), *plan.removed]
     ours = {one.version for one in op.store.environments.own_pointers(name).values()}
     theirs = {pointers[model].version for model in models if model in pointers}
     owned = {one for one in theirs if op.store.versions.owner(one) == plan.environment}
@@ -38,9 +38,9 @@ def steps_of(op: Operation) -> tuple[Step, ...]:
     own = op.store.environments.own_pointers(workspace_name(op.plan_id))
     stale = _stale_before(op, environment)
     steps = (
-        _step(op, one, own[one.model], pointers.get(one.model), stale[one.model])
-        for one in op.plan.models
-        if one.moves
+        _step(op, planned, own[planned.model], pointers.get(planned.model), stale[planned.model])
+        for planned in op.plan.models
+        if planned.moves
     )
     return tuple(step for step in steps if step is not None)
 
@@ -85,7 +85,7 @@ def _move(new: Pointer, at: Pointer | None, stale: IntervalSet) -> Move:
 
 def _stale_before(op: Operation, environment: RunContext) -> CellsByModel:
     """Remember what was stale, for the way back."""
-    view, names = environment.view(), [one.model for one in op.plan.models if one.moves]
+    view, names = environment.view(), [planned.model for planned in op.plan.models if planned.moves]
     return CellsByModel(
         {
             name: to_remember(op.plan, work_of(environment, view, name))

@@ -64,9 +64,9 @@ class PlanConflictError(BackfillAssetsError):
     def __init__(self, plan_id: str, conflicts: tuple[InFlight, ...], graph: Graph) -> None:
         self.plan_id, self.conflicts = plan_id, conflicts
         listed = "; ".join(
-            f"{one.model} {ranges_text(graph.model(one.model).cadence, one.cells) if one.cells else 'its table'} "
-            f"by {one.who}"
-            for one in conflicts
+            f"{conflict.model} {ranges_text(graph.model(conflict.model).cadence, conflict.cells) if conflict.cells else 'its table'} "
+            f"by {conflict.who}"
+            for conflict in conflicts
         )
         super().__init__(
             f"plan {plan_id} overlaps with what others are at, nothing was written: {listed}. Promote "
@@ -180,8 +180,8 @@ def _stands(op: Operation, other: Plan) -> bool:
 
 def _shares_table(plan: Plan, other: Plan) -> bool:
     """Whether two plans build the same new table, which belongs to one of them until that ends."""
-    new = {one.version for one in plan.models if one.build is Build.NEW_VERSION}
-    return any(one.version in new for one in other.models if one.build is Build.NEW_VERSION)
+    new = {planned.version for planned in plan.models if planned.build is Build.NEW_VERSION}
+    return any(model.version in new for model in other.models if model.build is Build.NEW_VERSION)
 
 
 def _snapshots_moved(op: Operation, environment: RunContext) -> Iterator[StaleInput]:

@@ -43,7 +43,10 @@ def _later_plans(plan_id: str, later: Mapping[str, Mapping[str, str]]) -> Reques
 
 
 def _not_kept(plan_id: str, why: str, request: PlanRequest) -> RequestError:
-    asked = " ".join(f"--restate {one.name}:{one.start}..{one.end}" for one in request.restate)
+    asked = " ".join(
+        f"--restate {restatement.name}:{restatement.start}..{restatement.end}"
+        for restatement in request.restate
+    )
     return RequestError(
         found=f"plan {plan_id} can't be taken back any more: {why}. Nothing was changed",
         do=f"build it anew with `backfill plan {request.environment} {asked}`",
@@ -61,7 +64,9 @@ def moves_to_take_back(op: Operation, kind: PublicationKind) -> list[PointerMove
     finish_publication(op.environment(), op.plan_id)
     status = op.store.plans.get(op.plan_id).status
     moves = [
-        one for one in op.store.history.moves_of(op.plan_id) if one.kind is PublicationKind.PROMOTE
+        move
+        for move in op.store.history.moves_of(op.plan_id)
+        if move.kind is PublicationKind.PROMOTE
     ]
     if status is not PlanStatus.PROMOTED or not moves:
         raise nothing_to_take_back(op.plan_id, status)
@@ -97,7 +102,7 @@ def refuse_expired(op: Operation, moves: Sequence[PointerMove], why: str) -> NoR
     Raises:
         RequestError: in any case.
     """
-    hulls = {one.model: one.cells.hull() for one in moves}
+    hulls = {move.model: move.cells.hull() for move in moves}
     restate = tuple(
         Restatement(name, hull.start.date().isoformat(), (hull.end - _INSTANT).date().isoformat())
         for name, hull in hulls.items()
@@ -111,7 +116,7 @@ def refuse_expired(op: Operation, moves: Sequence[PointerMove], why: str) -> NoR
 
 def refuse_later(op: Operation, moves: Sequence[PointerMove], *, cells_only: bool) -> None:
     """Refuse when later plans, that are not taken back themselves, have touched the same."""
-    mine, later = {one.model: one for one in moves}, dict[str, dict[str, str]]()
+    mine, later = {move.model: move for move in moves}, dict[str, dict[str, str]]()
     for one in op.store.history.moves_in(op.plan.environment, moves[0].number):
         own = mine.get(one.model)
         if own is None or one.plan_id == op.plan_id or _is_taken_back(op, one.plan_id):

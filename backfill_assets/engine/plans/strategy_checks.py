@@ -95,7 +95,7 @@ def check_strategies(op: Operation) -> None:
     failed = {
         name: stopping
         for name, results in strategy_results(op).items()
-        if (stopping := tuple(one for one in results if one.stops))
+        if (stopping := tuple(result for result in results if result.stops))
     }
     if failed:
         raise StrategyCheckError(op.plan_id, failed)
@@ -112,9 +112,9 @@ def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
     sides = _Sides(op, op.environment(), op.workspace())
     found: dict[str, tuple[CheckResult, ...]] = {}
     promising = [
-        (one, one.strategy)
-        for one in op.plan.models
-        if one.strategy is not None and one.built_apart
+        (planned, planned.strategy)
+        for planned in op.plan.models
+        if planned.strategy is not None and planned.built_apart
     ]
     with op.at_work.at(Phase.COMPARING, of=len(promising)) as step:
         for one, strategy in promising:
@@ -275,7 +275,7 @@ def _check_slice(op: Operation) -> None:
     where = op.plan.request.where
     if where is None:
         return
-    restated = {one.name for one in op.plan.request.restate}
+    restated = {restatement.name for restatement in op.plan.request.restate}
     for one in op.plan.models:
         if one.model in restated and one.built_apart:
             with op.at_work.at(Phase.COMPARING, one.model):

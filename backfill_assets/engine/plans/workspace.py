@@ -49,7 +49,7 @@ def _new(op: Operation) -> WorkspaceRequest:
     return WorkspaceRequest(
         plan_id=plan.plan_id,
         environment=plan.environment,
-        models=tuple(_model(op, environment, one) for one in plan.models if one.moves),
+        models=tuple(_model(op, environment, planned) for planned in plan.models if planned.moves),
         owed=tuple(owed for one in plan.models for owed in _owed(op, one)),
         cutoffs=_cutoffs(plan),
     )
@@ -60,12 +60,12 @@ def _old(op: Operation) -> WorkspaceRequest | None:
     moves = moves_to_take_back(op, PublicationKind.UNDO)
     models = tuple(
         WorkspaceModel(
-            replace(one.old, environment=workspace_name(op.undo_id)),
-            op.store.versions.version_path(one.old.version),
+            replace(move.old, environment=workspace_name(op.undo_id)),
+            op.store.versions.version_path(move.old.version),
         )
-        for one in moves
-        if one.old is not None and one.new is not None and one.old.version != one.new.version
-        if not one.old.under and one.old.environment == op.plan.environment
+        for move in moves
+        if move.old is not None and move.new is not None and move.old.version != move.new.version
+        if not move.old.under and move.old.environment == op.plan.environment
     )
     if not models:
         return None
@@ -75,13 +75,21 @@ def _old(op: Operation) -> WorkspaceRequest | None:
 def _cutoffs(plan: Plan) -> dict[str, Cutoff | None]:
     """Give what the plan sets itself, by model, and None for what it lifts."""
     lifted = dict[str, "Cutoff | None"].fromkeys(plan.request.lift_cutoffs)
-    own = {one.model: one.kept_before for one in plan.models if one.kept_before is not None}
+    own = {
+        planned.model: planned.kept_before
+        for planned in plan.models
+        if planned.kept_before is not None
+    }
     return lifted | {name: one for name, one in own.items() if not one.plan_id}
 
 
 def planned_snapshots(op: Operation, environment: RunContext) -> dict[str, Snapshot]:
     """Take the snapshots that the plan lets run, as the loaded code and the environment give them."""
-    names = [one.model for one in op.plan.models if one.fingerprint != one.old_fingerprint]
+    names = [
+        planned.model
+        for planned in op.plan.models
+        if planned.fingerprint != planned.old_fingerprint
+    ]
     found = _intended(op, environment, names) if names else {}
     return {name: found[name] for name in names if name in found}
 

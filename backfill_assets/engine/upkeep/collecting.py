@@ -198,8 +198,8 @@ def _compacted(run: RunContext) -> Iterator[Compacted]:
 def _tables_read(run: RunContext) -> list[str]:
     """Name the versions that environments read and of whose tables the state knows."""
     pointed = (
-        run.store.environments.own_pointers(one.name).values()
-        for one in run.store.environments.by_name()
+        run.store.environments.own_pointers(environment.name).values()
+        for environment in run.store.environments.by_name()
     )
     read = {at.version for at in chain.from_iterable(pointed)}
     return sorted(version for version in read if run.store.versions.known_head(version) > ABSENT)
@@ -220,8 +220,8 @@ def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:
     """Give the oldest pin that is needed, by version that some environment reads."""
     pointed = [
         at
-        for one in run.store.environments.by_name()
-        for at in run.store.environments.own_pointers(one.name).values()
+        for environment in run.store.environments.by_name()
+        for at in run.store.environments.own_pointers(environment.name).values()
     ]
     since = run.clock() - promise
     promised = [

@@ -225,7 +225,9 @@ def _save_creator(store: Store, path: str, batches: list[LoggedCommit]) -> None:
     definition = _creator(path)
     if definition is None:
         return
-    for fingerprint, commit in {one.commit.fingerprint: one.commit for one in batches}.items():
+    for fingerprint, commit in {
+        batch.commit.fingerprint: batch.commit for batch in batches
+    }.items():
         store.snapshots.save_snapshot(
             fingerprint_id=fingerprint,
             model=commit.model,

@@ -93,7 +93,7 @@ class ModuleQuery:
 
     def _isolated(self) -> Isolated:
         return isolated(
-            self.modules, {one.path: base64.b64decode(one.content) for one in self.files}
+            self.modules, {file.path: base64.b64decode(file.content) for file in self.files}
         )
 
 
@@ -174,7 +174,7 @@ def function_query(function: Callable[..., Any], *, reads_files: Iterable[str] =
         _file(folder / path, folder, package) or _refuse(name, path) for path in {*reads_files}
     ]
     files = {one.path: one for one in (*_sql_files(modules), *declared)}
-    return ModuleQuery(name, module.__name__, modules, tuple(files[one] for one in sorted(files)))
+    return ModuleQuery(name, module.__name__, modules, tuple(files[file] for file in sorted(files)))
 
 
 def _file(place: Path, folder: Path, package: str, *, declared: bool = True) -> StoredFile | None:
@@ -235,5 +235,5 @@ def _kept(query: ModuleQuery) -> tuple[Kept, ...]:
 @lru_cache(maxsize=256)
 def _identity(query: ModuleQuery) -> str:
     asks = any("sql_file" in words(one.body) for one in query.kept())
-    files = [f"{one.path} {one.content}" for one in query.files if one.declared or asks]
+    files = [f"{file.path} {file.content}" for file in query.files if file.declared or asks]
     return "\x1d".join([identity(query.modules, query.module, query.name), *files])

@@ -62,7 +62,7 @@ def _imported(node: ast.Import | ast.ImportFrom, stored: Set[str]) -> frozenset[
     own = {one.partition(".")[0] for one in stored} - {PRODUCT}
     if not all(_only_defines(one) and one.partition(".")[0] not in own for one in modules):
         return None
-    names = {part for one in modules for part in one.split(".")}
+    names = {part for module in modules for part in module.split(".")}
     for alias in node.names:
         names |= {*alias.name.split("."), alias.asname or alias.name}
     return None if "*" in names else frozenset(names)
@@ -73,7 +73,7 @@ def _modules_of(node: ast.Import | ast.ImportFrom) -> list[str]:
     names = [alias.name for alias in node.names]
     if isinstance(node, ast.Import):
         return names
-    return [""] if node.level else [node.module or "", *(f"{node.module}.{one}" for one in names)]
+    return [""] if node.level else [node.module or "", *(f"{node.module}.{name}" for name in names)]
 
 
 def _name_of(alias: ast.alias) -> str:
@@ -162,7 +162,7 @@ class _Quiet:
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 return all(map(self.value, parts))
             case ast.Dict(keys=keys, values=values):
-                return all(one is not None and _literal(one) for one in keys) and all(
+                return all(key is not None and _literal(key) for key in keys) and all(
                     map(self.value, values)
                 )
             case ast.Call(func=called, args=args, keywords=keywords):
@@ -216,7 +216,7 @@ class _Quiet:
         if self._deferred or isinstance(node, ast.Constant) or self._is_there(node):
             return True
         parts = [*ast.walk(node)]
-        return all(isinstance(one, _IN_TYPES) for one in parts) and all(
+        return all(isinstance(part, _IN_TYPES) for part in parts) and all(
             one.id in self._types for one in parts if isinstance(one, ast.Name)
         )
 

@@ -245,4 +245,4 @@ def _text(content: bytes) -> str:
 
 def by_name(modules: tuple[StoredModule, ...]) -> Mapping[str, StoredModule]:
     """Index modules by their names."""
-    return {one.name: one for one in modules}
+    return {module.name: module for module in modules}

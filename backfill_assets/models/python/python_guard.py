@@ -97,12 +97,12 @@ def check_python(model: Model) -> None:
     query = model.logic
     if not isinstance(query, ModuleQuery):
         return  # SQL; or a bundle, which an earlier release has checked when it was declared
-    stored = frozenset(one.name for one in query.modules)
+    stored = frozenset(module.name for module in query.modules)
     for use in _imports_on_workers(query.kept(), stored):
         raise _outside_read(model=model.name, use=use)
     if model.volatile:
         return
-    declares_files = any(one.declared for one in query.files)
+    declares_files = any(file.declared for file in query.files)
     for use in uses(query.kept(), (query.module, query.name)):
         if use.outside is Outside.CLOCK:
             raise volatile_query(model=model.name, function=use.name)

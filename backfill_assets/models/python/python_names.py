@@ -418,7 +418,7 @@ def _parts(display: ast.expr) -> list[ast.expr] | None:
 
 def _keys(display: ast.expr) -> list[ast.expr] | None:
     keys = display.keys if isinstance(display, ast.Dict) else [None]
-    written = [one for one in keys if one is not None]
+    written = [key for key in keys if key is not None]
     return written if len(written) == len(keys) else None
 
 

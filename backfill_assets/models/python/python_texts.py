@@ -62,7 +62,7 @@ class Texts:
     def _put_together(self, node: ast.expr, module: str, depth: int) -> tuple[str, ...]:  # noqa: PLR0911
         match node:
             case ast.JoinedStr(values=parts):
-                return _joined([self._of(one, module, depth) for one in parts])
+                return _joined([self._of(part, module, depth) for part in parts])
             case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
                 return self._of(value, module, depth)
             case ast.BinOp(left=left, op=ast.Add(), right=right):

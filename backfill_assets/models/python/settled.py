@@ -61,7 +61,7 @@ def _dumped(body: Iterable[ast.stmt]) -> str:
 
 
 def _everything(modules: tuple[StoredModule, ...]) -> tuple[Kept, ...]:
-    return tuple(Kept(one, tuple(ast.parse(one.source).body)) for one in modules)
+    return tuple(Kept(module, tuple(ast.parse(module.source).body)) for module in modules)
 
 
 class _Keeping:

@@ -214,7 +214,7 @@ def _is_of_author(name: exp.Identifier) -> bool:
 
 def _spelled(sql: str, tokens: Sequence[Token]) -> list[str]:
     """Write tokens in the one spelling that all equal ones share."""
-    found = [_token(sql, one) for one in tokens if one.token_type not in _LEFT_OUT]
+    found = [_token(sql, token) for token in tokens if token.token_type not in _LEFT_OUT]
     for spell in _SPELLINGS:
         found = spell(found)
     return found

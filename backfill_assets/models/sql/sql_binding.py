@@ -74,7 +74,7 @@ def _as_table(tokens: Sequence[Token], name: Name, views: Mapping[str, str]) -> 
 
 def _dropped(tokens: Sequence[Token], first: Token, second: Token) -> Iterator[Edit]:
     """Leave out all tokens from the first one up to the second."""
-    return ((one, "") for one in tokens if first.start <= one.start < second.start)
+    return ((token, "") for token in tokens if first.start <= token.start < second.start)
 
 
 def _require_unambiguous(

@@ -98,7 +98,7 @@ def _rules(old: Model, new: Model) -> Iterator[Found]:
 
 def _reads(old: Model, new: Model) -> Iterator[Found]:
     """The parts of its upstreams that a cell is computed from."""
-    before = {one.name: one for one in old.reads}
+    before = {read.name: read for read in old.reads}
     after = {one.name: one for one in new.reads}
     for name in sorted(before.keys() & after.keys()):
         if before[name].lookback != after[name].lookback:

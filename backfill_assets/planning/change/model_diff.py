@@ -78,13 +78,13 @@ def _sections(model: Model | None) -> dict[str, list[str]]:
     sections = {
         "query": _query(model),
         "columns": [_column(one) for one in model.schema],
-        "upstreams": [_upstream(one) for one in model.reads],
+        "upstreams": [_upstream(read) for read in model.reads],
         "kind": [_worded(model.kind)],
         "cadence": [_cadence(model.cadence)],
         "unique key": [", ".join(model.key)],
         "deletes": [_deletes(model.delete_policy)],
         "times": _attributes(model.times),
-        "audits": [f"{one.name}: {_worded(one)}" for one in model.audits],
+        "audits": [f"{audit.name}: {_worded(audit)}" for audit in model.audits],
         "late window": _number(model.late_window),
         "batch size": _number(model.batch_size or 0),
         "batches at once": _number(model.batch_concurrency - 1 and model.batch_concurrency),
@@ -171,9 +171,9 @@ def _worded(value: object) -> str:
 
 def _attributes(value: Any) -> list[str]:  # noqa: ANN401 - any dataclass of a declaration
     given: Mapping[str, object] = {
-        one.name: getattr(value, one.name)
-        for one in fields(value)
-        if one.name != "name"
-        and (one.default is MISSING or getattr(value, one.name) != one.default)
+        field.name: getattr(value, field.name)
+        for field in fields(value)
+        if field.name != "name"
+        and (field.default is MISSING or getattr(value, field.name) != field.default)
     }
     return [f"{name}={_worded(one)}" for name, one in given.items()]

@@ -131,7 +131,7 @@ def _resourced(
 
 def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozenset[str]:
     """Name the selected models; without a selection the restated ones and their readers."""
-    restated = {one.name for one in request.restate} | {*request.lift_cutoffs}
+    restated = {restatement.name for restatement in request.restate} | {*request.lift_cutoffs}
     if restated and not request.select:
         return following(graph, restated)
     return selected(graph, request.select, gone=gone) | (restated & {*graph.models})

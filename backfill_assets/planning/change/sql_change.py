@@ -86,7 +86,7 @@ def _query(old: exp.Expr, new: exp.Expr, edits: _Edits) -> SqlEdit:
 
 def _names_edited(node: exp.Expr, edits: _Edits) -> bool:
     tables = node.find_all(exp.Table)
-    return any(edits.get(table_name(one), NO_EDIT).shows for one in tables)
+    return any(edits.get(table_name(table), NO_EDIT).shows for table in tables)
 
 
 def _only_brackets(query: exp.Subquery) -> bool:
@@ -133,7 +133,11 @@ def _with_of(query: exp.Expr) -> exp.Expr | None:
 
 def _with(query: exp.Expr) -> list[exp.CTE]:
     with_ = _with_of(query)
-    return [one for one in with_.expressions if isinstance(one, exp.CTE)] if with_ else []
+    return (
+        [expression for expression in with_.expressions if isinstance(expression, exp.CTE)]
+        if with_
+        else []
+    )
 
 
 def _set_operation(old: exp.SetOperation, new: exp.SetOperation, edits: _Edits) -> SqlEdit:

@@ -55,7 +55,7 @@ def clause_that_sees(select: exp.Select, scope: Scope) -> str | None:
         nodes = _parts(select, key)
         if key == "pivots" and nodes and scope.edited:
             return _CLAUSES[key]
-        if any(scope.sees(one) for one in nodes):
+        if any(scope.sees(node) for node in nodes):
             return _CLAUSES.get(key, "ORDER BY")
     if any(_join_sees(join, scope) for join in joins_of(select)):
         return "a JOIN"

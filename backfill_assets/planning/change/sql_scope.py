@@ -29,17 +29,17 @@ class Scope:
     @property
     def edited(self) -> bool:
         """Whether any source has an edit that could be seen."""
-        return any(one.shows for one in self.sources.values())
+        return any(source.shows for source in self.sources.values())
 
     @property
     def shuffled(self) -> bool:
         """Whether rows may come from a source in another order."""
-        return any(one.shuffled for one in self.sources.values())
+        return any(source.shuffled for source in self.sources.values())
 
     @property
     def loose(self) -> frozenset[str]:
         """Names that, written without a source, may mean something else than before."""
-        names = (one.touched | one.added for one in self.sources.values())
+        names = (source.touched | source.added for source in self.sources.values())
         return frozenset[str]().union(*names)
 
     def sees(self, node: exp.Expr | None, aliases: frozenset[str] = frozenset()) -> bool:
@@ -67,7 +67,7 @@ class Scope:
     def _star_sees(self, node: exp.Expr) -> bool:
         """COUNT(*) looks at rows alone; any other star looks at every column."""
         stars = [one for one in node.find_all(exp.Star) if not isinstance(one.parent, exp.Count)]
-        return bool(stars) and (self.edited or any(one.shows for one in self.tables.values()))
+        return bool(stars) and (self.edited or any(table.shows for table in self.tables.values()))
 
     def _query_sees(self, table: exp.Table) -> bool:
         """A query inside an expression: any column that is not merely new counts as read."""
@@ -76,4 +76,4 @@ class Scope:
             return True
         query = table.find_ancestor(exp.Select)
         names = query.find_all(exp.Column) if query else ()
-        return any(not one.table and one.name.lower() in edit.added for one in names)
+        return any(not name.table and name.name.lower() in edit.added for name in names)

@@ -172,9 +172,10 @@ def in_doubt(old: Cells, new: Cells, expected: Expected) -> IntervalSet:
     gone, those that stay must be compared by themselves.
     """
     return IntervalSet.of(
-        one.cell
-        for one in differences(old, new, {})
-        if (one.rows and expected.missing) or old[one.cell].in_doubt(new[one.cell])
+        difference.cell
+        for difference in differences(old, new, {})
+        if (difference.rows and expected.missing)
+        or old[difference.cell].in_doubt(new[difference.cell])
     )
 
 
@@ -232,7 +233,11 @@ def _counts_fit(compared: Comparison) -> CheckResult:
 
 def _neighbours(compared: Comparison) -> CheckResult:
     others = [cell for cell in compared.old if cell not in compared.planned]
-    differ = {one.cell for one in compared.differences if one.rows or one.columns}
+    differ = {
+        difference.cell
+        for difference in compared.differences
+        if difference.rows or difference.columns
+    }
     moved = [cell for cell in others if cell not in compared.new or cell in differ]
     text = f"{_cells(len(others))} outside the plan: equal byte for byte"
     if moved:
@@ -242,7 +247,9 @@ def _neighbours(compared: Comparison) -> CheckResult:
 
 def _equal_but_new(compared: Comparison) -> CheckResult:
     """Only new columns differ; here no other difference is explained."""
-    bad = [one for one in compared.differences if one.rows or one.columns]
+    bad = [
+        difference for difference in compared.differences if difference.rows or difference.columns
+    ]
     text = f"row counts, keys and old columns are equal in {_common(compared)}"
     return CheckResult("all else equal", not bad, _listed(bad) or text)
 

@@ -98,7 +98,7 @@ def joins_stretches(model: Model) -> bool:
 def _bytes_per_cell(graph: Graph, view: StateView, model: Model) -> int:
     if model.cadence.unit is Unit.WHOLE:
         return 0
-    cut = (one for one in model.reads if one.name != model.name and _is_cut(graph, one))
+    cut = (read for read in model.reads if read.name != model.name and _is_cut(graph, read))
     found = [_bytes_per_second(graph, view, one) for one in cut]
     return ceil(sum(found) * model.cadence.unit.shortest) if all(found) else 0
 

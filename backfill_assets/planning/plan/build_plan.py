@@ -76,7 +76,7 @@ def build_plan(
     models = planner.models()
     if request.empty:
         refuse_blank_history(aim.graph, state.view, models)
-    publishes = bool(aim.removed) or any(one.build is not Build.GAP_FILL for one in models)
+    publishes = bool(aim.removed) or any(model.build is not Build.GAP_FILL for model in models)
     environment = state.view.environment
     return identified(
         Plan(
@@ -266,10 +266,10 @@ class _Planner:
         ]
         sources = self.planned_graph.graph.sources
         found += [
-            f"the range of {one.name} is meant in its own zone, {sources[one.name].cadence.tz}"
-            for one in self.request.restate
-            if one.name in sources
-            and (one.start or one.end or self.request.start or self.request.end)
+            f"the range of {restatement.name} is meant in its own zone, {sources[restatement.name].cadence.tz}"
+            for restatement in self.request.restate
+            if restatement.name in sources
+            and (restatement.start or restatement.end or self.request.start or self.request.end)
         ]
         found += self._cutoffs(planned)
         if self.request.restate_all_snapshots:
@@ -282,7 +282,7 @@ class _Planner:
     def _cutoffs(self, planned: set[str]) -> list[str]:
         """Name the cutoffs that leave out restated cells, or cells that would need work."""
         view, graph = self.state.view, self.planned_graph.graph
-        restated = {one.name for one in self.request.restate}
+        restated = {restatement.name for restatement in self.request.restate}
         found: list[str] = []
         for name, cutoff in view.cutoffs.items():
             if name in self.request.lift_cutoffs or name not in graph.models:
@@ -316,7 +316,7 @@ def _rollback(models: tuple[ModelPlan, ...], *, publishes: bool) -> str:
     """Say how to go back after the promotion."""
     if not publishes:
         return "nothing that was published changes"
-    copied = [one for one in models if one.build is Build.IN_PLACE and one.cells]
+    copied = [model for model in models if model.build is Build.IN_PLACE and model.cells]
     moved = [one for one in models if one.build in (Build.NEW_VERSION, Build.POINTER)]
     ways: list[str] = []
     if moved or not copied:

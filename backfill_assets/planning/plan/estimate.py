@@ -117,9 +117,9 @@ def estimate(plan: Plan, known: Known) -> Plan:
         )
     commit = _commit(known)
     guesses = {
-        one.model: commit if plan.request.empty and one.certain else _guess(one, known)
-        for one in plan.models
-        if one.batches
+        planned.model: commit if plan.request.empty and planned.certain else _guess(planned, known)
+        for planned in plan.models
+        if planned.batches
     }
     models = tuple(
         replace(one, estimate=_estimate([one], guesses, known, _NONE)) if one.batches else one
@@ -170,13 +170,13 @@ def _commit(known: Known) -> _Guess:
 def _guess(model: ModelPlan, known: Known) -> _Guess:
     read = sum(_bytes(one, known.sizes) for one in model.reads)
     facts = _warm(known.history.get(model.model, ()), cold_seconds(known.operations))
-    cells = sum(one.cells for one in model.batches)
+    cells = sum(batch.cells for batch in model.batches)
     if not facts:
         slow = slowness(known.operations)
         per_cell = slow * read / cells / BYTES_PER_SECOND
         return _Guess(slow * _BATCH_SECONDS, per_cell, (1.0, DOUBT), read, read / cells, 0)
     fixed, per_cell = _line(facts)
-    ratios = sorted(one.seconds / (fixed + per_cell * one.cells) for one in facts)
+    ratios = sorted(fact.seconds / (fixed + per_cell * fact.cells) for fact in facts)
     off = (quantile(ratios, MEDIAN), quantile(ratios, HIGH))
     written = sum(one.bytes for one in facts) / sum(one.cells for one in facts)
     return _Guess(fixed, per_cell, off, read, written, len(facts))
@@ -184,7 +184,7 @@ def _guess(model: ModelPlan, known: Known) -> _Guess:
 
 def _warm(facts: Iterable[BatchFact], cold: float) -> list[BatchFact]:
     """Give the seconds of batches in a warm process; the start of a plan counts the others."""
-    usable = [one for one in facts if one.seconds > 0 < one.cells]
+    usable = [fact for fact in facts if fact.seconds > 0 < fact.cells]
     return [one for one in usable if not one.cold] or [
         replace(one, seconds=max(one.seconds - cold, one.seconds / 4), cold=False) for one in usable
     ]
@@ -195,7 +195,7 @@ def _line(facts: Sequence[BatchFact]) -> Pair:
     count = len(facts)
     mean_cells = sum(one.cells for one in facts) / count
     mean_seconds = sum(one.seconds for one in facts) / count
-    spread = sum((one.cells - mean_cells) ** 2 for one in facts)
+    spread = sum((fact.cells - mean_cells) ** 2 for fact in facts)
     if not spread:  # all of one size: how much of it is fixed can't be known
         return mean_seconds / 2, mean_seconds / 2 / mean_cells
     together = sum((one.cells - mean_cells) * (one.seconds - mean_seconds) for one in facts)
@@ -218,7 +218,9 @@ def _estimate(
     batches = _wall(models, guesses, known.batches_at_once)
     median, high = map(sum, zip(beside.start, batches, beside.promotion, strict=True))
     written = sum(
-        guesses[one.model].bytes_written * batch.cells for one in models for batch in one.batches
+        guesses[planned.model].bytes_written * batch.cells
+        for planned in models
+        for batch in planned.batches
     )
     by_size = (known.prices.gigabyte or 0) * written / _GB
     hour = known.prices.hour or 0
@@ -261,7 +263,7 @@ def _rests_on(
     models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], known: Known, beside: Overhead
 ) -> list[str]:
     recorded = sum(guesses[one.model].batches for one in models)
-    empty = [one for one in models if guesses[one.model].recorded_empty]
+    empty = [planned for planned in models if guesses[planned.model].recorded_empty]
     without = [one for one in models if not guesses[one.model].batches and one not in empty]
     sized = [one for one in without if guesses[one.model].bytes_read]
     parts = [f"{_counted(recorded, 'recorded batch', 'recorded batches')}"] if recorded else []
@@ -284,14 +286,14 @@ def _timed(known: Known) -> str:
 
 
 def _doubtful(models: Iterable[ModelPlan]) -> list[str]:
-    batches = [batch for one in models for batch in one.batches]
+    batches = [batch for model in models for batch in model.batches]
     unsure = sum(batch.cells for batch in batches if not batch.certain)
     whole = sum(batch.cells for batch in batches)
     return [f"{unsure:,} of {whole:,} cells only if what they read changes"] if unsure else []
 
 
 def _named(models: Sequence[ModelPlan]) -> str:
-    names = [one.model for one in models]
+    names = [planned.model for planned in models]
     return names[0] if len(names) == 1 else f"{len(names)} models"
 
 

@@ -86,12 +86,12 @@ def overhead(plan: Plan, facts: Sequence[OperationFact]) -> Overhead:
     """
     slow = slowness(facts)
     command = _guessed(_COMMAND * slow)
-    looks = [one.looking for one in facts if one.verb in (RUN, APPLY)]
+    looks = [fact.looking for fact in facts if fact.verb in (RUN, APPLY)]
     looking = _learned(looks, _LOOK * slow)
     start = _sum(command, looking, *_computing(plan, facts, slow))
     compared, copied = _guesses(plan)
     checks = _rest(plan, facts, APPLY, (_CHECKS + compared) * slow)
-    if not any(one.build is not Build.GAP_FILL for one in plan.models):
+    if not any(planned.build is not Build.GAP_FILL for planned in plan.models):
         return Overhead(start, checks)
     published = _rest(plan, facts, PROMOTE, (_POINTERS + copied) * slow)
     # An unprotected environment is promoted by the command that built.
@@ -101,7 +101,7 @@ def overhead(plan: Plan, facts: Sequence[OperationFact]) -> Overhead:
 
 def _computing(plan: Plan, facts: Sequence[OperationFact], slow: float) -> tuple[Pair, ...]:
     """Estimate Spark's start and first batch; recording cells as empty needs neither."""
-    if plan.request.empty or not any(one.batches for one in plan.models):
+    if plan.request.empty or not any(planned.batches for planned in plan.models):
         return ()
     return _spark(facts), _guessed(_COLD * slow)
 
@@ -109,19 +109,20 @@ def _computing(plan: Plan, facts: Sequence[OperationFact], slow: float) -> tuple
 def by_rows(plan: Plan) -> bool:
     """Whether rows are compared, or files copied, before a plan is published."""
     return plan.request.where is not None or any(
-        one.batches and (one.build is Build.IN_PLACE or one.strategy is Strategy.COLUMN_ENRICHMENT)
-        for one in plan.models
+        planned.batches
+        and (planned.build is Build.IN_PLACE or planned.strategy is Strategy.COLUMN_ENRICHMENT)
+        for planned in plan.models
     )
 
 
 def planned_cells(plan: Plan) -> int:
     """Count the cells that a plan names, of all models."""
-    return sum(batch.cells for one in plan.models for batch in one.batches)
+    return sum(batch.cells for planned in plan.models for batch in planned.batches)
 
 
 def slowness(facts: Iterable[OperationFact]) -> float:
     """Estimate how much slower than the constants' machine this one is, by Spark's recorded starts."""
-    took = sorted(one.starting for one in facts if one.starting > 0)
+    took = sorted(fact.starting for fact in facts if fact.starting > 0)
     return quantile(took, MEDIAN) / _SPARK if took else 1.0
 
 
@@ -140,7 +141,9 @@ def _guesses(plan: Plan) -> tuple[float, float]:
     if not by_rows(plan):
         return 0.0, 0.0
     cells, compares = planned_cells(plan), plan.request.where is not None
-    models = sum(one.strategy is Strategy.COLUMN_ENRICHMENT or compares for one in plan.models)
+    models = sum(
+        planned.strategy is Strategy.COLUMN_ENRICHMENT or compares for planned in plan.models
+    )
     compared = _ROWS * models + _ROWS_PER_CELL * cells if models else 0.0
     return compared, _FILES_PER_CELL * cells
 
@@ -148,7 +151,7 @@ def _guesses(plan: Plan) -> tuple[float, float]:
 def _rest(plan: Plan, facts: Iterable[OperationFact], verb: str, guess: float) -> Pair:
     """Estimate the time of a verb beside starting, looking and building, from similar plans."""
     rows, cells = by_rows(plan), planned_cells(plan)
-    known = [one for one in facts if (one.verb, one.by_rows) == (verb, rows)]
+    known = [fact for fact in facts if (fact.verb, fact.by_rows) == (verb, rows)]
     if not known:
         return _guessed(guess)
     return _quantiles([_scaled(one.rest, one.cells, cells) for one in known])
@@ -160,7 +163,7 @@ def _scaled(seconds: float, known: int, asked: int) -> float:
 
 
 def _spark(facts: Iterable[OperationFact]) -> Pair:
-    return _learned([one.starting for one in facts if one.starting > 0], _SPARK)
+    return _learned([fact.starting for fact in facts if fact.starting > 0], _SPARK)
 
 
 def _learned(seconds: Sequence[float], otherwise: float) -> Pair:

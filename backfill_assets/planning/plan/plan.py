@@ -302,14 +302,16 @@ class Plan:
     @property
     def fills_only(self) -> bool:
         """Whether the plan only fills gaps: it needs no workspace and no promotion."""
-        return not self.removed and not any(one.moves for one in self.models)
+        return not self.removed and not any(model.moves for model in self.models)
 
     @property
     def batch_cells(self) -> dict[str, int]:
         """How many cells a batch has at most, by model; none where the plan sets no limit."""
-        sizes = {one.model: one.batch_size.cells for one in self.models if one.batch_size}
+        sizes = {
+            planned.model: planned.batch_size.cells for planned in self.models if planned.batch_size
+        }
         return {name: cells for name, cells in sizes.items() if cells is not None}
 
     def model(self, name: str) -> ModelPlan | None:
         """What it does to a model; None for one that it leaves alone."""
-        return next((one for one in self.models if one.model == name), None)
+        return next((planned for planned in self.models if planned.model == name), None)

@@ -206,7 +206,7 @@ def columns(batches: Sequence[PlannedBatch]) -> dict[str, Sequence[int]]:
     """
     if isinstance(batches, PlannedBatches):
         return _columns(batches)
-    spans = [one.interval for one in batches]
+    spans = [batch.interval for batch in batches]
     waits = [_runs(one.waits_for) for one in batches]
     found: dict[str, Sequence[int]] = {
         "start": [epoch_of(one.start) for one in spans],

@@ -118,7 +118,7 @@ def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of
     if isinstance(value, (Enum, datetime)):
         return to_plain(value)
     if is_dataclass(value):
-        said = {one.name: getattr(value, one.name) for one in fields(value)}
+        said = {field.name: getattr(value, field.name) for field in fields(value)}
         return {name: _content(one) for name, one in said.items() if _counts(name, one)}
     return value
 
@@ -149,7 +149,7 @@ def to_plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of
         case Sequence():
             return [to_plain(one) for one in cast("Sequence[Any]", value)]
         case _ if is_dataclass(value):
-            return {one.name: to_plain(getattr(value, one.name)) for one in fields(value)}
+            return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
         case _:
             return value
 
@@ -195,9 +195,9 @@ def _object(kind: type, plain: Any) -> Any:  # noqa: ANN401
         message = f"{kind.__name__} has no {', '.join(unknown)}"
         raise TypeError(message)
     missing = [
-        one.name
-        for one in fields(kind)
-        if one.name not in given and one.default is MISSING and one.default_factory is MISSING
+        field.name
+        for field in fields(kind)
+        if field.name not in given and field.default is MISSING and field.default_factory is MISSING
     ]
     if missing:
         message = f"{kind.__name__} lacks {', '.join(missing)}"
@@ -211,7 +211,7 @@ def _tuple(items: tuple[Any, ...], plain: Any) -> tuple[Any, ...]:  # noqa: ANN4
         raise TypeError(message)
     values = cast("list[Any]", plain)
     if len(items) == 2 and items[1] is Ellipsis:  # noqa: PLR2004 - tuple[X, ...]
-        return tuple(from_plain(items[0], one) for one in values)
+        return tuple(from_plain(items[0], value) for value in values)
     return tuple(from_plain(kind, one) for kind, one in zip(items, values, strict=True))
 
 
@@ -242,4 +242,4 @@ def hints_of(kind: type) -> dict[str, Any]:
         "BatchSize": BatchSize,
     }
     hints = get_type_hints(kind, localns=names)
-    return {one.name: hints[one.name] for one in fields(kind)}
+    return {field.name: hints[field.name] for field in fields(kind)}

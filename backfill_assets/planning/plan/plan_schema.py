@@ -58,9 +58,9 @@ def _object(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
         for name, hint in hints.items()
     }
     required = [
-        one.name
-        for one in fields(kind)
-        if one.default is MISSING and one.default_factory is MISSING
+        field.name
+        for field in fields(kind)
+        if field.default is MISSING and field.default_factory is MISSING
     ]
     return {
         "type": "object",
@@ -88,12 +88,12 @@ def _of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN4
     if get_origin(kind) in (Union, UnionType):
         inner = next(one for one in arguments if one is not NoneType)
         return {"anyOf": [_of(inner, definitions), {"type": "null"}]}
-    items = [one for one in arguments if one is not Ellipsis]
+    items = [argument for argument in arguments if argument is not Ellipsis]
     if get_origin(kind) is Sequence or Ellipsis in arguments:
         return {"type": "array", "items": _of(items[0], definitions)}
     return {
         "type": "array",
-        "prefixItems": [_of(one, definitions) for one in items],
+        "prefixItems": [_of(item, definitions) for item in items],
         "minItems": len(items),
         "maxItems": len(items),
     }

@@ -126,7 +126,7 @@ Stage = (
 
 def apply_stages(plan: Plan) -> tuple[Stage, ...]:
     """Give what `apply` does before anything of the plan's workspace is published."""
-    gaps = {one.model: one.cells for one in plan.models if not one.moves}
+    gaps = {planned.model: planned.cells for planned in plan.models if not planned.moves}
     fill = (FillGaps(gaps),) if gaps else ()
     if plan.fills_only:
         return (*fill, Close(PlanStatus.PROMOTED))

@@ -88,7 +88,11 @@ def _strict_end(request: PlanRequest, cadence: Cadence) -> datetime | None:
         return None
     if request.end is not None:
         return end_at(request.end, cadence.tz)
-    ends = [end_at(one.end, cadence.tz) for one in request.restate if one.end is not None]
+    ends = [
+        end_at(restatement.end, cadence.tz)
+        for restatement in request.restate
+        if restatement.end is not None
+    ]
     return max(ends) if ends and len(ends) == len(request.restate) else None
 
 

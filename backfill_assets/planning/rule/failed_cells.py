@@ -93,7 +93,11 @@ def failed_cells(
     settled = IntervalSet.empty()  # a later batch has the last word on these
     for_good, for_now = IntervalSet.empty(), IntervalSet.empty()
     rests: list[Rest] = []
-    own = [one for one in failed if (one.version, one.fingerprint) == (at.version, at.fingerprint)]
+    own = [
+        failure
+        for failure in failed
+        if (failure.version, failure.fingerprint) == (at.version, at.fingerprint)
+    ]
     left = [(one, cells) for one in own if (cells := _left(state.runs, one))]
     own = [one for one, _ in left]  # cells that were built since then don't count
     tried = {(one.cells, one.run_id) for one in own if one.kind is not FailureKind.CANCELLED}
@@ -146,7 +150,9 @@ def _moved(
         for name, at in failed.sources.items()
     ):
         return True
-    audited = {one.upstream for one in model.audits if isinstance(one, (References, Reconciles))}
+    audited = {
+        audit.upstream for audit in model.audits if isinstance(audit, (References, Reconciles))
+    }
     columns = {name: read for name, read in reads.items() if name not in audited}
     return any(
         bool(cells_reading(model.cadence, upstream, theirs, changed) & failed.cells)

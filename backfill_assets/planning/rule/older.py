@@ -41,7 +41,7 @@ def older_than_published(
     """
     state = view.models.get(model.name)
     runs = [run for run in (state.runs if state else ()) if _is_overtaken(run)]
-    upstreams = [one for one in model.reads if one.name != model.name]
+    upstreams = [read for read in model.reads if read.name != model.name]
     if model.volatile or not upstreams:
         found = IntervalSet.of(run.interval for run in runs)
     else:

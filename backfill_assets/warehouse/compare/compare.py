@@ -118,7 +118,7 @@ class Comparison:
 
     def cells(self, model: Model) -> dict[Interval, Group]:
         """Give the groups of a comparison `BY_CELL` by their cell."""
-        return {cell_of_text(model.cadence, str(one.by[0])): one for one in self.groups}
+        return {cell_of_text(model.cadence, str(group.by[0])): group for group in self.groups}
 
 
 @dataclass(frozen=True, slots=True)

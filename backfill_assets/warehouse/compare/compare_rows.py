@@ -70,7 +70,7 @@ class RowsCompared:
             row = _one_of(old, new)
             grouped[tuple(_text(row[name]) for name in self.question.by)].append((old, new))
         groups = (self._group(by, pairs) for by, pairs in grouped.items())
-        kept = (one for one in groups if one.differs or not self.question.differing_only)
+        kept = (group for group in groups if group.differs or not self.question.differing_only)
         ordered = sorted(kept, key=lambda one: [(text is not None, text) for text in one.by])
         sql, sides = grouped_sql(self.sides, self.question), self.sides
         return Comparison(self.question.by, tuple(ordered), sides.added, sides.removed, sql)
@@ -225,7 +225,7 @@ def _summed(
         case T.DoubleType():
             return len(values), sum_of_doubles((one, 1) for one in values)
         case T.DecimalType():
-            units = sum(int(one.scaleb(dtype.scale, EXACT)) for one in values)
+            units = sum(int(value.scaleb(dtype.scale, EXACT)) for value in values)
             return len(values), Decimal(units).scaleb(-dtype.scale, EXACT)
         case T.IntegralType():
             return len(values), Decimal(sum(values))

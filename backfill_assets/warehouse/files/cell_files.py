@@ -190,7 +190,7 @@ def write_files(
     writer = seen.write.partitionBy(by).options(**_COMMITTER, **FOLDERS)
     writer.parquet(f"{path.rstrip('/')}/{folder}")
     files = files_in(path, folder)
-    found, written = sum(one.rows for one in files), counted.get["rows"]
+    found, written = sum(file.rows for file in files), counted.get["rows"]
     if found != written:
         raise UnseenFilesError(path=path, written=written, found=found)
     return files
@@ -308,7 +308,7 @@ def described(path: str, files: Iterable[NamedFile]) -> tuple[CellFile, ...]:
     """
     store, root = _store(path)
     with _pinned(path):
-        return tuple(_described(store, root, one.name, (one.first, one.last)) for one in files)
+        return tuple(_described(store, root, file.name, (file.first, file.last)) for file in files)
 
 
 def copy_files(
@@ -381,8 +381,8 @@ def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
     store.create_dir(f"{root}/{name.rsplit('/', 1)[0]}", recursive=True)
     with _pinned(path), ExitStack() as held:
         parts = [
-            _opened(held.enter_context(store.open_input_file(f"{root}/{one.name}")))
-            for one in files
+            _opened(held.enter_context(store.open_input_file(f"{root}/{file.name}")))
+            for file in files
         ]
         schema = pa.unify_schemas([part.schema_arrow for part in parts])
         if any(not part.schema_arrow.equals(schema) for part in parts):

@@ -106,7 +106,7 @@ def vacuum_unborn(path: str, *, now: datetime, grace: timedelta, dry_run: bool) 
 
 def _old(files: Sequence[StoredFile], before: datetime) -> list[StoredFile]:
     """Choose the files that are old; of a folder in which a batch still writes none is."""
-    busy = {_folder(one) for one in files if one.written >= before and is_written(one.name)}
+    busy = {_folder(file) for file in files if file.written >= before and is_written(file.name)}
     return [one for one in files if one.written < before and _folder(one) not in busy]
 
 

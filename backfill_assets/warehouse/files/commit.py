@@ -77,7 +77,7 @@ class WrittenCells:
             CommitConflictError: another commit came first.
         """
         self.offered = True
-        asked, used = frozenset(cells), {one.name for one in files}
+        asked, used = frozenset(cells), {file.name for file in files}
 
         def rest(one: NamedFile) -> tuple[CellFile, ...] | None:
             left = self._rest(one, asked)

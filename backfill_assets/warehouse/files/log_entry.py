@@ -74,7 +74,7 @@ def set_cells(
         held = {one.name: one for one in files_of(table, cells)} if cells else {}
         gone: list[NamedFile] = []
         rests: list[CellFile] = []
-        for name in held.keys() - {one.name for one in files}:
+        for name in held.keys() - {file.name for file in files}:
             left = rest(held[name])
             if left is not None:
                 gone.append(held[name])

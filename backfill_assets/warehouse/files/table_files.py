@@ -60,7 +60,7 @@ def file_changes(path: str) -> Iterator[FileChanges]:
     """
     for number in range(ABSENT + 1, head(path) + 1):
         actions = actions_of(path, number)
-        removed = [one["remove"] for one in actions if "remove" in one]
+        removed = [action["remove"] for action in actions if "remove" in action]
         times = [int(one.get("deletionTimestamp") or 0) for one in removed]
         yield FileChanges(
             number,

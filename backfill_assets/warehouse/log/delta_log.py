@@ -207,7 +207,7 @@ def _commit(delta_version: int, actions: list[dict[str, Any]]) -> LoggedCommit:
         message = "it holds no actions"
         raise ValueError(message)
     info: dict[str, Any] = next((one["commitInfo"] for one in actions if "commitInfo" in one), {})
-    added = [one["add"] for one in actions if "add" in one]
+    added = [action["add"] for action in actions if "add" in action]
     removed = [one["remove"] for one in actions if "remove" in one]
     return LoggedCommit(
         delta_version=delta_version,

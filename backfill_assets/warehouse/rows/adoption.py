@@ -96,7 +96,7 @@ def profile_table(
     refuse_outside(rows, model, (), {None: counts[None]} if None in counts else {})
     cells = tuple(cell_of_number(model.cadence, one) for one in sorted(counts))
     known = inputs or {}
-    audits = [one for one in model.audits if _comparable(one, known)]
+    audits = [audit for audit in model.audits if _comparable(audit, known)]
     audited = replace(model, audits=audits)
     subject = Subject(audited, cells, Table(table.path, ABSENT), known)
     left_out = tuple(one.name for one in model.audits if one not in audits)

@@ -178,7 +178,7 @@ def _is_incomparable(described: Any) -> bool:  # noqa: ANN401 - Spark's JSON of 
             return True
         case dict():
             parts = ("type", "elementType", "fields")
-            return any(_is_incomparable(described[one]) for one in parts if one in described)
+            return any(_is_incomparable(described[part]) for part in parts if part in described)
         case list():
             return any(_is_incomparable(one) for one in described)
         case _:

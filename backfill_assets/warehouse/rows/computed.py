@@ -159,7 +159,7 @@ class ComputedBatch:
     def _changed(self, kept: IntervalSet) -> tuple[set[str], list[CellFile]]:
         """Give the cells whose files change, and these files; those of a block change together."""
         texts = {cell: cell_text(self.model.cadence, cell) for cell in self.cells}
-        every, changed = sorted(texts.values()), {texts[one] for one in texts if one not in kept}
+        every, changed = sorted(texts.values()), {texts[text] for text in texts if text not in kept}
         files: list[CellFile] = []
         others = [*self.written.files]
         while reached := [one for one in others if not changed.isdisjoint(one.may_hold(every))]:
@@ -201,7 +201,7 @@ def _whole(model: Model, path: str, cells: Mapping[Interval, int]) -> IntervalSe
     asked = {cell_text(model.cadence, cell): cell for cell in cells}
     files = files_at(path, head(path), asked) if asked else ()
     gone = {*missing(path, files)}
-    rows = rows_by_cell(path, (one for one in files if one.name not in gone))
+    rows = rows_by_cell(path, (file for file in files if file.name not in gone))
     return IntervalSet.of(cell for text, cell in asked.items() if rows[text] == cells[cell])
 
 

@@ -138,7 +138,7 @@ def _sum_of(column: pa.ChunkedArray) -> Decimal | None:
 
 
 def _added(parts: Sequence[Decimal | None]) -> Decimal | None:
-    known = [one for one in parts if one is not None]
+    known = [part for part in parts if part is not None]
     return sum(known, Decimal(0)) if len(known) == len(parts) else None
 
 
