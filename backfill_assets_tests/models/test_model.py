@@ -36,10 +36,10 @@ from backfill_assets_tests.builders import COLUMNS, a_model, a_source
 @pytest.mark.parametrize(
     ("declared", "missing", "why"),
     [
-        ({"grain": ""}, "grain", "nobody can tell a duplicate"),
-        ({"grain": "  "}, "grain", "nobody can tell a duplicate"),
+        ({"grain": ""}, "grain", "without it a duplicate"),
+        ({"grain": "  "}, "grain", "without it a duplicate"),
         ({"unique_key": []}, "unique_key", "reruns can't be told"),
-        ({"owner": ""}, "owner", "nobody can accept"),
+        ({"owner": ""}, "owner", "no person can accept"),
         ({"columns": []}, "columns", "drifted input"),
         ({"cadence": Daily()}, "start", "no first cell"),
     ],
