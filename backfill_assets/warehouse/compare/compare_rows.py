@@ -96,7 +96,8 @@ class RowsCompared:
                 rows_changed += 1
                 for name in names:
                     changed[name] += 1
-        olds, news = ([row for row in side if row is not None] for side in zip(*pairs, strict=True))
+        olds = [old for old, _ in pairs if old is not None]
+        news = [new for _, new in pairs if new is not None]
         return Group(
             by=by,
             old_rows=len(olds),
