@@ -78,6 +78,8 @@ class Waiter(threading.Thread):
             opened(_Counting(self), self.asked, self.told.append)
         except BaseException as error:  # noqa: BLE001 - the test looks at it
             self.error = error
+        finally:
+            self.looked.set()
 
     def look(self, request: object) -> object:
         """Try to open; the test knows when that was tried often enough."""
@@ -90,7 +92,7 @@ class Waiter(threading.Thread):
 class _Counting:
     def __init__(self, waiter: Waiter) -> None:
         self.interrupted = waiter.run_.interrupted
-        self.store = self
+        self.store = self.batches = self
         self.lease_seconds = waiter.run_.store.lease_seconds
         self.open_batch = waiter.look
         self.resources = waiter.run_.resources
