@@ -71,7 +71,7 @@ check: env ## Lint, format, types, import contracts, spelling
 	@$(BIN)/lint-imports
 	@$(BIN)/codespell
 
-bench: env ## Measure, and write the numbers to benchmarks/results
+bench: env ## Measure, and write the numbers to .benchmarks
 	@$(BIN)/python -m benchmarks
 
 lock: ## Resolve the dependencies anew within the bounds of pyproject.toml

@@ -1,4 +1,4 @@
-"""What the declarations were read from, and one hash of what all of that is now.
+"""What the declarations were read from, and one hash of the files and folders that it is now.
 
 Nothing is watched. A package counts as a whole, and of the rest what the project's code names.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import stat
 import sys
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
@@ -52,7 +53,7 @@ class Origin:
     installed: tuple[str, ...]
 
     def state(self, without: tuple[str, ...]) -> str:
-        """Hash what all of it is now; equal hashes, equal declarations.
+        """Hash the marks of all of it; equal hashes, equal declarations.
 
         Args:
             without: folders that hold what is computed, not declared.
@@ -62,7 +63,7 @@ class Origin:
             digest.update(f"{name!r}={os.environ[name]!r}\0".encode())
         counting = (path for _, files in self._places(without) for path in files)
         for path in (*self.installed, *counting):
-            digest.update(os.fsencode(path) + b"\0" + _content(path) + b"\0")
+            digest.update(os.fsencode(path) + b"\0" + _mark(path) + b"\0")
         return digest.hexdigest()
 
     def settled(self, since: int, without: tuple[str, ...]) -> bool:
@@ -156,12 +157,17 @@ def _changed(path: str) -> int:
     return max(found.st_mtime_ns, found.st_ctime_ns)
 
 
-def _content(path: str) -> bytes:
-    """What a file holds; of a folder, its entries, and when they last changed."""
-    place = Path(path)
+def _mark(path: str) -> bytes:
+    """Name what a file or folder holds by what changes with it; a folder also by its entries.
+
+    No file is read: data may lie below a package. The instant of the last change of an inode can't be
+    set, so an edit that keeps a file's size and date is seen too.
+    """
     try:
-        if place.is_dir():
-            return f"{_changed(path)} {sorted(os.listdir(path))}".encode()  # noqa: PTH208 - names
-        return hashlib.sha256(place.read_bytes()).digest() if place.is_file() else b""
+        found = Path(path).stat()
+        entries = sorted(os.listdir(path)) if stat.S_ISDIR(found.st_mode) else []  # noqa: PTH208 - names
     except OSError:
         return b""
+    return (
+        f"{found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {entries}".encode()
+    )
