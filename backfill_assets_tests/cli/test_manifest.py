@@ -141,10 +141,23 @@ def test_an_edit_of_any_module_that_a_function_imports_is_noticed(
 
 def test_an_unchanged_project_is_not_imported_again(shop: Shop):
     first = shop.load()
-    os.utime(shop.package / "visits.py", (0, 0))
     (shop.folder / "notes.txt").write_text("nothing that the catalog reads")
 
     assert (shop.load(), shop.imports) == (first, 1)
+
+
+def test_a_file_that_was_only_touched_costs_one_import_and_changes_nothing(shop: Shop):
+    first = shop.load()
+    os.utime(shop.package / "visits.py", (0, 0))
+
+    assert ([shop.load(), shop.load()], shop.imports) == ([first, first], 2)
+
+
+def test_data_below_a_package_is_not_read(shop: Shop):
+    with (shop.package / "events.parquet").open("wb") as file:
+        file.truncate(2**43)  # 8 TiB, of which no block is on the disk
+
+    assert (shop.load(), shop.imports) == (shop.load(), 1)
 
 
 def _moved(package: Path) -> None:

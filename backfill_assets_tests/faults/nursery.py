@@ -28,12 +28,18 @@ _IMPORTED = ("cli", "engine", "render", "state", "warehouse", "planning")
 _GLANCE = 0.02
 
 
-def serve() -> None:
-    """Fork whoever is ordered, and tell who ended, until nobody orders any more."""
+def _import_all() -> None:
+    """Import the product, except migrations: these run inside of Alembic alone."""
     for room in _IMPORTED:
         package = importlib.import_module(f"backfill_assets.{room}")
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            importlib.import_module(found.name)
+            if "migrations" not in found.name.split("."):
+                importlib.import_module(found.name)
+
+
+def serve() -> None:
+    """Fork whoever is ordered, and tell who ended, until nobody orders any more."""
+    _import_all()
     orders = selectors.DefaultSelector()
     orders.register(sys.stdin, selectors.EVENT_READ)
     while True:
