@@ -118,8 +118,7 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
     plan, status = kept.plan, kept.stored.status
     cells = {planned.model: planned.cells or None for planned in plan.models}
     if status in OPEN:
-        environments = {environment.name for environment in at.store.environments.by_name()}
-        if workspace_name(plan.plan_id) not in environments:
+        if not at.store.environments.exists(workspace_name(plan.plan_id)):
             raise _not_built(plan.plan_id, status.value)
         before = at.store.environments.pointers(plan.environment)
         after = at.store.environments.pointers(workspace_name(plan.plan_id))

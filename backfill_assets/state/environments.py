@@ -76,6 +76,10 @@ class Environments(Aggregate[D]):
         """Read all environments by name, the workspaces of plans included."""
         return self._database.read(environments)
 
+    def exists(self, name: str) -> bool:
+        """Whether there is an environment of that name, or the workspace of a plan."""
+        return any(one.name == name for one in self.by_name())
+
     def finalized(self, environment: str) -> Finalized | None:
         """Read what was last published in an environment; None where nothing was."""
         return self._database.read(lambda found: finalized(found, environment))

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.building import fill_for_plan, run_for_stage
-from backfill_assets.engine.plans.refusals import wrong_status
+from backfill_assets.engine.plans.refusals import refuse_other_code, wrong_status
 from backfill_assets.engine.plans.remaining_work import work_of
-from backfill_assets.engine.project.frozen_code import FrozenCode
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.plan import Build
@@ -64,7 +63,7 @@ def _asked(op: Operation, name: str) -> ModelPlan:
     status = op.store.plans.get(op.plan_id).status
     if status is not PlanStatus.APPLYING:
         raise wrong_status(op.plan_id, status)
-    FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints).check()
+    refuse_other_code(op)
     one = op.plan.model(name)
     if one is None or one.build is Build.POINTER or not one.cells:
         raise RequestError(

@@ -54,7 +54,7 @@ def build_cells(op: Operation, stage: BuildCells, so_far: Outcome) -> Outcome:
         if run.frozen is not None:
             run.frozen.check()
         left = left_in(run, op.plan)
-        spared = {} if left else spared_in(op)
+        spared = {} if left else _spared(run, op.plan)
     said = {**figures(events), "seconds": watch.timing().compute, "spared": spared}
     op.tell("stopped" if left else "built", **said)
     status = PlanStatus.APPLYING if left else so_far.status
@@ -77,15 +77,14 @@ def fill_for_plan(
     return fill_cells(run, cells, op.project.listener, batches_at_once=at_once)
 
 
-def spared_in(op: Operation) -> dict[str, int]:
+def _spared(run: RunContext, plan: Plan) -> dict[str, int]:
     """Count the planned cells that need not be built: what they read came out as it was, by model."""
-    run = op.workspace()
     view = run.view()
     spared = {
         planned.model: run.graph.model(planned.model).cadence.count(
             planned.cells - view.own(planned.model)
         )
-        for planned in op.plan.models
+        for planned in plan.models
         if planned.built_apart
     }
     return {name: count for name, count in spared.items() if count}

@@ -130,7 +130,7 @@ def cells_to_carry_over(op: Operation) -> CellsByModel:
 def cells_to_carry_back(op: Operation) -> CellsByModel:
     """Give the cells that are published now and that the old tables lack, by model."""
     name = workspace_name(op.undo_id)
-    if name not in {environment.name for environment in op.store.environments.by_name()}:
+    if not op.store.environments.exists(name):
         return CellsByModel()
     run, published = op.old_workspace(), op.store.views.of(op.plan.environment)
     view = run.view()

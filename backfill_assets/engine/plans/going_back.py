@@ -23,6 +23,7 @@ from backfill_assets.engine.plans.rollback_checks import (
     refuse_expired,
     refuse_later,
 )
+from backfill_assets.snapshots.environment import plan_of
 from backfill_assets.snapshots.publication import PublicationKind
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.warehouse.spark.spark_errors import PinGoneError
@@ -39,7 +40,6 @@ _ENDS = {
     PublicationKind.ROLLBACK: PlanStatus.ROLLED_BACK,
     PublicationKind.UNDO: PlanStatus.UNDONE,
 }
-_WORKSPACE = "plan:"
 
 
 def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
@@ -56,7 +56,7 @@ def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
     versions = [one for one in named if _is_ours(op, one)]
     settle_tables(op.environment(), versions)
     try:
-        number = move_pointers(op, stage.kind, versions, lambda: _decided(op, moves, stage.kind))
+        number = move_pointers(op, stage.kind, versions, lambda _: _decided(op, moves, stage.kind))
     except PinGoneError:
         refuse_expired(op, moves, "files that hold the old cells are gone")
     if so_far.carried:
@@ -67,12 +67,11 @@ def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
 
 def _is_ours(op: Operation, version: str) -> bool:
     owner = op.store.versions.owner(version)
-    return owner in (None, op.plan.environment) or owner.startswith(_WORKSPACE)
+    return owner in (None, op.plan.environment) or plan_of(owner) is not None
 
 
 def _decided(op: Operation, moves: Sequence[PointerMove], kind: PublicationKind) -> Prepared:
     """Under the locks: look again, and decide what moves."""
-    view = op.store.views.of(op.plan.environment)
     refuse_after_promise(op, moves)
     status = op.store.plans.get(op.plan_id).status
     if status is not PlanStatus.PROMOTED:
@@ -83,5 +82,4 @@ def _decided(op: Operation, moves: Sequence[PointerMove], kind: PublicationKind)
         raise ConcurrentPublicationError(op)
     steps = steps_back(op, moves, only_cells=only_cells)
     gone = tuple(move.model for move in moves if is_dropped(op.plan.environment, move))
-    pins = {name: one.pointer.delta_version for name, one in view.models.items()}
-    return Prepared(steps, gone, op.who, op.why, view.counter, pins)
+    return Prepared(steps, gone)

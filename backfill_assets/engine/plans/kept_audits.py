@@ -19,7 +19,7 @@ from backfill_assets.models.cells_by_model import CellsByModel
 from backfill_assets.planning.plan.plan import Build
 from backfill_assets.planning.plan.request import Category
 from backfill_assets.snapshots.snapshot import stored_model
-from backfill_assets.snapshots.stored_plan import PlanStatus
+from backfill_assets.snapshots.stored_plan import OPEN, PlanStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,9 +69,9 @@ def audit_kept(op: Operation, so_far: Outcome) -> Outcome:
     Afterwards a plan that was being applied counts as built.
     """
     found = dict(so_far.audited) if so_far.refusal else {**so_far.audited, **_audited(op)}
-    if op.store.plans.get(op.plan_id).status is not PlanStatus.APPLYING:
+    if so_far.status is not PlanStatus.APPLYING:
         return replace(so_far, audited=found)
-    op.store.plans.set_plan_status(op.plan_id, PlanStatus.APPLYING, PlanStatus.BUILT)
+    op.store.plans.set_plan_status(op.plan_id, OPEN, PlanStatus.BUILT)
     return replace(so_far, status=PlanStatus.BUILT, audited=found)
 
 

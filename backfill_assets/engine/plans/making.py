@@ -154,7 +154,7 @@ def new_environment(project: Project, name: str) -> Environment | None:
     Raises:
         RequestError: it can't be called so.
     """
-    if any(environment.name == name for environment in project.store.environments.by_name()):
+    if project.store.environments.exists(name):
         return None
     if not _NAME.fullmatch(name):
         raise RequestError(

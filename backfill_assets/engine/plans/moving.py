@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.publishing import publish
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.plans.publishing import Prepared
     from backfill_assets.snapshots.publication import PublicationKind
+    from backfill_assets.snapshots.state_view import StateView
 
 
 class ConcurrentPublicationError(RequestError):
@@ -29,7 +31,10 @@ class ConcurrentPublicationError(RequestError):
 
 
 def move_pointers(
-    op: Operation, kind: PublicationKind, versions: Collection[str], decide: Callable[[], Prepared]
+    op: Operation,
+    kind: PublicationKind,
+    versions: Collection[str],
+    decide: Callable[[StateView], Prepared],
 ) -> int:
     """Publish in one transaction over all models of a plan, and give the publication's number.
 
@@ -37,7 +42,8 @@ def move_pointers(
         op: the plan, and who publishes.
         kind: forward or back.
         versions: every table concerned.
-        decide: called under the locks: it looks again, and decides what moves.
+        decide: called under the locks with the environment's state: it looks again, and decides what
+            moves.
 
     Raises:
         ConcurrentPublicationError: more was published meanwhile.
@@ -51,7 +57,13 @@ def move_pointers(
         holder=op.run_id,
         versions=tuple(sorted(versions)),
     )
+
+    def prepare() -> Prepared:
+        view = op.store.views.of(op.plan.environment)
+        pins = {name: state.pointer.delta_version for name, state in view.models.items()}
+        return replace(decide(view), who=op.who, why=op.why, seen=view.counter, pins=pins)
+
     try:
-        return publish(op.environment(), intent, decide)
+        return publish(op.environment(), intent, prepare)
     except PinMovedError as error:
         raise ConcurrentPublicationError(op) from error

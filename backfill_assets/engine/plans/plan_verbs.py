@@ -183,8 +183,8 @@ def _take_back(op: Operation, stages: tuple[Stage, ...], end: PlanStatus) -> Out
 
 def _is_left_open(op: Operation, last: Intent) -> bool:
     """Whether this run has just finished a publication, or its process died before it closed the plan."""
-    names = {environment.name for environment in op.store.environments.by_name()}
-    return last.holder == op.run_id or workspace_name(op.undo_id) in names
+    undo = workspace_name(op.undo_id)
+    return last.holder == op.run_id or op.store.environments.exists(undo)
 
 
 def start_applying(op: Operation) -> None:
@@ -202,15 +202,15 @@ def start_applying(op: Operation) -> None:
 
 def _refuse_unopened(op: Operation) -> None:
     """Refuse to promote what was never built: its process died first, or it only fills gaps."""
-    names = {environment.name for environment in op.store.environments.by_name()}
-    if workspace_name(op.plan_id) not in names:
-        status = op.store.plans.get(op.plan_id).status
-        if status not in OPEN:  # another process has ended it meanwhile
-            raise wrong_status(op.plan_id, status)
-        raise RequestError(
-            found=f"plan {op.plan_id} is not built to the end, nothing was published",
-            do=f"`backfill apply {op.plan_id}` goes on with what is left",
-        )
+    if op.store.environments.exists(workspace_name(op.plan_id)):
+        return
+    status = op.store.plans.get(op.plan_id).status
+    if status not in OPEN:  # another process has ended it meanwhile
+        raise wrong_status(op.plan_id, status)
+    raise RequestError(
+        found=f"plan {op.plan_id} is not built to the end, nothing was published",
+        do=f"`backfill apply {op.plan_id}` goes on with what is left",
+    )
 
 
 def _stored_outcome(op: Operation) -> Outcome:

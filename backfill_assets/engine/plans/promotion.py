@@ -9,6 +9,7 @@ The transaction is `Publications.publish`; before it no reader sees anything of 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.plans.carrying_over import cells_to_carry_over
@@ -25,6 +26,7 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 if TYPE_CHECKING:
     from backfill_assets.engine.plans.operation import Operation
     from backfill_assets.engine.plans.outcome import Outcome
+    from backfill_assets.snapshots.state_view import StateView
 
 
 def publish_built(op: Operation, so_far: Outcome) -> Outcome:
@@ -37,33 +39,24 @@ def publish_built(op: Operation, so_far: Outcome) -> Outcome:
     if so_far.refusal is not None:
         raise so_far.refusal
     refuse_failing(op, so_far.audited)
-    number = move_pointers(op, PublicationKind.PROMOTE, concerned(op), lambda: _decided(op))
+    number = move_pointers(op, PublicationKind.PROMOTE, concerned(op), partial(_decided, op))
     if so_far.carried:
         cells = as_text(op.environment().graph, so_far.carried)
         op.tell("appended", cells=cells, number=number)
     return replace(so_far, status=PlanStatus.PROMOTED, number=number, removed=op.plan.removed)
 
 
-def _decided(op: Operation) -> Prepared:
+def _decided(op: Operation, view: StateView) -> Prepared:
     """Under the locks: look again, and decide what moves."""
-    view = op.store.views.of(op.plan.environment)
     with op.at_work.at(Phase.CHECKING, "what came meanwhile"):
         if cells_to_carry_over(op) or unaudited(op):
             raise ConcurrentPublicationError(op)
         refuse_stale(op)
         refuse_unfinished(op)
-    pointers = {name: one.pointer for name, one in view.models.items()}
-    return Prepared(
-        steps_of(op),
-        op.plan.removed,
-        op.who,
-        op.why,
-        seen=view.counter,
-        pins={name: at.delta_version for name, at in pointers.items()},
-        tables={
-            layer.version: layer.delta_version
-            for planned in op.plan.models
-            if planned.model in pointers
-            for layer in pointers[planned.model].layers
-        },
-    )
+    tables = {
+        layer.version: layer.delta_version
+        for planned in op.plan.models
+        if planned.model in view.models
+        for layer in view.models[planned.model].pointer.layers
+    }
+    return Prepared(steps_of(op), op.plan.removed, tables=tables)

@@ -95,7 +95,7 @@ def refuse(op: Operation) -> None:
         )
     if stored.status not in (PlanStatus.PROPOSED, *OPEN):
         raise wrong_status(plan.plan_id, stored.status)
-    _refuse_other_code(op)
+    refuse_other_code(op)
     if stored.status is PlanStatus.PROPOSED:
         if plan.expires_at <= op.clock():
             raise RequestError(
@@ -156,7 +156,12 @@ def refuse_unfinished(op: Operation) -> None:
         )
 
 
-def _refuse_other_code(op: Operation) -> None:
+def refuse_other_code(op: Operation) -> None:
+    """Refuse a plan whose models were edited since it was made.
+
+    Raises:
+        RequestError: some were; it names them.
+    """
     FrozenCode.of(op.plan, lambda: op.project.loaded.fingerprints).check()
     if op.project.code is not None:
         FrozenCode.of(op.plan, op.project.code).check()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NoReturn
 
-from backfill_assets.engine.plans.publishing import finish_publication
 from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.planning.plan.request import PlanRequest, Restatement
@@ -56,12 +55,13 @@ def _not_kept(plan_id: str, why: str, request: PlanRequest) -> RequestError:
 def moves_to_take_back(op: Operation, kind: PublicationKind) -> list[PointerMove]:
     """Read what a plan's promotion has moved, if the way back is still open.
 
+    A publication of the plan whose process died was finished before (`plan_verbs`).
+
     Raises:
         RequestError: the plan is not promoted.
         RequestError: a later plan has touched the same.
         RequestError: what was published before is not kept any more.
     """
-    finish_publication(op.environment(), op.plan_id)
     status = op.store.plans.get(op.plan_id).status
     moves = [
         move

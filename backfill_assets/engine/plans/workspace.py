@@ -90,11 +90,13 @@ def planned_snapshots(op: Operation, environment: RunContext) -> dict[str, Snaps
         for planned in op.plan.models
         if planned.fingerprint != planned.old_fingerprint
     ]
-    found = _intended(op, environment, names) if names else {}
+    found = _snapshots_afterwards(op, environment, names) if names else {}
     return {name: found[name] for name in names if name in found}
 
 
-def _intended(op: Operation, environment: RunContext, loaded: list[str]) -> dict[str, Snapshot]:
+def _snapshots_afterwards(
+    op: Operation, environment: RunContext, loaded: list[str]
+) -> dict[str, Snapshot]:
     """Take snapshots of the models that the environment will run: some as they are loaded."""
     models = {
         name: one for name, one in environment.graph.models.items() if name not in op.plan.removed
