@@ -51,15 +51,6 @@ class RequestedRange:
     note: str | None = None
 
 
-def parse_instant(when: When, cadence: Cadence, *, is_end: bool = False) -> datetime:
-    """One bound on its own: a date is local midnight, or as an end the local midnight after it.
-
-    Raises:
-        InstantFormatError: It is neither a date nor an instant with its offset.
-    """
-    return end_at(when, cadence.tz) if is_end else start_at(when, cadence.tz)
-
-
 def parse_interval(start: When, end: When, cadence: Cadence) -> Interval:
     """Both bounds as instants, neither rounded nor clipped.
 

@@ -15,7 +15,6 @@ from backfill_assets.intervals.interval import epoch_of
 from backfill_assets.intervals.interval_set import IntervalSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import datetime
 
     from backfill_assets.intervals.cadence import Cadence
@@ -73,26 +72,6 @@ def missing(cadence: Cadence, required: IntervalSet, ready: IntervalSet) -> Inte
     A cell that is half ready is missing as a whole; an open one as far as it is required.
     """
     return cadence.snap_out(required - ready) & required
-
-
-def inherited(cadence: Cadence, ready: IntervalSet, *, before: datetime | None) -> IntervalSet:
-    """The ready cells that a successor takes over: the whole ones before its effective date.
-
-    Args:
-        cadence: The successor's cells.
-        ready: What its predecessor holds.
-        before: The effective date; None: it takes over all.
-    """
-    if before is not None and ready:
-        ready = ready.within(ready.boundaries[0], epoch_of(before))
-    return cadence.snap_in(ready)
-
-
-def inherited_start(own: datetime | None, upstreams: Iterable[datetime | None]) -> datetime | None:
-    """Where history begins: the model's own start, else the earliest start of what it reads."""
-    if own is not None:
-        return own
-    return min((start for start in upstreams if start is not None), default=None)
 
 
 def _latest(requested: datetime | None, life: datetime | None) -> datetime:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from tenacity import retry, retry_if_exception_type, wait_random
 
-from backfill_assets.engine.batch import opening_batch
 from backfill_assets.engine.batch.opening_batch import open_when_free
+from backfill_assets.engine.project import waiting
 from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.snapshots.slots import Slots
@@ -99,7 +99,7 @@ def _commit(store: Store, batch: OpenBatch, began: datetime) -> None:
 
 
 def main(url: str, run_id: str, first: str, last: str, what: str, lease: str) -> None:
-    opening_batch.FIRST = opening_batch.LONGEST = 0.005
+    waiting.FIRST = waiting.LONGEST = 0.005
     with (
         Store.open(url, clock=now, lease_seconds=float(lease)) as store,
         beating(store, run_id),

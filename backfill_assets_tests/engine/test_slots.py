@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.engine.batch import opening_batch
+from backfill_assets.engine.project import waiting
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.slots import Slots
 from backfill_assets.state.claims import CellsClaimedError
@@ -55,7 +55,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def store(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """A state on a clock that stands still, and a waiter that looks again at once."""
-    monkeypatch.setattr(opening_batch, "FIRST", 0.0)
+    monkeypatch.setattr(waiting, "FIRST", 0.0)
     with Store.open(url, clock=Clock(), lease_seconds=0.01) as found:
         add_model(found, "orders")
         yield found

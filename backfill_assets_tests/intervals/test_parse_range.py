@@ -9,7 +9,6 @@ from backfill_assets.intervals.instants import InstantFormatError
 from backfill_assets.intervals.parse_range import (
     OutsideLifeError,
     ReversedRangeError,
-    parse_instant,
     parse_range,
 )
 from backfill_assets.intervals.required import required
@@ -105,8 +104,3 @@ def test_one_hour_can_be_asked_for_by_instants():
     found = parse_range("2024-01-01T06:00Z", "2024-01-01T07:00Z", Hourly(start="2024-01-01"))
 
     assert found.note is None
-
-
-def test_one_bound_is_read_on_its_own():
-    assert parse_instant("2024-06-01", BERLIN) == utc(2024, 5, 31, 22)
-    assert parse_instant("2024-06-01", BERLIN, is_end=True) == utc(2024, 6, 1, 22)

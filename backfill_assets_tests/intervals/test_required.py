@@ -17,8 +17,6 @@ from backfill_assets.intervals import (
     Whole,
 )
 from backfill_assets.intervals.required import (
-    inherited,
-    inherited_start,
     missing,
     required,
 )
@@ -133,12 +131,6 @@ def test_an_unknown_start_never_means_infinite_history():
         required(Daily(), start=None, end=None, now=NOW)
 
 
-def test_a_model_without_a_start_has_the_earliest_of_what_it_reads():
-    assert inherited_start(None, [None, utc(2024, 2, 1), utc(2024, 1, 1)]) == utc(2024, 1, 1)
-    assert inherited_start(utc(2024, 3, 1), [utc(2024, 1, 1)]) == utc(2024, 3, 1)
-    assert inherited_start(None, [None]) is None
-
-
 def test_a_model_rebuilt_as_a_whole_requires_its_one_cell():
     whole = IntervalSet.of([WHOLE_CELL])
 
@@ -183,11 +175,3 @@ def test_required_cells_are_whole_due_and_asked_for(
         assert cell.end <= cadence.ceil(last)
         assert cell.end <= (now if flags["ignore_cron"] else cadence.due(now))
         assert not flags["end_bounded"] or cell.end <= end
-
-
-def test_a_successor_takes_over_the_whole_cells_before_its_effective_date():
-    monthly = Monthly()
-    ready = IntervalSet.of([monthly.cell(f"2024-0{month}-01") for month in (1, 2, 3)])
-
-    assert keys(monthly, inherited(monthly, ready, before=utc(2024, 2, 15))) == "2024-01-01"
-    assert inherited(monthly, ready, before=None) == ready

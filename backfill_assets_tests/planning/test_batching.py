@@ -15,7 +15,6 @@ from backfill_assets.planning.plan.batching import (
     batches,
     joined,
     unblocked,
-    waits_for,
 )
 from backfill_assets_tests.intervals.strategies import cadences, instants
 
@@ -123,14 +122,6 @@ def test_an_open_last_cell_stays_open():
     assert batches(Daily(), missing, 1) == (day(1), day(2), Interval(day(3).start, noon))
 
 
-def test_a_batch_waits_for_the_one_that_frees_its_place():
-    four = [day(number) for number in (1, 2, 3, 4)]
-
-    assert waits_for(four, 2) == ((), (), (0,), (1,))
-    assert waits_for(four) == ((), (), (), ())
-    assert waits_for(four, 3, in_order=True) == ((), (0,), (1,), (2,))
-
-
 def test_a_blocked_cell_holds_only_its_batch_unless_they_go_in_order():
     three, blocked = [day(1), day(2), day(3)], IntervalSet.of([day(2)])
 
@@ -142,5 +133,3 @@ def test_a_blocked_cell_holds_only_its_batch_unless_they_go_in_order():
 def test_a_limit_below_one_is_refused(limit: int):
     with pytest.raises(DeclarationError, match="but must be at least 1"):
         batches(Daily(), IntervalSet.of([day(1)]), limit)
-    with pytest.raises(DeclarationError, match="but must be at least 1"):
-        waits_for([day(1)], limit)

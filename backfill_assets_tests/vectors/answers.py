@@ -13,13 +13,13 @@ from backfill_assets.intervals.interval import epoch_of, instant_of
 from backfill_assets.intervals.parse_range import (
     OutsideLifeError,
     ReversedRangeError,
-    parse_instant,
     parse_interval,
     parse_range,
 )
-from backfill_assets.intervals.required import inherited, missing, required
+from backfill_assets.intervals.required import missing, required
 from backfill_assets.intervals.restated import restated
-from backfill_assets.planning.plan.batching import batches, unblocked, waits_for
+from backfill_assets.planning.plan.batching import batches, unblocked
+from backfill_assets.planning.plan.plan_batches import PlannedBatches, Rows
 from backfill_assets.planning.rule.late_windows import late_cells
 from backfill_assets_tests.vectors import translate as tr
 from backfill_assets_tests.vectors.categories import StrangeWord, categorize, plan_categories
@@ -71,8 +71,10 @@ def _add(case: dict[str, Json]) -> Json:
 def _inherit(case: dict[str, Json]) -> Json:
     cadence, call = tr.cadence_of(case["model"]), case["call"]
     since = call.get("effective_from") if call.get("new_fingerprint") else None
-    before = None if since is None else parse_instant(since, cadence)
-    return tr.texts(inherited(cadence, tr.state_of(case), before=before))
+    ready = tr.state_of(case)
+    if since is not None and ready:
+        ready = ready.within(ready.boundaries[0], epoch_of(start_at(since, cadence.tz)))
+    return tr.texts(cadence.snap_in(ready))
 
 
 def _inclusive_exclusive(case: dict[str, Json]) -> Json:
@@ -202,8 +204,15 @@ def _batches(case: dict[str, Json]) -> Json:
     todo, size = _missing(case, model, cadence, call), model.get("batch_size")
     whole = todo.hull() if model.get("kind") in tr.ONE_BATCH else None
     cut = batches(cadence, todo, size) if whole is None else (whole,)
-    waits = waits_for(cut, model.get("batch_concurrency"), in_order=tr.in_order(model))
-    return {"batches": tr.texts(cut), "waits_for": [list(each) for each in waits]}
+    rows = Rows(
+        [epoch_of(batch.start) for batch in cut],
+        [epoch_of(batch.end) for batch in cut],
+        (True,) * len(cut),
+    )
+    behind = 1 if tr.in_order(model) else model.get("batch_concurrency")
+    planned = PlannedBatches("model", cadence, rows, behind=behind)
+    waits = [[number for _, number in batch.waits_for] for batch in planned]
+    return {"batches": tr.texts(cut), "waits_for": waits}
 
 
 def _interval_diff(case: dict[str, Json]) -> Json:

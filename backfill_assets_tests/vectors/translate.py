@@ -7,7 +7,6 @@ from typing import Any
 
 from backfill_assets.intervals import Cadence, Interval, IntervalSet, Unit
 from backfill_assets.intervals.instants import start_at
-from backfill_assets.intervals.required import inherited_start
 from backfill_assets.intervals.restated import Reach
 
 Json = Any
@@ -88,10 +87,10 @@ def cadence_of(model: dict[str, Json], start: datetime | None = None) -> Cadence
 def start_of(name: str, models: dict[str, Json]) -> datetime | None:
     """Where a model's history begins, through what it reads."""
     model = models[name]
-    own = start_at(model["start"], "UTC") if "start" in model else None
-    return inherited_start(
-        own, (start_of(each, models) for each in model.get("depends_on", ()) if each in models)
-    )
+    if "start" in model:
+        return start_at(model["start"], "UTC")
+    read = (start_of(each, models) for each in model.get("depends_on", ()) if each in models)
+    return min((start for start in read if start is not None), default=None)
 
 
 def reach_of(model: dict[str, Json], *, is_preview: bool) -> Reach:

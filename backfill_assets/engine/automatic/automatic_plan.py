@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+from tenacity import stop_after_delay
 
 from backfill_assets.engine.plans.plan_verbs import run_apply, run_promote
 from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.engine.project.waiting import until_free
 from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets.state.locks import PlanLeasedError
 
@@ -36,13 +37,8 @@ def turn(run: RunContext, name: str, wait: float = 0.0) -> Iterator[None]:
     Raises:
         PlanLeasedError: another run holds it, and did not give it back in time.
     """
-    waiting = Retrying(
-        retry=retry_if_exception_type(PlanLeasedError),
-        wait=wait_fixed(1.0),
-        stop=stop_after_delay(wait),
-        reraise=True,
-    )
-    waiting(run.store.locks.take_lease, name, run.run_id)
+    free = until_free(PlanLeasedError, stop_after_delay(wait))
+    free(run.store.locks.take_lease, name, run.run_id)
     try:
         with beating(run.store, run.run_id):
             yield

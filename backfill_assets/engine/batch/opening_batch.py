@@ -10,16 +10,11 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tenacity import (
-    Retrying,
-    retry_if_exception_type,
-    sleep_using_event,
-    stop_when_event_set,
-    wait_exponential,
-    wait_random,
-)
+from tenacity import stop_when_event_set
+from tenacity.stop import stop_base
 
 from backfill_assets.engine.project.events import Delayed
+from backfill_assets.engine.project.waiting import until_free
 from backfill_assets.state.claims import CellsClaimedError
 from backfill_assets.state.limits import NoSlotError
 
@@ -31,11 +26,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.snapshots.batch import BatchRequest, OpenBatch
-
-FIRST, LONGEST, SLOWER = 0.1, 1.0, 1.1
-"""Seconds until a batch looks again: at first, at most, and how much longer each time. So a slot that
-comes free lies idle for about a tenth of the time that was waited for it. Some chance is added, so
-that those who wait don't all look at once."""
 
 
 def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed, None, OpenBatch]:
@@ -52,15 +42,9 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
         VersionMovedError: the environment points at another version by now.
         NoSlotError: the run was interrupted while it waited.
     """
-    retrying = Retrying(
-        retry=retry_if_exception_type((CellsClaimedError, NoSlotError)),
-        wait=wait_exponential(FIRST, LONGEST, SLOWER) + wait_random(0, 2 * FIRST),
-        stop=_Wait(run.store.lease_seconds * 1.5, run.interrupted),
-        sleep=sleep_using_event(run.interrupted),
-        reraise=True,
-    )
+    stop = _Wait(run.store.lease_seconds * 1.5, run.interrupted)
     told = ""
-    for attempt in retrying:
+    for attempt in until_free((CellsClaimedError, NoSlotError), stop, run.interrupted):
         with attempt:
             now = run.resources(request.model)
             return run.store.batches.open_batch(replace(request, resources=now))
@@ -72,7 +56,7 @@ def open_when_free(run: RunContext, request: BatchRequest) -> Generator[Delayed,
 
 
 @dataclass
-class _Wait:
+class _Wait(stop_base):
     """Ends the wait for claimed cells after a while; that for a slot when the run is interrupted."""
 
     seconds: float

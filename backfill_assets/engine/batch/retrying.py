@@ -6,7 +6,7 @@ input failed is never tried again: the same rows would fail again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenacity import (
     Retrying,
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenacity import RetryCallState
-    from tenacity.wait import wait_base
+    from tenacity.retry import retry_base
 
-    from backfill_assets.engine.project.batch_policy import BatchPolicy
     from backfill_assets.engine.project.events import Event
     from backfill_assets.engine.project.run_context import RunContext
 
@@ -71,34 +70,25 @@ def attempted(run: RunContext, once: Callable[[], Event], put: Callable[[Event],
             last[:] = [once()]
         return last[0]
 
-    retrying = Retrying(
-        retry=retry_if_result(_may_pass),
-        wait=pauses(run.project.batch_policy),
-        stop=stop_after_attempt(limit) | stop_when_event_set(run.interrupted),
-        sleep=sleep_using_event(run.interrupted),
-        before_sleep=tell,
-        retry_error_callback=_ending,
-    )
-    return retrying(attempt)
+    again = _again(run, retry_if_result(_may_pass), before_sleep=tell, retry_error_callback=_ending)
+    return again(attempt)
 
 
 def patiently(run: RunContext, work: Callable[[], T]) -> T:
     """Do what may be done twice, and again where what failed it may pass by itself."""
-    retrying = Retrying(
-        retry=retry_if_exception(_passes),
-        wait=pauses(run.project.batch_policy),
-        stop=stop_after_attempt(run.project.batch_policy.attempts)
-        | stop_when_event_set(run.interrupted),
+    return _again(run, retry_if_exception(_passes), reraise=True)(work)
+
+
+def _again(run: RunContext, retry: retry_base, **ending: Any) -> Retrying:  # noqa: ANN401 - tenacity's own
+    """Try as often as a run's policy says, with pauses that double, until it is interrupted."""
+    policy = run.project.batch_policy
+    return Retrying(
+        retry=retry,
+        wait=wait_exponential(policy.pause, policy.longest) + wait_random(0, policy.pause),
+        stop=stop_after_attempt(policy.attempts) | stop_when_event_set(run.interrupted),
         sleep=sleep_using_event(run.interrupted),
-        reraise=True,
+        **ending,
     )
-    return retrying(work)
-
-
-def pauses(batch_policy: BatchPolicy) -> wait_base:
-    """Give the seconds before each further attempt: they double, with some chance in them."""
-    first = batch_policy.pause
-    return wait_exponential(multiplier=first, max=batch_policy.longest) + wait_random(0, first)
 
 
 def _passes(error: BaseException) -> bool:

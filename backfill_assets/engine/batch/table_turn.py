@@ -10,8 +10,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from tenacity import stop_after_delay
 
+from backfill_assets.engine.project.waiting import until_free
 from backfill_assets.errors import BackfillAssetsError, RequestError
 from backfill_assets.snapshots.batch import BatchCommit
 from backfill_assets.snapshots.publication import PROMOTED
@@ -75,14 +76,11 @@ def take(run: RunContext, version: str, holder: str) -> CommitLock:
         PromotionPendingError: an unfinished promotion comes first.
     """
     path = run.store.versions.version_path(version)
-    retrying = Retrying(
-        retry=retry_if_exception_type(TableLockedError),
-        wait=wait_random_exponential(multiplier=0.05, max=1.0),
-        stop=stop_after_delay(LONGEST_WAIT),
-        reraise=True,
+    free, token = (
+        until_free(TableLockedError, stop_after_delay(LONGEST_WAIT)),
+        last_token(path, version),
     )
-    token = last_token(path, version)
-    lock = retrying(run.store.locks.take_commit_lock, version, holder, above=token)
+    lock = free(run.store.locks.take_commit_lock, version, holder, above=token)
     try:
         _fence_off(path, lock)
     except BaseException:

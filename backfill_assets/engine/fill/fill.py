@@ -12,7 +12,6 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.commit_turn import settle
@@ -30,7 +29,7 @@ from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.plan.batch_size import joins_stretches
-from backfill_assets.planning.plan.batching import batches, joined
+from backfill_assets.planning.plan.batching import batches, joined, unblocked
 from backfill_assets.planning.rule.needs_work import Work, needs_work
 from backfill_assets.snapshots.batch import EMPTY
 from backfill_assets.warehouse.spark.spark_errors import explained
@@ -198,9 +197,8 @@ class Filling:
         """
         if not undecided:
             return todo
-        cut = [IntervalSet.of([one]) for one in self._cut(todo | undecided)]
-        whole = takewhile if self.model.in_order else filter
-        return todo & IntervalSet.union_all(whole(lambda one: not one & undecided, cut))
+        cut = self._cut(todo | undecided)
+        return todo & IntervalSet.of(unblocked(cut, undecided, in_order=self.model.in_order))
 
     @cached_property
     def _leader(self) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, takewhile
 from operator import sub
 from typing import TYPE_CHECKING
 
@@ -137,35 +137,12 @@ def _is_near(cadence: Cadence, before: Interval, after: Interval, bytes_per_cell
     return between * bytes_per_cell < BATCH_SECONDS * BYTES_PER_SECOND
 
 
-def waits_for(
-    batches: Sequence[Interval], batch_concurrency: int | None = None, *, in_order: bool = False
-) -> tuple[tuple[int, ...], ...]:
-    """For each batch the numbers of those that must be done before it may start.
-
-    Args:
-        batches: The batches of one snapshot, in order.
-        batch_concurrency: How many may be in flight at once; None: all.
-        in_order: One after the other, as a model that reads its own earlier cells needs.
-
-    Raises:
-        DeclarationError: `batch_concurrency` is below 1.
-    """
-    if batch_concurrency is not None and batch_concurrency < 1:
-        raise below_one("batch_concurrency", batch_concurrency)
-    limit = 1 if in_order else batch_concurrency
-    if limit is None:
-        return ((),) * len(batches)
-    return tuple((number - limit,) if number >= limit else () for number in range(len(batches)))
-
-
 def unblocked(
     batches: Sequence[Interval], blocked: IntervalSet, *, in_order: bool = False
 ) -> tuple[Interval, ...]:
     """The batches without a blocked cell; of ordered ones, only those before the first with one."""
-    free: list[Interval] = []
-    for batch in batches:
-        if not blocked.within(epoch_of(batch.start), epoch_of(batch.end)):
-            free.append(batch)
-        elif in_order:
-            break
-    return tuple(free)
+
+    def is_free(batch: Interval) -> bool:
+        return not blocked.within(epoch_of(batch.start), epoch_of(batch.end))
+
+    return tuple((takewhile if in_order else filter)(is_free, batches))
