@@ -19,18 +19,21 @@ from backfill_assets.cli.output import (
 from backfill_assets.cli.project import load_graph, open_store
 from backfill_assets.cli.selecting import model_named
 from backfill_assets.errors import RequestError
+from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from backfill_assets.models.graph import Graph
+    from backfill_assets.snapshots.failure import FailedStart
     from backfill_assets.state.audits import AuditRow
     from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets.state.store import Store
 
-FAILED = "failed"
+FAILED, COMMITTED, NOT_BEGUN = "failed", "committed", "not begun"
 
 
 def _unclear_batch(begins: str, found: Sequence[str]) -> RequestError:
@@ -49,13 +52,19 @@ def batches(
     model: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Only batches of this model.")
     ] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="Only batches that failed.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only failures whose cells were not built since.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="With --failed: also those whose cells were built since.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 30,
     as_json: AsJson = False,
 ) -> None:
     """List batches, or show one with its audits and failing rows.
 
-    The newest come first. JSON has every field: cells, rows, bytes, start, finish, attempt, error and its kind, Spark settings of its own, code version, plan, run.
+    The newest come first. With --failed, what kept a batch from beginning (a source without a table, say) is listed, too: the
+    last time of each model. JSON has every field: cells, rows, bytes, start, finish, attempt, error and its kind, Spark settings of its own, code version, plan, run.
 
     Example: backfill batches --failed
 
@@ -71,16 +80,66 @@ def batches(
         if batch is not None:
             _show(_found(store, graph, batch), as_json=as_json)
             return
-        listed = [
-            row
-            for row in store.batches.latest(model=model, limit=None if failed else limit)
-            if not failed or row.status == FAILED
-        ]
-    rows = [_row(graph, row) for row in listed[:limit]]
+        if failed:
+            known = _failures(store, graph, model)
+            listed = [row for row, is_overtaken in known if everything or not is_overtaken]
+            hidden = len(known) - len(listed)
+            rows, words = listed[:limit], f" that failed{_hidden(hidden)}"
+        else:
+            rows = [_row(graph, row) for row in store.batches.latest(model=model, limit=limit)]
+            words = ""
     if as_json:
         print_json(rows)
         return
-    _list(rows, failed=failed)
+    _list(rows, words)
+
+
+def _failures(store: Store, graph: Graph, model: str | None) -> list[tuple[dict[str, Any], bool]]:
+    """Give every failure, the latest first, and whether its cells were built since."""
+    failures: list[tuple[datetime, dict[str, Any], bool]] = []
+    built: dict[str, list[BatchRow]] = {}
+    for row in store.batches.latest(model=model):
+        since = built.setdefault(row.model, [])
+        if row.status == COMMITTED:
+            since.append(row)
+        elif row.status == FAILED:
+            later = (other.stretches for other in since if other.version == row.version)
+            overtaken = not row.stretches - IntervalSet.union_all(later)
+            failures.append((row.started_at, _row(graph, row), overtaken))
+    for environment in store.environments.by_name():
+        for start in store.failures.of_environment(environment.name).values():
+            later = (
+                row.stretches for row in built.get(start.model, ()) if row.started_at >= start.at
+            )
+            overtaken = not start.cells - IntervalSet.union_all(later)
+            if model in (None, start.model):
+                row = _start_row(graph, environment.name, start)
+                failures.append((start.at, row, overtaken))
+    failures.sort(key=lambda failure: failure[0], reverse=True)
+    return [(row, overtaken) for _, row, overtaken in failures]
+
+
+def _start_row(graph: Graph, environment: str, start: FailedStart) -> dict[str, Any]:
+    known, span = graph.models.get(start.model), start.cells.span()
+    return dict.fromkeys(_FIELDS) | {
+        "batch_id": "",
+        "model": start.model,
+        "cells": ranges_text(known.cadence, start.cells) if known else str(start.cells),
+        "start": span.start.isoformat(),
+        "end": span.end.isoformat(),
+        "status": NOT_BEGUN,
+        "started_at": start.at.isoformat(),
+        "attempt": 0,
+        "error": start.error,
+        "failure": start.kind.value,
+        "run_id": start.run_id,
+        "environment": environment,
+        "who": start.who,
+    }
+
+
+def _hidden(count: int) -> str:
+    return f"; {counted(count, 'failure')} whose cells were built since: --all" if count else ""
 
 
 def _row(graph: Graph, row: BatchRow) -> dict[str, Any]:
@@ -111,7 +170,16 @@ def _row(graph: Graph, row: BatchRow) -> dict[str, Any]:
         "environment": row.environment,
         "version": row.version,
         "delta_version": row.delta_version,
+        "who": row.who,
     }
+
+
+_FIELDS = (
+    "batch_id", "model", "cells", "start", "end", "status", "reason", "rows", "bytes", "started_at",
+    "finished_at", "seconds", "attempt", "error", "failure", "resources", "code_version", "plan_id",
+    "run_id", "root_id", "environment", "version", "delta_version", "who",
+)  # fmt: skip
+"""The fields of a batch in JSON, in their order."""
 
 
 _HEADINGS = (
@@ -128,16 +196,18 @@ _HEADINGS = (
 )
 
 
-def _list(rows: list[dict[str, Any]], *, failed: bool) -> None:
+def _list(rows: list[dict[str, Any]], words: str) -> None:
     if rows:
         print_table(_HEADINGS, [_cells(row) for row in rows])
     errors = [row for row in rows if row["error"]]
     for row in errors:
         text = " ".join(row["error"].split())
-        say(f"{row['batch_id'][:8]} {row['model']} {row['cells']}: {text}", indent=2, style="red")
-    if errors:
-        say(f"Next: backfill batches {errors[0]['batch_id'][:8]}")
-    say(f"{counted(len(rows), 'batch', 'batches')}{' that failed' if failed else ''}.")
+        named = row["batch_id"][:8] or row["status"]
+        say(f"{named} {row['model']} {row['cells']}: {text}", indent=2, style="red")
+    begun = [row["batch_id"] for row in errors if row["batch_id"]]
+    if begun:
+        say(f"Next: backfill batches {begun[0][:8]}")
+    say(f"{counted(len(rows), 'batch', 'batches')}{words}.")
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -149,7 +219,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         "" if row["rows"] is None else f"{row['rows']:,}",
         size_text(row["bytes"]),
         "" if row["seconds"] is None else f"{row['seconds']:.1f}",
-        str(row["attempt"]),
+        str(row["attempt"] or ""),
         row["started_at"][:19].replace("T", " "),
         row["run_id"],
     )

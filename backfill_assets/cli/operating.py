@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.cli.plan_view import naming_of
-from backfill_assets.cli.project import opened_project
+from backfill_assets.cli.project import opened_project, who_asks
 from backfill_assets.engine.plans.making import prepare
 from backfill_assets.engine.project.batch_policy import batch_policy_of
 from backfill_assets.engine.project.opening import look
 from backfill_assets.engine.project.operators import refuse_unauthorized
 from backfill_assets.engine.project.project import InProject
 from backfill_assets.render.actual import actual_of
-from backfill_assets.snapshots.person import Person, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +26,7 @@ if TYPE_CHECKING:
     from backfill_assets.render.actual import Actual
     from backfill_assets.render.plan_words import Naming
     from backfill_assets.settings import Settings
+    from backfill_assets.snapshots.person import Person
     from backfill_assets.state.batch_rows import BatchRow
 
 
@@ -104,19 +102,4 @@ class Operating(InProject):
 def operating() -> Iterator[Operating]:
     """Open all of it, and close state and Spark afterwards."""
     with opened_project() as (settings, project):
-        who = who_asks(settings)
-        yield Operating(project=replace(project, who=str(who)), settings=settings, who=who)
-
-
-def who_asks(settings: Settings) -> Person:
-    """Name the person at work: the user of the operating system; what the settings say is a claim."""
-    return known(os_user(), settings.user)
-
-
-def os_user() -> str:
-    """Name the user whom the operating system runs this process for, whatever LOGNAME or USER say."""
-    number = os.getuid()
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:  # a container may run under a number that has no name
-        return f"uid {number}"
+        yield Operating(project=project, settings=settings, who=who_asks(settings))

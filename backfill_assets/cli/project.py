@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import uuid
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +21,7 @@ from backfill_assets.engine.project.project import Project
 from backfill_assets.errors import DeclarationError
 from backfill_assets.planning.plan import written_options
 from backfill_assets.settings import Settings, read_settings
+from backfill_assets.snapshots.person import Person, known
 from backfill_assets.state.store import Store
 from backfill_assets.warehouse.spark.session import spark_settings
 from backfill_assets.warehouse.spark.shared_session import SharedSession
@@ -134,6 +137,7 @@ def opened_project(
         data_root=settings.data_root,
         clock=clock,
         run_id=run_id or f"cli-{uuid.uuid4().hex[:12]}",
+        who=str(who_asks(settings)),
         batches_at_once=settings.max_batches,
         terms=terms_of(settings),
         code=lambda: loaded_fingerprints(settings),
@@ -160,3 +164,17 @@ def looked_at(environment: str, *, clock: Callable[[], datetime] = now) -> Itera
     """Look at an environment: nothing is written, not even a first pointer."""
     with opened_project(clock=clock) as (_, project):
         yield look(project, environment)
+
+
+def who_asks(settings: Settings) -> Person:
+    """Name the person at work: the user of the operating system; what the settings say is a claim."""
+    return known(os_user(), settings.user)
+
+
+def os_user() -> str:
+    """Name the user whom the operating system runs this process for, whatever LOGNAME or USER say."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:  # a container may run under a number that has no name
+        return f"uid {number}"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backfill_assets.cli.exits import WAITS
+from backfill_assets.cli.exits import FAILED, WAITS
 from backfill_assets.cli.looking import left_json, say_looked
 from backfill_assets.cli.options import AsJson, AsOf, Env, Select  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import Heading, bar, counted, print_json, print_table, say
 from backfill_assets.cli.project import clock_at, looked_at
 from backfill_assets.cli.selecting import selected
 from backfill_assets.cli.waiting_plans import say_waiting, waiting_plans
+from backfill_assets.engine.fill.failures import unresolved_failures
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe_sources, sources_of
 from backfill_assets.engine.fill.outstanding import outstanding
@@ -29,27 +30,37 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.planning.rule.late_work import LateWork
     from backfill_assets.planning.rule.needs_work import Work
+    from backfill_assets.planning.rule.unresolved import Unresolved
 
 _LATELY = timedelta(days=7)
 
 
 def status(
-    select: Select = "", env: Env = "prod", now: AsOf = None, as_json: AsJson = False
+    select: Select = "",
+    env: Env = "prod",
+    check: Annotated[
+        bool, typer.Option("--check", help="End with 1 when a cell is missing or stale.")
+    ] = False,
+    now: AsOf = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Show per model what is required, ready, missing and stale.
+    """Show per model what is required, ready, missing and stale, and its last failure.
 
     Required are the cells of a model's life that are due; ready those that hold audited data; stale
     those ready ones that something upstream has overtaken since, late rows of a source among it, as
     far as its log tells. Spared are cells that a plan needed not build, since what they read came out
-    as it was. Plans that are applied and wait are named, with until when they hold late data back.
+    as it was. Failed is the last failure of a model after which cells still need work, with the command that
+    tells more. Plans that are applied and wait are named, with until when they hold late data back.
     Nothing is computed.
 
-    Exit code: 0, also when cells are missing or stale; 3 when a source has commits that were not looked at, so that
-    there may be more to do than is shown.
+    Exit code: 0, also when cells are missing or stale, unless --check is given: then 1 (a failure counts as long as its
+    cells need work); 3 when a source has commits that were not looked at, so that there may be more to do than is shown.
 
     Example: backfill status
 
     Example: backfill status --select marketing.campaign_performance --json
+
+    Example: backfill status --check
     """
     with looked_at(env, clock=clock_at(now)) as run:
         names = selected(run.graph, select)
@@ -58,24 +69,31 @@ def status(
         say_looked(looks)
         view, at, late = run.view(), run.clock(), late_work_of(run)
         spared = run.store.plans.spared(at - _LATELY)
-        rows = [
-            _row(
-                run,
-                name,
-                needs_work(
-                    run.graph, view, run.graph.model(name), now=at, reads=run.reads.get(name)
-                ),
-                view.claimed[name],
-                late,
+        works = {
+            name: needs_work(
+                run.graph, view, run.graph.model(name), now=at, reads=run.reads.get(name)
             )
-            | {"spared": spared.get(name, 0), "cutoff": _cutoff(view.cutoffs.get(name))}
             for name in names
+        }
+        failures = unresolved_failures(
+            run, {name: work.gaps | work.stale_cells for name, work in works.items()}
+        )
+        rows = [
+            _row(run, name, work, view.claimed[name], late)
+            | {
+                "spared": spared.get(name, 0),
+                "cutoff": _cutoff(view.cutoffs.get(name)),
+                "failure": _failure(run, failures.get(name)),
+            }
+            for name, work in works.items()
         ]
         left, plans = outstanding(run, names, looks), waiting_plans(run)
     if as_json:
         print_json({"environment": env, "models": rows, "left": left_json(left), "plans": plans})
     else:
         _print(env, rows, left, plans)
+    if check and (left.missing or left.stale):
+        raise typer.Exit(FAILED)
     if left.unlooked:
         raise typer.Exit(WAITS)
 
@@ -109,6 +127,25 @@ def _row(
         "kept_ranges": ranges_text(model.cadence, work.kept),
         "watermark": _watermark(run, model),
         "changed": name in run.changed,
+    }
+
+
+def _failure(run: RunContext, failure: Unresolved | None) -> dict[str, str | None] | None:
+    """Give a failure as plain values, with the command that tells more of it."""
+    if failure is None:
+        return None
+    cadence = run.graph.model(failure.model).cadence
+    first = cadence.key(next(iter(cadence.cells(failure.cells))))
+    tells = (
+        f"batches {failure.batch_id[:8]}" if failure.batch_id else f"why {failure.model} {first}"
+    )
+    return {
+        "cells": ranges_text(cadence, failure.cells),
+        "at": failure.at.isoformat(),
+        "kind": failure.kind.value if failure.kind else None,
+        "error": failure.error,
+        "batch_id": failure.batch_id,
+        "command": f"backfill {tells}",
     }
 
 
@@ -159,6 +196,12 @@ def _remarks(env: str, row: dict[str, Any]) -> list[str]:
     name, remarks = row["model"], []
     if row["missing"]:
         remarks.append(f"missing  {name}: {row['missing_ranges']}")
+    if failure := row["failure"]:
+        words = " ".join((failure["error"] or "").split())
+        remarks.append(
+            f"failed   {name}: {failure['cells']} at {failure['at'][:16].replace('T', ' ')} UTC: {words} "
+            f"(`{failure['command']}`)"
+        )
     if row["stale"]:
         because = ", ".join(
             f"{up} changed in {cells}" for up, cells in row["stale_because"].items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,15 +12,19 @@ from backfill_assets.cli.output import print_json, say
 from backfill_assets.cli.plan_view import naming_of
 from backfill_assets.cli.project import looked_at
 from backfill_assets.cli.selecting import model_named
+from backfill_assets.engine.project.run_context import source_path
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.parse_range import parse_interval
 from backfill_assets.intervals.partition_keys import PartitionKeyError
 from backfill_assets.planning.rule.explain import why as explain
 from backfill_assets.render.origins import origins
+from backfill_assets.warehouse.files.tables import head
 
 if TYPE_CHECKING:
+    from backfill_assets.engine.project.run_context import RunContext
     from backfill_assets.intervals.cadence import Cadence
+    from backfill_assets.planning.rule.explain import Reason
 
 _ROUTINE = ("gap", "refresh")
 """Reasons of batches of which there is no more to tell than that they built the cell."""
@@ -40,6 +44,8 @@ def why(
     ready, not required. Of ready cells the batch is named, the plan that it served, who promoted it, and whether they hold an
     older definition than the one that runs now.
 
+    A source that has no table is named with its path.
+
     Example: backfill why commerce.fact_orders 2018-10-03
 
     Example: backfill why web.sessions 2025-05-01..2025-05-31
@@ -48,7 +54,10 @@ def why(
         cadence = model_named(run.graph, model).cadence
         asked = cells_asked(cadence, interval)
         view, naming = run.view(), naming_of(run.graph)
-        reasons = explain(run.graph, view, model, asked, now=run.clock(), reads=run.reads)
+        reasons = [
+            _with_sources(run, reason)
+            for reason in explain(run.graph, view, model, asked, now=run.clock(), reads=run.reads)
+        ]
         runs = run.pointer(run.graph.model(model)).fingerprint
         built = [
             one
@@ -67,6 +76,23 @@ def why(
     gaps = sorted({reason.model for reason in reasons if reason.branch == "gap"})
     if gaps:
         say(f"Next: backfill run --select {','.join(gaps)}")
+
+
+def _with_sources(run: RunContext, reason: Reason) -> Reason:
+    """Say of a gap which source has no table: the rule looks at what is recorded, not at tables."""
+    if reason.branch != "gap":
+        return reason
+    paths = {
+        upstream.name: source_path(run.data_root, run.graph.sources[upstream.name].path)
+        for upstream in run.graph.model(reason.model).reads
+        if upstream.name in run.graph.sources
+    }
+    absent = [
+        f"source {name} has no table at {path}" for name, path in paths.items() if head(path) < 0
+    ]
+    if not absent:
+        return reason
+    return replace(reason, branch="waits", text=f"required and not ready; {', '.join(absent)}")
 
 
 def cells_asked(cadence: Cadence, text: str) -> Interval:

@@ -50,6 +50,7 @@ class BatchRequest:
         attempt: 1 for the first.
         slots: how many batches may be in flight beside it.
         resources: the Spark settings that it runs with, beside those of all batches.
+        who: the person or the automation whose run it is; empty where that is not known.
     """
 
     batch_id: str
@@ -68,6 +69,7 @@ class BatchRequest:
     attempt: int
     slots: Slots = field(default_factory=Slots)
     resources: Mapping[str, str] = field(default_factory=dict[str, str])
+    who: str = ""
 
     @property
     def interval(self) -> Interval:

@@ -42,6 +42,29 @@ class FailedBatch:
     sources: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
+@dataclass(frozen=True, slots=True)
+class FailedStart:
+    """Cells for which no batch could begin: a source has no table, or the table is not as it must be.
+
+    Attributes:
+        model: whose.
+        cells: which.
+        error: why, in one sentence.
+        kind: what kind of failure it was.
+        run_id: the run.
+        who: the person or the automation whose run it was.
+        at: when.
+    """
+
+    model: str
+    cells: IntervalSet
+    error: str
+    kind: FailureKind
+    run_id: str
+    who: str
+    at: datetime
+
+
 class FailureKind(StrEnum):
     """Why a batch committed nothing.
 

@@ -72,6 +72,7 @@ class BatchRow:
         failure: which kind of failure that was; None for none.
         resources: the Spark settings that were its own; None for none, or where only the table's log
             was left to tell.
+        who: the person or the automation whose run it was; None where that is not known.
     """
 
     batch_id: str
@@ -96,6 +97,7 @@ class BatchRow:
     error: str | None
     failure: FailureKind | None = None
     resources: Mapping[str, str] | None = None
+    who: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,7 @@ def begin_batch(connection: sa.Connection, opened: OpenBatch, now: datetime) -> 
         "inputs": opened.inputs,
         "started_at": now,
         "resources": dict(opened.request.resources) or None,
+        "who": opened.request.who or None,
     }
     _put(connection, values)
 
@@ -178,6 +181,7 @@ def commit_batch(connection: sa.Connection, commit: BatchCommit, ending: Ending)
         "row_count": sum(each.content.rows for each in own),
         "bytes_written": ending.bytes_written,
         "resources": opened.resources if opened else None,
+        "who": opened.who if opened else None,
     }
     _put(connection, values)
 
@@ -225,4 +229,5 @@ def _batch(row: sa.Row[Any]) -> BatchRow:
         error=row.error,
         failure=None if row.failure is None else FailureKind(row.failure),
         resources=row.resources,
+        who=row.who,
     )

@@ -31,7 +31,7 @@ class HistoryEntry:
         batch_id: the batch; None for what is none.
         version: the table that was written, or is read since; empty where there is none.
         cells: of the model.
-        who: the person or run.
+        who: the person; of a batch whose person is not known, its run.
         why: the reason, in words.
         status: of the plan or batch now; ``done`` for a move.
     """
@@ -120,7 +120,7 @@ def _batches(connection: sa.Connection, model: str) -> Iterator[HistoryEntry]:
             batch_id=each.batch_id,
             version=each.version,
             cells=each.stretches,
-            who=each.run_id,
+            who=each.who or each.run_id,
             why=each.reason,
             status=each.status,
         )

@@ -16,6 +16,7 @@ from backfill_assets.state.batches import Batches
 from backfill_assets.state.collection import Collection
 from backfill_assets.state.database import Database, ReadDatabase
 from backfill_assets.state.environments import Environments
+from backfill_assets.state.failures import Failures
 from backfill_assets.state.history import History
 from backfill_assets.state.limits import Limits
 from backfill_assets.state.locks import Locks
@@ -53,6 +54,7 @@ class Aggregates(Aggregate[D]):
         self.plans = Plans(*opened)
         self.environments = Environments(*opened)
         self.batches = Batches(*opened)
+        self.failures = Failures(*opened)
         self.locks = Locks(*opened)
         self.publications = Publications(*opened)
         self.history = History(*opened)

@@ -140,7 +140,7 @@ COMMIT_LOCKS = sa.Table(
 
 # `failure`: what kind of failure ended it (NULL: none did); `resources`: the Spark settings it ran with;
 # `stretches`: its cells, where others lie between them, and how many `seconds` they last (NULL: all from
-# `starts` to `ends`).
+# `starts` to `ends`); `who`: the person or the automation whose run it was (NULL: not known).
 BATCHES = sa.Table(
     "batches",
     METADATA,
@@ -169,8 +169,23 @@ BATCHES = sa.Table(
     sa.Column("resources", Value),
     sa.Column("stretches", Value),
     sa.Column("seconds", sa.BigInteger),
+    sa.Column("who", sa.Text),
     sa.Index("batches_cells", "version", "starts", "ends"),
     sa.Index("batches_run", "run_id"),
+)
+
+# The last failure of each model before a batch of it began: no source table, no Spark.
+FAILED_STARTS = sa.Table(
+    "failed_starts",
+    METADATA,
+    _text("environment", key=True),
+    _text("model", key=True),
+    _value("cells"),
+    _text("error"),
+    _text("failure"),
+    _text("run_id"),
+    _text("who"),
+    _instant("at"),
 )
 
 AUDIT_RESULTS = sa.Table(

@@ -57,7 +57,7 @@ def shop(
     monkeypatch.setenv("BACKFILL_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.setenv("BACKFILL_CATALOG", "backfill_assets_tests.toy")
     monkeypatch.delenv("BACKFILL_USER", raising=False)
-    monkeypatch.setattr("backfill_assets.cli.operating.os_user", lambda: "ada")
+    monkeypatch.setattr("backfill_assets.cli.project.os_user", lambda: "ada")
     # What a verb says must not depend on how quick this machine is.
     monkeypatch.setattr("backfill_assets.cli.progress.LASTING", 3600.0)
     return Prepared(tmp_path / "data")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+from deltalake import write_deltalake
+
 from backfill_assets.cli.project import opened_run
 from backfill_assets.engine.batch.requests import batch_request
 from backfill_assets.intervals.interval import Interval
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backfill_assets.engine.project.run_context import RunContext
+    from backfill_assets.models.source import Source
 
 NEGATIVE = AuditResult(
     audit="amount_not_negative",
@@ -37,6 +41,12 @@ class Prepared:
     """Fills and fails batches in the state alone."""
 
     data: Path
+
+    def land_nothing(self, *sources: Source) -> None:
+        """Make the tables of sources, without a row."""
+        for source in sources:
+            columns = [pa.field(column.name, pa.string()) for column in source.columns]
+            write_deltalake(str(self.data / source.path), pa.schema(columns).empty_table())
 
     def fill(self, model: str, first: str, last: str) -> str:
         """Record a batch over the cells from one key to another, as if it had been committed."""

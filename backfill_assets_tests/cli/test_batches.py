@@ -77,3 +77,47 @@ def test_a_batch_that_nobody_knows_is_an_error(backfill: Backfill):
 def test_a_state_without_batches_lists_none(backfill: Backfill):
     assert backfill("batches").out == "0 batches.\n"
     assert backfill("batches", "--json").json == []
+
+
+def test_a_failure_whose_cells_were_built_since_is_left_out_unless_all_are_asked_for(
+    shop: Prepared, backfill: Backfill
+):
+    overtaken = shop.fail("toy.sales", "2024-01-28", "2024-01-29", WHY)
+    open_ = shop.fail("toy.sales", "2024-01-31", "2024-02-01", WHY)
+    shop.fill("toy.sales", "2024-01-28", "2024-01-31")
+
+    listed = backfill("batches", "--failed")
+    everything = backfill("batches", "--failed", "--all", "--json").json
+
+    assert overtaken[:8] not in listed.out
+    assert listed.lines[-1] == (
+        "1 batch that failed; 1 failure whose cells were built since: --all."
+    )
+    assert [row["batch_id"] for row in everything] == [open_, overtaken]
+
+
+def test_what_kept_a_batch_from_beginning_is_listed_until_its_cells_are_built(
+    shop: Prepared, backfill: Backfill
+):
+    backfill("run", "--select", "toy.sales")
+
+    (row,) = backfill("batches", "--failed", "--json").json
+    said = backfill("batches", "--failed").lines
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+
+    assert (row["batch_id"], row["status"], row["failure"]) == ("", "not begun", "input")
+    assert (row["cells"], row["who"]) == ("2024-01-28..2024-02-03 (7)", "ada")
+    assert any(line.startswith("not begun toy.sales 2024-01-28..2024-02-03 (7): ") for line in said)
+    assert backfill("batches", "--failed").lines == [
+        "0 batches that failed; 1 failure whose cells were built since: --all."
+    ]
+
+
+def test_failures_have_the_fields_of_batches(shop: Prepared, backfill: Backfill):
+    shop.fill("toy.sales", "2024-01-28", "2024-01-28")
+    backfill("run", "--select", "toy.shops")
+
+    (batch,) = backfill("batches", "--model", "toy.sales", "--json").json
+    (failure,) = backfill("batches", "--failed", "--json").json
+
+    assert list(batch) == list(failure)

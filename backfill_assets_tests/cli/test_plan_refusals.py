@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from backfill_assets.cli import operating
+from backfill_assets.cli import operating, project
 from backfill_assets.cli.project import now, opened_project
 from backfill_assets_tests.toy import FIRST, LAST
 
@@ -197,7 +197,7 @@ def test_the_user_is_the_operating_systems_whatever_the_variables_say(
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "grace")
 
-    assert operating.os_user() == pwd.getpwuid(os.getuid()).pw_name
+    assert project.os_user() == pwd.getpwuid(os.getuid()).pw_name
 
 
 @pytest.mark.parametrize(

@@ -145,3 +145,53 @@ def test_a_plan_is_made_for_the_instant_that_is_named(backfill: Backfill):
     assert sum(one["cells"] for one in sales["batches"]) == 3
     assert plan["until"].startswith("2024-01-31T00:00:0")
     assert plan["created_at"] > plan["until"]
+
+
+def test_the_last_failure_is_shown_with_its_cause_and_the_command_that_tells_more(
+    shop: Prepared, backfill: Backfill
+):
+    shop.fail("toy.sales", "2024-01-28", "2024-01-29", "an older one")
+    failed = shop.fail("toy.sales", "2024-01-30", "2024-01-31", "an amount is negative")
+
+    ended = backfill("status", "--select", "toy.sales")
+    (row,) = backfill("status", "--select", "toy.sales", "--json").json["models"]
+
+    (line,) = [one for one in ended.lines if one.startswith("failed")]
+    assert line.startswith("failed   toy.sales: 2024-01-30..2024-01-31 (2) at ")
+    assert line.endswith(f" UTC: an amount is negative (`backfill batches {failed[:8]}`)")
+    assert (row["failure"]["batch_id"], row["failure"]["cells"]) == (
+        failed,
+        "2024-01-30..2024-01-31 (2)",
+    )
+
+
+def test_a_failure_before_a_batch_began_outlives_the_terminal(backfill: Backfill):
+    backfill("run", "--select", "toy.sales")
+
+    (row,) = backfill("status", "--select", "toy.sales", "--json").json["models"]
+
+    assert row["failure"]["error"].startswith("'toy.raw_sales' has no Delta table")
+    assert row["failure"]["command"] == "backfill why toy.sales 2024-01-28"
+
+
+def test_a_failure_is_over_once_its_cells_are_ready(shop: Prepared, backfill: Backfill):
+    shop.fail("toy.sales", "2024-01-30", "2024-01-31", "an amount is negative")
+    shop.fill("toy.sales", "2024-01-30", "2024-01-30")
+
+    (half,) = backfill("status", "--select", "toy.sales", "--json").json["models"]
+    shop.fill("toy.sales", "2024-01-31", "2024-01-31")
+    (over,) = backfill("status", "--select", "toy.sales", "--json").json["models"]
+
+    assert half["failure"]["cells"] == "2024-01-31"
+    assert over["failure"] is None
+
+
+def test_a_check_ends_with_1_as_long_as_a_cell_is_missing_or_stale(
+    shop: Prepared, backfill: Backfill
+):
+    asked = ("status", "--check", "--select", "toy.sales")
+    missing = backfill(*asked)
+    shop.fill("toy.sales", "2024-01-28", "2024-02-03")
+
+    assert (missing.code, backfill("status", "--select", "toy.sales").code) == (1, 0)
+    assert backfill(*asked).code == 0

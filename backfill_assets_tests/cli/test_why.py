@@ -7,6 +7,7 @@ from backfill_assets.cli.project import opened_run
 from backfill_assets.intervals import IntervalSet
 from backfill_assets.render.origins import _reason
 from backfill_assets.snapshots.batch import EMPTY
+from backfill_assets_tests.toy import raw_sales, raw_shops
 
 if TYPE_CHECKING:
     from backfill_assets_tests.cli.conftest import Backfill
@@ -33,7 +34,11 @@ def test_an_owed_cell_names_the_plan_that_owes_it_and_its_reason(
     assert f"toy.sales 2024-01-30: {text}rollback of plan p7" in said
 
 
-def test_a_gap_is_followed_upstream_to_the_model_that_can_be_filled(backfill: Backfill):
+def test_a_gap_is_followed_upstream_to_the_model_that_can_be_filled(
+    shop: Prepared, backfill: Backfill
+):
+    shop.land_nothing(raw_sales)
+
     ended = backfill("why", "toy.sales_of_three_days", "2024-01-30")
 
     assert ended.code == 0
@@ -41,6 +46,17 @@ def test_a_gap_is_followed_upstream_to_the_model_that_can_be_filled(backfill: Ba
     assert asked.startswith("toy.sales_of_three_days 2024-01-30: waits: ")
     assert upstream.startswith("  toy.sales 2024-01-28..2024-01-30 (3): gap: ")
     assert hint == "Next: backfill run --select toy.sales"
+
+
+def test_a_gap_whose_source_has_no_table_waits_for_the_source(shop: Prepared, backfill: Backfill):
+    said = backfill("why", "toy.sales", "2024-01-30").lines
+
+    assert said == [
+        (
+            "toy.sales 2024-01-30: waits: required and not ready; source toy.raw_sales has no table at "
+            f"{shop.data}/sources/raw_sales"
+        )
+    ]
 
 
 def test_a_ready_cell_names_the_batch_that_built_it(shop: Prepared, backfill: Backfill):
@@ -70,7 +86,9 @@ def test_a_cell_outside_the_life_of_its_model_is_not_required(backfill: Backfill
     assert said.startswith("toy.sales 2030-01-01: not required: outside what is required: from ")
 
 
-def test_the_one_cell_of_a_full_model_is_called_whole(backfill: Backfill):
+def test_the_one_cell_of_a_full_model_is_called_whole(shop: Prepared, backfill: Backfill):
+    shop.land_nothing(raw_shops)
+
     (reason,) = backfill("why", "toy.shops", "whole", "--json").json
 
     assert reason["branch"] == "gap"

@@ -58,6 +58,7 @@ def batch_request(
         reason=reason,
         attempt=attempt,
         slots=Slots(model.batch_concurrency, run.overall),
+        who=run.project.who,
     )
 
 

@@ -19,6 +19,7 @@ from backfill_assets.engine.batch.failures import kind_of
 from backfill_assets.engine.batch.requests import ADOPTED, REFRESH, RERUN
 from backfill_assets.engine.batch.retrying import patiently
 from backfill_assets.engine.batch.sources import Held, cells_held
+from backfill_assets.engine.fill.failures import keep_failed_start
 from backfill_assets.engine.fill.late_cells import late_work_of
 from backfill_assets.engine.fill.observing import observe
 from backfill_assets.engine.fill.schedule import Needs, Piece, scheduled
@@ -87,6 +88,7 @@ def fill_cells(
     ):
         for event in events:
             told[event.model].append(event)
+            keep_failed_start(run, event)
             listener(event)
     return {name: tuple(events) for name, events in told.items()}
 

@@ -1,0 +1,62 @@
+"""Find the last failure of a model whose cells still need work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from backfill_assets.intervals.interval_set import IntervalSet
+    from backfill_assets.snapshots.failure import FailedBatch, FailedStart, FailureKind
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A failure after which cells still need work.
+
+    Attributes:
+        model: whose.
+        cells: of those that failed, the ones that still need work.
+        kind: what kind of failure it was; None where that was not recorded.
+        at: when.
+        batch_id: the batch that failed; None where none had begun.
+        error: why, where no batch had begun; a batch's error is kept with the batch.
+    """
+
+    model: str
+    cells: IntervalSet
+    kind: FailureKind | None
+    at: datetime
+    batch_id: str | None
+    error: str | None
+
+
+def last_unresolved(
+    todo: IntervalSet, batches: Iterable[FailedBatch], starts: Iterable[FailedStart]
+) -> Unresolved | None:
+    """Find the latest failure of a model whose cells still need work.
+
+    Args:
+        todo: the cells of the model that are missing or stale.
+        batches: its failed batches.
+        starts: its failures before a batch began.
+    """
+    failures = [
+        *(
+            Unresolved(
+                failed.model, failed.cells & todo, failed.kind, failed.ended, failed.batch_id, None
+            )
+            for failed in batches
+        ),
+        *(
+            Unresolved(
+                failed.model, failed.cells & todo, failed.kind, failed.at, None, failed.error
+            )
+            for failed in starts
+        ),
+    ]
+    left = [failure for failure in failures if failure.cells]
+    return max(left, key=lambda failure: failure.at, default=None)
