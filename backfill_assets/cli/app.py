@@ -46,6 +46,7 @@ VERBS = {
     "why-not": "why_not:why_not",
     "batches": "batches:batches",
     "audit": "audit:audit",
+    "metrics": "metrics:metrics",
     "report": "report:report",
     "state": "state:app",
 }

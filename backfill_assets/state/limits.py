@@ -74,6 +74,11 @@ class Limits(Aggregate[D]):
         heard_after = self._clock() - self._lease
         return self._database.read(lambda found: in_flight(found, heard_after))
 
+    def waiting_since(self) -> tuple[datetime, ...]:
+        """Read since when each batch waits that waits for a slot, the longest first."""
+        heard_after = self._clock() - KEEPS_ITS_TURN
+        return self._database.read(lambda connection: waiting_since(connection, heard_after))
+
     def set_limit(self: Limits[Database], scope: str, slots: int | None, who: str) -> None:
         """Set how many batches may be in flight at once, over all runs and processes.
 
@@ -155,6 +160,12 @@ def check_slots(
     for scope, limit, holders in _limited(request, limits(connection), others):
         if len(holders) + ahead[scope] >= limit:
             raise NoSlotError(scope, limit, holders, ahead[scope])
+
+
+def waiting_since(connection: sa.Connection, heard_after: datetime) -> tuple[datetime, ...]:
+    """Read since when each batch waits that was heard of after an instant, the longest first."""
+    since = sa.select(SLOT_WAITERS.c.since).where(SLOT_WAITERS.c.heard_at > heard_after)
+    return tuple(connection.execute(since.order_by(SLOT_WAITERS.c.since)).scalars())
 
 
 def _ahead(connection: sa.Connection, batch_id: str, now: datetime) -> Counter[str]:
