@@ -84,14 +84,17 @@ def batches(
             known = _failures(store, graph, model)
             listed = [row for row, is_overtaken in known if everything or not is_overtaken]
             hidden = len(known) - len(listed)
-            rows, words = listed[:limit], f" that failed{_hidden(hidden)}"
+            rows, count = (
+                listed[:limit],
+                f"{counted(len(listed[:limit]), 'failure')}{_hidden(hidden)}",
+            )
         else:
             rows = [_row(graph, row) for row in store.batches.latest(model=model, limit=limit)]
-            words = ""
+            count = counted(len(rows), "batch", "batches")
     if as_json:
         print_json(rows)
         return
-    _list(rows, words)
+    _list(rows, count)
 
 
 def _failures(store: Store, graph: Graph, model: str | None) -> list[tuple[dict[str, Any], bool]]:
@@ -139,7 +142,7 @@ def _start_row(graph: Graph, environment: str, start: FailedStart) -> dict[str, 
 
 
 def _hidden(count: int) -> str:
-    return f"; {counted(count, 'failure')} whose cells were built since: --all" if count else ""
+    return f"; {count} more whose cells were built since: --all" if count else ""
 
 
 def _row(graph: Graph, row: BatchRow) -> dict[str, Any]:
@@ -196,7 +199,7 @@ _HEADINGS = (
 )
 
 
-def _list(rows: list[dict[str, Any]], words: str) -> None:
+def _list(rows: list[dict[str, Any]], count: str) -> None:
     if rows:
         print_table(_HEADINGS, [_cells(row) for row in rows])
     errors = [row for row in rows if row["error"]]
@@ -207,7 +210,7 @@ def _list(rows: list[dict[str, Any]], words: str) -> None:
     begun = [row["batch_id"] for row in errors if row["batch_id"]]
     if begun:
         say(f"Next: backfill batches {begun[0][:8]}")
-    say(f"{counted(len(rows), 'batch', 'batches')}{words}.")
+    say(f"{count}.")
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:

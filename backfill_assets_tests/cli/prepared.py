@@ -45,8 +45,8 @@ class Prepared:
     def land_nothing(self, *sources: Source) -> None:
         """Make the tables of sources, without a row."""
         for source in sources:
-            columns = [pa.field(column.name, pa.string()) for column in source.columns]
-            write_deltalake(str(self.data / source.path), pa.schema(columns).empty_table())
+            schema = pa.schema([pa.field("ds", pa.date32())])
+            write_deltalake(str(self.data / source.path), schema.empty_table())
 
     def fill(self, model: str, first: str, last: str) -> str:
         """Record a batch over the cells from one key to another, as if it had been committed."""

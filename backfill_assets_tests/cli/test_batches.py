@@ -45,7 +45,7 @@ def test_only_failed_ones_are_listed_on_request_with_their_errors(
     assert lines[2:] == [
         f"{failed[:8]} toy.sales 2024-01-31..2024-02-01 (2): {WHY}",
         f"Next: backfill batches {failed[:8]}",
-        "1 batch that failed.",
+        "1 failure.",
     ]
 
 
@@ -90,9 +90,7 @@ def test_a_failure_whose_cells_were_built_since_is_left_out_unless_all_are_asked
     everything = backfill("batches", "--failed", "--all", "--json").json
 
     assert overtaken[:8] not in listed.out
-    assert listed.lines[-1] == (
-        "1 batch that failed; 1 failure whose cells were built since: --all."
-    )
+    assert listed.lines[-1] == ("1 failure; 1 more whose cells were built since: --all.")
     assert [row["batch_id"] for row in everything] == [open_, overtaken]
 
 
@@ -109,7 +107,7 @@ def test_what_kept_a_batch_from_beginning_is_listed_until_its_cells_are_built(
     assert (row["cells"], row["who"]) == ("2024-01-28..2024-02-03 (7)", "ada")
     assert any(line.startswith("not begun toy.sales 2024-01-28..2024-02-03 (7): ") for line in said)
     assert backfill("batches", "--failed").lines == [
-        "0 batches that failed; 1 failure whose cells were built since: --all."
+        "0 failures; 1 more whose cells were built since: --all."
     ]
 
 
