@@ -93,6 +93,32 @@ def total_words(column: str) -> str:
 Audit = RowRule | Unique | RowCountWithin | References | Reconciles
 
 
+def audit_words(audit: Audit) -> str:
+    """Say in one sentence what an audit demands, and what a failure does."""
+    match audit:
+        case RowRule():
+            demand = f"Every row obeys {audit.predicate}{_but(audit.allowed)}."
+        case Unique():
+            demand = f"No two rows of the table share {', '.join(audit.columns)}."
+        case RowCountWithin():
+            demand = f"A rebuilt cell keeps its number of rows within {audit.fraction:.3%}."
+        case References():
+            target = f"{audit.upstream}.{audit.to_column}"
+            demand = f"Every value of {audit.column} exists in {target}{_but(audit.allowed)}."
+        case Reconciles():
+            totals = f"{total_words(audit.column)} equals {total_words(audit.to_column)}"
+            within = f", within {audit.tolerance:.3%}" if audit.tolerance else ""
+            demand = f"Over the same cells {totals} of {audit.upstream}{within}."
+    blocks = audit.severity is Severity.BLOCKING
+    return (
+        f"{demand} A failure {'keeps the batch from being committed' if blocks else 'only warns'}."
+    )
+
+
+def _but(allowed: float) -> str:
+    return f", but for at most {allowed:.3%} of the rows" if allowed else ""
+
+
 def row_rule(name: str, predicate: str, *, allowed: float = 0.0, warn: bool = False) -> RowRule:
     """Audit every row with a Spark SQL predicate."""
     return RowRule(name, predicate, allowed, _severity(warn=warn))

@@ -12,7 +12,7 @@ from backfill_assets.engine.project.opening import open_run
 from backfill_assets.engine.project.run_context import Published, RunContext
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
-from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit import Severity, audit_words
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
@@ -59,6 +59,7 @@ def model_asset(graph: Graph, snapshot: Snapshot) -> dg.AssetsDefinition:
                 audit.name,
                 asset=asset_key(model.name),
                 blocking=audit.severity is Severity.BLOCKING,
+                description=f"{audit_words(audit)} Evaluated by each run that builds cells.",
             )
             for audit in audits_of(model)
         ],

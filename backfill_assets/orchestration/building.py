@@ -9,7 +9,7 @@ from backfill_assets.models.graph import Graph, build_graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.source import Source
 from backfill_assets.orchestration.assets import model_asset
-from backfill_assets.orchestration.checks import published_checks
+from backfill_assets.orchestration.checks import AUDITS_JOB, published_checks
 from backfill_assets.orchestration.jobs import finish_job, late_job, plan_jobs
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.schedules import schedules
@@ -21,8 +21,6 @@ from backfill_assets.orchestration.sources import (
     source_sensor,
 )
 from backfill_assets.snapshots.snapshot import snapshots_of
-
-AUDITS_JOB = "audits"
 
 
 def build_definitions(

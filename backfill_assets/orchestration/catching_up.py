@@ -1,4 +1,4 @@
-"""Tell Dagster's event log what is published, for cells that changed without Dagster running."""
+"""Tell Dagster's event log what is published, and what sources hold, where that changed without Dagster."""
 
 from collections.abc import Callable
 
@@ -11,6 +11,7 @@ from backfill_assets.models.model import Model
 from backfill_assets.orchestration.metadata import asset_key
 from backfill_assets.orchestration.partitions import key_of
 from backfill_assets.orchestration.reporting import DATA_VERSION_TAG, check_result, data_version
+from backfill_assets.snapshots.observation import ObservedSource
 
 
 def report_ready(
@@ -31,6 +32,9 @@ def report_ready(
     Returns:
         How many cells were reported.
     """
+    for seen in run.store.sources.observed().values():
+        if seen.source in run.graph.sources:
+            _report_source(instance, seen)
     return sum(_report_model(instance, run, name, progress) for name in run.graph.order)
 
 
@@ -71,6 +75,26 @@ def _report_model(
     if lacking:
         _report_audits(instance, run, model, {batches[cell] for cell in lacking})
     return len(lacking)
+
+
+def _report_source(instance: dg.DagsterInstance, seen: ObservedSource) -> None:
+    """Report where a source's table stood when it was looked at last, once for each delta_version.
+
+    A materialization, for the table holds what others have written; and an observation, for that is all
+    that Dagster's page shows of a source which nothing of this project lands.
+    """
+    key, version = asset_key(seen.source), str(seen.head)
+    latest = instance.get_latest_materialization_event(key)
+    told = latest.asset_materialization if latest else None
+    if told is not None and (told.tags or {}).get(DATA_VERSION_TAG) == version:
+        return
+    looked = seen.observed_at.isoformat() if seen.observed_at else "not known"
+    said = {"delta_version": seen.head, "looked_at": looked, "bytes": seen.bytes or 0}
+    for event in (
+        dg.AssetMaterialization(key, metadata=said, tags={DATA_VERSION_TAG: version}),
+        dg.AssetObservation(key, metadata=said, tags={DATA_VERSION_TAG: version}),
+    ):
+        instance.report_runless_asset_event(event)
 
 
 def _report_audits(

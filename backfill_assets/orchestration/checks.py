@@ -9,7 +9,7 @@ from backfill_assets.engine.project.opening import open_run
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
-from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit import Severity, audit_words
 from backfill_assets.models.audits_of import audits_of
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
@@ -21,6 +21,7 @@ from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.snapshots.loaded import untraced
 
+AUDITS_JOB = "audits"
 PUBLISHED = "published_"
 """Prefix of the stand-alone twins; the plain name belongs to the step that audits its batches."""
 
@@ -41,7 +42,11 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
                 f"{PUBLISHED}{audit.name}",
                 asset=key,
                 blocking=audit.severity is Severity.BLOCKING,
-                description=f"{audit.name}, over everything that is published",
+                description=(
+                    f"{audit_words(audit)} The same audit as `{audit.name}`, over everything that is "
+                    f"published, without building it again. Evaluated by Dagster's runs of the asset and by "
+                    f"the job `{AUDITS_JOB}`; grey until one of them has run."
+                ),
             )
             for audit in audits_of(model)
         ],

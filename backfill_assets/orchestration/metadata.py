@@ -2,10 +2,23 @@
 
 import dagster as dg
 
+from backfill_assets.models.automation import Automation
 from backfill_assets.models.graph import Graph
 from backfill_assets.models.model import Model
 from backfill_assets.models.sql.lineage import lineage_of
 from backfill_assets.models.sql.query import SqlQuery
+from backfill_assets.orchestration.switches import GAP_FILL
+
+_BY_HAND = "a backfill launched here, or `backfill run`"
+_FILLED_BY = {
+    Automation.ON: (
+        f"the sensor {GAP_FILL}, once it is switched on under Automation (Dagster names no automation "
+        f"on this page, for the sensor asks for jobs, too); {_BY_HAND}"
+    ),
+    Automation.REPORT: f"{_BY_HAND}; the sensor {GAP_FILL} only reports what is missing",
+    Automation.OFF: f"{_BY_HAND}; no sensor",
+}
+"""What fills a model, as its asset's page says it."""
 
 
 def asset_key(name: str) -> dg.AssetKey:
@@ -46,6 +59,7 @@ def table_metadata(graph: Graph, model: Model) -> dict[str, object]:
     shown: dict[str, object] = {
         "dagster/table_name": model.name,
         "dagster/column_schema": dg.TableSchema(columns=columns),
+        "filled_by": _FILLED_BY[model.automated],
     }
     outputs = lineage_of(graph, model).outputs
     if outputs:

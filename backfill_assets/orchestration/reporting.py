@@ -236,11 +236,22 @@ def check_result(
         check_name=name,
         passed=not failed,
         severity=dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR,
-        description=f"found {shown.found}, allowed {shown.allowed}"
-        if shown
-        else "nothing to audit",
+        description=_numbers(failed or found),
         metadata=_shown(failed or found, shown),
     )
+
+
+def _numbers(results: Sequence[AuditResult]) -> str:
+    """Say what was found; of several batches also how many, and their failing rows together."""
+    if not results:
+        return "nothing to audit"
+    first = f"found {results[0].found}, allowed {results[0].allowed}"
+    if len(results) == 1:
+        return first
+    if all(result.passed for result in results):
+        return f"passed in {len(results)} batches; in the first: {first}"
+    rows = sum(result.failing_rows for result in results)
+    return f"failed in {len(results)} batches, {rows:,} failing rows in all; in the first: {first}"
 
 
 def _shown(found: list[AuditResult], shown: AuditResult | None) -> dict[str, Any]:

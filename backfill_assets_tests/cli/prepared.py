@@ -10,6 +10,7 @@ from deltalake import write_deltalake
 
 from backfill_assets.cli.project import opened_run
 from backfill_assets.engine.batch.requests import batch_request
+from backfill_assets.engine.fill.observing import observe_sources
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.audit import Severity
@@ -47,6 +48,11 @@ class Prepared:
         for source in sources:
             schema = pa.schema([pa.field("ds", pa.date32())])
             write_deltalake(str(self.data / source.path), schema.empty_table())
+
+    def look(self, *sources: Source) -> None:
+        """Look at sources, as a run does before it builds."""
+        with opened_run("prod") as run:
+            observe_sources(run.store, sources, run.data_root, None)
 
     def fill(self, model: str, first: str, last: str) -> str:
         """Record a batch over the cells from one key to another, as if it had been committed."""

@@ -6,6 +6,7 @@ import dagster as dg
 import pytest
 
 from backfill_assets.cli.telling import tell_quietly
+from backfill_assets_tests.toy import raw_sales
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,3 +68,23 @@ def test_dagster_shows_prod_and_is_told_of_no_other_environment(
 
     tell_quietly(nothing, "prod")
     assert "Dagster was not told" in capsys.readouterr().err
+
+
+def test_a_source_is_reported_where_it_stood_when_it_was_looked_at_last_once(
+    shop: Prepared, backfill: Backfill, dagster: dg.AssetKey
+):
+    shop.land_nothing(raw_sales)
+    shop.look(raw_sales)
+    for _ in range(2):
+        backfill("report")
+
+    key = dg.AssetKey(["toy", "raw_sales"])
+    with dg.DagsterInstance.get() as instance:
+        landed = instance.fetch_materializations(key, limit=5).records
+        observed = instance.fetch_observations(key, limit=5).records
+
+    assert (len(landed), len(observed)) == (1, 1)
+    assert landed[0].asset_materialization
+    said = {name: at.value for name, at in landed[0].asset_materialization.metadata.items()}
+    assert said["delta_version"] == 0
+    assert str(said["looked_at"]).startswith("20")

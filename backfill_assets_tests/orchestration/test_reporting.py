@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from unittest.mock import Mock
 
+import dagster as dg
 import pytest
 
 from backfill_assets.engine.project.events import Event, Failed, Noted
-from backfill_assets.orchestration.reporting import Reporter
+from backfill_assets.models.audit import Severity
+from backfill_assets.models.audit_result import AuditResult
+from backfill_assets.orchestration.reporting import Reporter, check_result
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets_tests.builders import a_model, days
 
@@ -32,3 +35,40 @@ def test_a_failure_of_another_model_of_the_plan_is_told_by_its_own_step(reporter
     reporter.rebuilding(Failed("web.sums", "b1", days(1), "no"))
 
     assert reporter.lacking == []
+
+
+def result(found: str, failing: int) -> AuditResult:
+    """What one batch's audit found."""
+    return AuditResult(
+        audit="paid",
+        severity=Severity.BLOCKING,
+        passed=not failing,
+        found=found,
+        allowed="0 rows",
+        failing_rows=failing,
+        cells=("2024-01-01",),
+        sample=(),
+    )
+
+
+def test_a_check_over_several_batches_says_as_many_rows_as_its_numbers_count():
+    results = [result("2 of 9 rows", 2), result("0 of 9 rows", 0), result("1 of 9 rows", 1)]
+
+    check = check_result(dg.AssetKey("a"), "paid", results)
+
+    assert check.description == (
+        "failed in 2 batches, 3 failing rows in all; in the first: found 2 of 9 rows, allowed 0 rows"
+    )
+    assert (check.metadata["failing_rows"].value, check.metadata["batches"].value) == (3, 2)
+
+
+def test_a_check_that_passed_says_over_how_many_batches():
+    one, two = result("0 of 9 rows", 0), result("0 of 8 rows", 0)
+
+    alone = check_result(dg.AssetKey("a"), "paid", [one])
+    both = check_result(dg.AssetKey("a"), "paid", [one, two])
+
+    assert alone.description == "found 0 of 9 rows, allowed 0 rows"
+    assert (
+        both.description == "passed in 2 batches; in the first: found 0 of 9 rows, allowed 0 rows"
+    )
