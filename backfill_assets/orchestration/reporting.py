@@ -1,7 +1,8 @@
 """Report a run to Dagster: one event for every targeted cell, and one result for every audit.
 
-Events are logged as soon as a batch is committed, so they stay when a later batch fails. A cell that
-this run did not publish gets an observation that says why, never a materialization.
+Events are logged as soon as a batch is committed, so they stay when a later batch fails. A materialization
+says what readers read: of a cell that waits for a plan it has the content as it was, the plan, and a link
+that promotes it. A cell of which nothing is published gets an observation that says why.
 """
 
 import hashlib
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import dagster as dg
 
@@ -40,6 +42,7 @@ from backfill_assets.orchestration.private_names import (
     append,
     generate_event_batch_id,
 )
+from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.state.store import Store
 
 SILENT = {"__source_asset_observation__": True}
@@ -112,16 +115,15 @@ class Reporter:
     def rebuilt(self, done: Rebuilt) -> None:
         """Report what became of published cells that were launched again."""
         built = done.cells - done.left
+        contents = self.store.views.content_at_pin(self.environment, self.model.name, built)
+        said: dict[str, Any] = {"plan": done.plan_id}
         if done.promoted:
-            contents = self.store.views.content_at_pin(self.environment, self.model.name, built)
-            said = {"plan": done.plan_id, "same_content": True}
-            self._materialized({cell: (content, said) for cell, content in contents.items()})
+            said["same_content"] = True
         else:
-            why = (
-                f"waiting for plan {done.plan_id}: published history changes with "
-                f"`backfill promote {done.plan_id}`"
-            )
-            self._observed(built, why, {"plan": done.plan_id})
+            said |= {"waits_for_approval": True, "unchanged": True, **self._promote(done.plan_id)}
+            self.context.log.warning("%s: %s", self._ranges(built), _waits(done.plan_id))
+        why = None if done.promoted else _waits(done.plan_id)
+        self._materialized({cell: (content, said) for cell, content in contents.items()}, why)
         if left := done.left - self.told:
             self._lacks(left, f"left to do in plan {done.plan_id}: `backfill show {done.plan_id}`")
 
@@ -172,23 +174,34 @@ class Reporter:
             }
         )
 
+    def _promote(self, plan_id: str) -> dict[str, dg.MetadataValue]:
+        """Give a link to the form that promotes a plan, filled in; none where no webserver knows the run."""
+        origin = self.context.run.remote_job_origin
+        if origin is None:
+            return {}
+        location = origin.repository_origin.code_location_origin.location_name
+        return {"promote": dg.MetadataValue.url(promote_form(location, plan_id))}
+
     def _materialized(
-        self, cells: Mapping[Interval, tuple[Content | None, Mapping[str, Any]]]
+        self,
+        cells: Mapping[Interval, tuple[Content | None, Mapping[str, Any]]],
+        why: str | None = None,
     ) -> None:
         """Report cells as materialized: with what each holds, and what else there is to say of it."""
         self.told |= IntervalSet.of(cells)
-        events = [self._event(cell, content, said) for cell, (content, said) in cells.items()]
+        events = [self._event(cell, content, said, why) for cell, (content, said) in cells.items()]
         began = time.monotonic()
         log_events(self.context, events)
         took = time.monotonic() - began
         self.context.log.debug("told Dagster of %d cells in %.2f s", len(events), took)
 
     def _event(
-        self, cell: Interval, content: Content | None, said: Mapping[str, Any]
+        self, cell: Interval, content: Content | None, said: Mapping[str, Any], why: str | None
     ) -> dg.AssetMaterialization:
         rows: dict[str, Any] = {"dagster/partition_row_count": content.rows} if content else {}
         return dg.AssetMaterialization(
             asset_key(self.model.name),
+            description=why,
             partition=key_of(self.model.cadence, cell),
             metadata={**rows, **said},
             tags={DATA_VERSION_TAG: data_version(content)} if content else {},
@@ -215,6 +228,20 @@ class Reporter:
 
     def _ranges(self, cells: IntervalSet) -> str:
         return f"{self.model.name} {ranges_text(self.model.cadence, cells)}"
+
+
+def promote_form(location: str, plan_id: str) -> str:
+    """Give the address, on the webserver, of the launchpad's form that promotes a plan, filled in."""
+    form = f"ops:\n  {op_name('promote')}:\n    config:\n      plan: {plan_id}\n"
+    query = urlencode({"config": form}, quote_via=quote)
+    return f"/locations/{quote(location, safe='')}/jobs/promote/playground/setup?{query}"
+
+
+def _waits(plan_id: str) -> str:
+    return (
+        f"waits for approval, plan {plan_id}: it is built and not published, and the cell holds what it held; "
+        f"`backfill promote {plan_id}` publishes it"
+    )
 
 
 def data_version(content: Content) -> str:
