@@ -87,7 +87,7 @@ class Collection(Aggregate[D]):
         """
         now = self._clock()
         needs = Needs(now - promise, now - self._lease, now - grace)
-        found = self._database.read(lambda found: collectable_versions(found, needs))
+        found = self._database.read(lambda connection: collectable_versions(connection, needs))
         return [replace(one, path=self.located(one.path)) for one in found]
 
     def mark_collecting(
@@ -109,7 +109,7 @@ class Collection(Aggregate[D]):
         """
         now = self._clock()
         needs = Needs(now - promise, now - self._lease, now - grace)
-        self._database.write(lambda found: mark_collecting(found, version, needs, now))
+        self._database.write(lambda connection: mark_collecting(connection, version, needs, now))
 
     def forget_version(self: Collection[Database], version: str) -> None:
         """Forget a version whose table is deleted: its records, owed marks, lock and itself.
@@ -117,7 +117,7 @@ class Collection(Aggregate[D]):
         Raises:
             VersionNeededError: it was not marked as collecting.
         """
-        self._database.write(lambda found: forget_version(found, version))
+        self._database.write(lambda connection: forget_version(connection, version))
 
 
 def collectable_versions(connection: sa.Connection, needs: Needs) -> list[Collectable]:

@@ -61,19 +61,21 @@ class History(Aggregate[D]):
             model: which.
             cells: only what touched some of these.
         """
-        return self._database.read(lambda found: history(found, model, cells))
+        return self._database.read(lambda connection: history(connection, model, cells))
 
     def moves_of(self, plan_id: str) -> list[PointerMove]:
         """Read the pointer moves of a plan: promotion, rollback, undo; the newest last."""
-        return self._database.read(lambda found: moves.moves_of(found, plan_id))
+        return self._database.read(lambda connection: moves.moves_of(connection, plan_id))
 
     def moves_in(self, environment: str, after: int = 0) -> list[PointerMove]:
         """Read an environment's pointer moves after a number of the counter, the newest last."""
-        return self._database.read(lambda found: moves.moves_in(found, environment, after))
+        return self._database.read(
+            lambda connection: moves.moves_in(connection, environment, after)
+        )
 
     def last_moves(self, environment: str) -> list[PointerMove]:
         """Read the moves of an environment's last publication; empty when there was none."""
-        return self._database.read(lambda found: moves.last_moves(found, environment))
+        return self._database.read(lambda connection: moves.last_moves(connection, environment))
 
 
 def history(connection: sa.Connection, model: str, cells: IntervalSet | None) -> list[HistoryEntry]:

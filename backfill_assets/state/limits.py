@@ -72,7 +72,7 @@ class Limits(Aggregate[D]):
     def in_flight(self) -> tuple[InFlightBatch, ...]:
         """Read the batches that hold a slot now, the eldest first."""
         heard_after = self._clock() - self._lease
-        return self._database.read(lambda found: in_flight(found, heard_after))
+        return self._database.read(lambda connection: in_flight(connection, heard_after))
 
     def set_limit(self: Limits[Database], scope: str, slots: int | None, who: str) -> None:
         """Set how many batches may be in flight at once, over all runs and processes.
@@ -90,7 +90,7 @@ class Limits(Aggregate[D]):
             UnknownPlanError: there is no such plan.
         """
         now = self._clock()
-        self._database.write(lambda found: set_limit(found, scope, slots, who, now))
+        self._database.write(lambda connection: set_limit(connection, scope, slots, who, now))
 
 
 def set_limit(

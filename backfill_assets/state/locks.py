@@ -102,12 +102,12 @@ class Locks(Aggregate[D]):
 
     def check_lock(self, lock: CommitLock) -> None:
         """Make sure that a lock is still ours; `LostLeaseError` when it is not."""
-        self._database.read(lambda found: check_lock(found, lock))
+        self._database.read(lambda connection: check_lock(connection, lock))
 
     def lease(self, name: str) -> Lease | None:
         """Read which run is at work on something, and until when that counts."""
         now = self._clock()
-        return self._database.read(lambda found: lease_of(found, name, now, self._lease))
+        return self._database.read(lambda connection: lease_of(connection, name, now, self._lease))
 
     def take_commit_lock(
         self: Locks[Database], version: str, holder: str, *, above: int = 0
@@ -125,25 +125,25 @@ class Locks(Aggregate[D]):
         """
         now, request = self._clock(), LockRequest(version, holder, above)
 
-        def work(found: sa.Connection) -> CommitLock:
-            promotions.check_closed(found, version, holder, now - self._lease)
-            return take_commit_lock(found, request, now, self._lease)
+        def work(connection: sa.Connection) -> CommitLock:
+            promotions.check_closed(connection, version, holder, now - self._lease)
+            return take_commit_lock(connection, request, now, self._lease)
 
         return self._database.write(work)
 
     def release_commit_lock(self: Locks[Database], lock: CommitLock) -> None:
         """Let others commit; does nothing when the lock was taken over."""
-        self._database.write(lambda found: release_commit_lock(found, lock))
+        self._database.write(lambda connection: release_commit_lock(connection, lock))
 
     def advance_head(self: Locks[Database], lock: CommitLock, delta_version: int) -> None:
         """Account for a commit without a batch; `LostLeaseError` when the lock was taken over."""
-        self._database.write(lambda found: advance_head(found, lock, delta_version))
+        self._database.write(lambda connection: advance_head(connection, lock, delta_version))
 
     def follow_head(
         self: Locks[Database], lock: CommitLock, delta_version: int, now: datetime
     ) -> None:
         """Account for a commit that changes no row; `LostLeaseError` when the lock was taken over."""
-        self._database.write(lambda found: follow_head(found, lock, delta_version, now))
+        self._database.write(lambda connection: follow_head(connection, lock, delta_version, now))
 
     def take_lease(self: Locks[Database], name: str, holder: str) -> None:
         """Take the right to work on a plan or a launch; a run's heartbeat keeps it.
@@ -153,12 +153,14 @@ class Locks(Aggregate[D]):
         """
         now = self._clock()
         # By itself: what is refused is undone.
-        self._database.write(lambda found: clock_back.bring_back(found, now, self._lease))
-        self._database.write(lambda found: take_lease(found, name, holder, now, self._lease))
+        self._database.write(lambda connection: clock_back.bring_back(connection, now, self._lease))
+        self._database.write(
+            lambda connection: take_lease(connection, name, holder, now, self._lease)
+        )
 
     def release_lease(self: Locks[Database], name: str, holder: str) -> None:
         """Let others work on a plan; does nothing when the lease was taken over."""
-        self._database.write(lambda found: release_all(found, (name,), holder))
+        self._database.write(lambda connection: release_all(connection, (name,), holder))
 
 
 def take_commit_lock(

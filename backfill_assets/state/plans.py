@@ -77,7 +77,7 @@ class Plans(Aggregate[D]):
             UnknownPlanError: none begins so; the latest are named.
             RequestError: several do.
         """
-        return self._database.read(lambda found: plan(found, plan_id))
+        return self._database.read(lambda connection: plan(connection, plan_id))
 
     def latest(
         self, environment: str | None = None, statuses: Iterable[PlanStatus] | None = None
@@ -89,19 +89,19 @@ class Plans(Aggregate[D]):
             statuses: only those that stand there.
         """
         wanted = None if statuses is None else tuple(statuses)
-        return self._database.read(lambda found: plans(found, environment, wanted))
+        return self._database.read(lambda connection: plans(connection, environment, wanted))
 
     def events(self, plan_id: str) -> list[PlanEvent]:
         """Read what happened to a plan, from the first."""
-        return self._database.read(lambda found: plan_events(found, plan_id))
+        return self._database.read(lambda connection: plan_events(connection, plan_id))
 
     def touched(self, plan_id: str) -> datetime:
         """Read when something was done for a plan last (UTC): a step of its life, or a batch."""
-        return self._database.read(lambda found: touched(found, plan_id))
+        return self._database.read(lambda connection: touched(connection, plan_id))
 
     def spared(self, since: datetime) -> dict[str, int]:
         """Count, by model, the planned cells that were not built, as what they read came out as it was."""
-        return self._database.read(lambda found: spared(found, since))
+        return self._database.read(lambda connection: spared(connection, since))
 
     def timings(self, plan_id: str | None = None, *, limit: int | None = None) -> list[Timing]:
         """Read what the last runs, applies and promotions took, the latest first.
@@ -110,11 +110,11 @@ class Plans(Aggregate[D]):
             plan_id: only those of this plan.
             limit: how many at the most.
         """
-        return self._database.read(lambda found: timings(found, plan_id, limit))
+        return self._database.read(lambda connection: timings(connection, plan_id, limit))
 
     def comparison(self, plan_id: str, key: str) -> str | None:
         """Read what a comparison of a plan has found; None where it was not made yet."""
-        return self._database.read(lambda found: comparison(found, plan_id, key))
+        return self._database.read(lambda connection: comparison(connection, plan_id, key))
 
     def save_plan(self: Plans[Database], plan: StoredPlan) -> None:
         """Keep a plan; the same one saved again stays as it is, its status too.
@@ -122,7 +122,7 @@ class Plans(Aggregate[D]):
         Raises:
             RequestError: another content is kept under its id.
         """
-        self._database.write(lambda found: save_plan(found, plan))
+        self._database.write(lambda connection: save_plan(connection, plan))
 
     def set_plan_status(
         self: Plans[Database],
@@ -137,7 +137,7 @@ class Plans(Aggregate[D]):
             RequestError: it stands elsewhere.
         """
         allowed = (expected,) if isinstance(expected, str) else tuple(expected)
-        self._database.write(lambda found: set_status(found, plan_id, allowed, new))
+        self._database.write(lambda connection: set_status(connection, plan_id, allowed, new))
 
     def tell(
         self: Plans[Database],
@@ -155,7 +155,7 @@ class Plans(Aggregate[D]):
         """
         told = Told(plan_id, event, who, why, detail or {})
         now = self._clock()
-        return self._database.write(lambda found: tell(found, told, now))
+        return self._database.write(lambda connection: tell(connection, told, now))
 
     def keep_timing(self: Plans[Database], timing: Timing) -> None:
         """Keep what an operation took; only the last thousand stay.
@@ -165,7 +165,7 @@ class Plans(Aggregate[D]):
         """
         now = self._clock()
         with suppress(StateBusyError, StateUnavailableError):
-            self._database.write(lambda found: keep_timing(found, timing, now))
+            self._database.write(lambda connection: keep_timing(connection, timing, now))
 
     def keep_comparison(self: Plans[Database], plan_id: str, key: str, found: str) -> None:
         """Keep what a comparison of a plan has found, under a key of all that it has read.
@@ -174,7 +174,9 @@ class Plans(Aggregate[D]):
         """
         now = self._clock()
         with suppress(StateBusyError, StateUnavailableError):
-            self._database.write(lambda held: keep_comparison(held, plan_id, key, found, now))
+            self._database.write(
+                lambda connection: keep_comparison(connection, plan_id, key, found, now)
+            )
 
 
 def plan(connection: sa.Connection, plan_id: str) -> StoredPlan:

@@ -92,7 +92,7 @@ class Publications(Aggregate[D]):
 
     def promotion(self, plan_id: str) -> Intent | None:
         """Read the last intent of a plan, whatever became of it."""
-        return self._database.read(lambda found: promotions.last_intent(found, plan_id))
+        return self._database.read(lambda connection: promotions.last_intent(connection, plan_id))
 
     def begin_promotion(self: Publications[Database], intent: Intent) -> Intent:
         """Write the intent to publish, before any lock is taken.
@@ -110,8 +110,10 @@ class Publications(Aggregate[D]):
         """
         now = self._clock()
         # By itself: what is refused is undone.
-        self._database.write(lambda found: clock_back.bring_back(found, now, self._lease))
-        return self._database.write(lambda found: promotions.begin(found, intent, now, self._lease))
+        self._database.write(lambda connection: clock_back.bring_back(connection, now, self._lease))
+        return self._database.write(
+            lambda connection: promotions.begin(connection, intent, now, self._lease)
+        )
 
     def note_promotion(
         self: Publications[Database], intent: Intent, steps: Mapping[str, Any]
@@ -122,7 +124,7 @@ class Publications(Aggregate[D]):
             PromotionTakenOverError: it is closed, or another run's by now.
         """
         now = self._clock()
-        self._database.write(lambda found: promotions.note(found, intent, steps, now))
+        self._database.write(lambda connection: promotions.note(connection, intent, steps, now))
 
     def withdraw_promotion(self: Publications[Database], intent: Intent) -> None:
         """Close an intent of which nothing was copied; its run's locks are released.
@@ -131,9 +133,9 @@ class Publications(Aggregate[D]):
             PromotionTakenOverError: it is closed, or another run's by now.
         """
 
-        def work(found: sa.Connection) -> None:
-            withdrawn = promotions.withdraw(found, intent)
-            release_all(found, withdrawn.versions, withdrawn.holder)
+        def work(connection: sa.Connection) -> None:
+            withdrawn = promotions.withdraw(connection, intent)
+            release_all(connection, withdrawn.versions, withdrawn.holder)
 
         self._database.write(work)
 
@@ -162,7 +164,7 @@ class Publications(Aggregate[D]):
             VersionCollectingError: a table is being deleted.
         """
         now, held = self._clock(), tuple(locks)
-        return self._database.write(lambda found: publish(found, publication, held, now))
+        return self._database.write(lambda connection: publish(connection, publication, held, now))
 
 
 def publish(

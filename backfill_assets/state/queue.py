@@ -59,7 +59,7 @@ class Queue(Aggregate[D]):
 
     def control_of(self, plan_id: str) -> Control:
         """Read whether a plan's batches may be opened; one that is over is not held any more."""
-        return self._database.read(lambda found: control_of(found, plan_id))
+        return self._database.read(lambda connection: control_of(connection, plan_id))
 
     def queue_plan(
         self: Queue[Database], plan_id: str, who: str, off_peak: str | None = None
@@ -72,7 +72,9 @@ class Queue(Aggregate[D]):
             PlanPausedOrStoppedError: it is stopped.
         """
         now = self._clock()
-        return self._database.write(lambda found: queue_plan(found, plan_id, who, off_peak, now))
+        return self._database.write(
+            lambda connection: queue_plan(connection, plan_id, who, off_peak, now)
+        )
 
     def control_plan(self: Queue[Database], plan_id: str, control: Control, who: str) -> QueuedPlan:
         """Pause or stop a plan, or let it go on; whether it is queued or applied by hand.
@@ -84,7 +86,9 @@ class Queue(Aggregate[D]):
             RequestError: it is neither, and shall go on.
         """
         now = self._clock()
-        return self._database.write(lambda found: control_plan(found, plan_id, control, who, now))
+        return self._database.write(
+            lambda connection: control_plan(connection, plan_id, control, who, now)
+        )
 
 
 def queue_plan(

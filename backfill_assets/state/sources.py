@@ -62,17 +62,17 @@ class Sources(Aggregate[D]):
 
     def source_cells(self, source: str, within: IntervalSet) -> dict[Interval, SourceCell]:
         """Read what is known of a source's cells."""
-        return self._database.read(lambda found: source_cells(found, source, within))
+        return self._database.read(lambda connection: source_cells(connection, source, within))
 
     def source_rows(self, source: str, path: str, within: IntervalSet) -> IntervalSet | None:
         """Read which of these cells hold rows where batches read a source; None: never looked at."""
         place = self.place(path)
-        return self._database.read(lambda found: held(found, source, place, within))
+        return self._database.read(lambda connection: held(connection, source, place, within))
 
     def source_pins(self, source: str, path: str) -> tuple[SourcePin, ...]:
         """Read at which delta_versions the cells that are ready now have read a source."""
         place = self.place(path)
-        return self._database.read(lambda found: pins_of(found, source, place))
+        return self._database.read(lambda connection: pins_of(connection, source, place))
 
     def observe(self: Sources[Database], observation: Observation) -> bool:
         """Write what a look at a source has found, unless another run has looked meanwhile.
@@ -81,7 +81,7 @@ class Sources(Aggregate[D]):
             Whether it was written; else what the other one found counts.
         """
         now = self._clock()
-        return self._database.write(lambda found: observe(found, observation, now))
+        return self._database.write(lambda connection: observe(connection, observation, now))
 
 
 def observed(connection: sa.Connection) -> dict[str, ObservedSource]:

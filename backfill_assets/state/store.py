@@ -152,8 +152,8 @@ class Store(Aggregates[Database]):
         now, wanted = self._clock(), list(pointers)
         listed = [replace(commit, path=self.place(commit.path)) for commit in commits]
 
-        def work(found: Connection) -> None:
-            rebuild.rebuild(found, listed, heads or {}, wanted, now)
-            counter.rise_to(found, seen)
+        def work(connection: Connection) -> None:
+            rebuild.rebuild(connection, listed, heads or {}, wanted, now)
+            counter.rise_to(connection, seen)
 
         self._database.write(work)

@@ -60,7 +60,9 @@ class Views(Aggregate[D]):
             only: the models that it shows; None for all.
         """
         heard_after = self._clock() - self._lease
-        return self._database.read(lambda found: view(found, environment, heard_after, only=only))
+        return self._database.read(
+            lambda connection: view(connection, environment, heard_after, only=only)
+        )
 
     def view_with(self, environment: str, instead: Mapping[str, Pointer | None]) -> StateView:
         """Draw the picture of an environment as if it read some models elsewhere.
@@ -72,7 +74,9 @@ class Views(Aggregate[D]):
             instead: other pointers by model; None for a model that it would not run.
         """
         heard_after = self._clock() - self._lease
-        return self._database.read(lambda found: view(found, environment, heard_after, instead))
+        return self._database.read(
+            lambda connection: view(connection, environment, heard_after, instead)
+        )
 
     def published(self, environment: str) -> tuple[int, dict[str, PublishedModel]]:
         """Read the counter, and all that reading each model of an environment takes, at one moment.
@@ -81,7 +85,10 @@ class Views(Aggregate[D]):
             UnknownEnvironmentError: there is none of this name.
         """
         return self._database.read(
-            lambda found: (counter.last_number(found), layers.published(found, environment))
+            lambda connection: (
+                counter.last_number(connection),
+                layers.published(connection, environment),
+            )
         )
 
     def tables(self, pointer: Pointer) -> tuple[InputPin, ...]:
@@ -89,16 +96,16 @@ class Views(Aggregate[D]):
 
         The lowest one answers for every cell that no table above it holds: its cells are None.
         """
-        return self._database.read(lambda found: layers.tables(found, pointer))
+        return self._database.read(lambda connection: layers.tables(connection, pointer))
 
     def content_at_pin(
         self, environment: str, model: str, cells: IntervalSet
     ) -> dict[Interval, Content]:
         """Read what the ready ones of these cells hold, at an environment's pin."""
 
-        def work(found: sa.Connection) -> dict[Interval, Content]:
-            at = pointer(found, environment, model)
-            return {} if at is None else layers.contents(found, at, cells)
+        def work(connection: sa.Connection) -> dict[Interval, Content]:
+            at = pointer(connection, environment, model)
+            return {} if at is None else layers.contents(connection, at, cells)
 
         return self._database.read(work)
 
@@ -107,11 +114,11 @@ class Views(Aggregate[D]):
     ) -> dict[Interval, Content]:
         """Read what people read in these cells now: of a workspace, what it would replace."""
 
-        def work(found: sa.Connection) -> dict[Interval, Content]:
-            drawn = environments.environment(found, environment)
+        def work(connection: sa.Connection) -> dict[Interval, Content]:
+            drawn = environments.environment(connection, environment)
             where = drawn.follows if drawn.is_workspace and drawn.follows else environment
-            at = pointer(found, where, model)
-            return {} if at is None else layers.contents(found, at, cells)
+            at = pointer(connection, where, model)
+            return {} if at is None else layers.contents(connection, at, cells)
 
         return self._database.read(work)
 
