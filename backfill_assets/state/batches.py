@@ -1,4 +1,4 @@
-"""Batches, from claim to record: each step is one transaction over what lies in other modules too."""
+"""Batches, from claim to record; each step is one transaction."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ class Batches(Aggregate[D]):
             CellsClaimedError: a live batch holds some of its cells.
             CellsReadyError: it fills a gap, and some of its cells are ready by now.
             PlanPausedOrStoppedError: its plan is paused or stopped.
-            NoSlotError: as many batches are in flight as may be.
+            NoSlotError: all slots of a limit are taken.
         """
-        # The clock is read when its turn has come: a batch doesn't hold what it waits for.
+        # The clock is read inside of the transaction: the wait for the database ages no claim.
         opened = self._database.write(
             lambda connection: turns.open_in_turn(connection, request, self._clock(), self._lease)
         )
@@ -200,7 +200,7 @@ class Batches(Aggregate[D]):
         finished_at: datetime,
         failure: FailureKind = FailureKind.CODE,
     ) -> None:
-        """Keep why a batch failed and what its audits found; give its cells back."""
+        """Keep why a batch failed and what its audits found; release its cells."""
         self._database.write(
             lambda connection: recording.fail_batch(
                 connection, batch_id, error, failure, audits, finished_at

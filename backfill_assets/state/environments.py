@@ -1,4 +1,4 @@
-"""Environments as the state keeps them, and workspaces: those that a plan opens and drops at once."""
+"""Environments as the state keeps them, and workspaces, which plans open and drop as a whole."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Environments(Aggregate[D]):
 
     def exists(self, name: str) -> bool:
         """Whether there is an environment of that name, or the workspace of a plan."""
-        return any(one.name == name for one in self.by_name())
+        return any(known.name == name for known in self.by_name())
 
     def finalized(self, environment: str) -> Finalized | None:
         """Read what was last published in an environment; None where nothing was."""
@@ -196,7 +196,7 @@ class Environments(Aggregate[D]):
             cells: which.
             reason: in words.
             plan_id: the plan that declares them wrong; they are forgotten if it is abandoned.
-            environment: who owes them; None for everyone who reads the table.
+            environment: the one that owes them; None for every one that reads the table.
         """
         mark = owed.Mark(reason, plan_id, environment)
         self._database.write(lambda connection: owed.mark_owed(connection, version, cells, mark))
@@ -222,11 +222,11 @@ def environment(connection: sa.Connection, name: str) -> Environment:
     Raises:
         UnknownEnvironmentError: there is none of this name.
     """
-    found = find_environment(connection, name)
-    if found is None:
+    stored = find_environment(connection, name)
+    if stored is None:
         known = (each.name for each in environments(connection) if not each.is_workspace)
         raise UnknownEnvironmentError(name, tuple(known))
-    return found
+    return stored
 
 
 def find_environment(connection: sa.Connection, name: str) -> Environment | None:
@@ -338,7 +338,7 @@ def open_workspace(
     name = workspace_name(request.plan_id)
     for each in request.models:
         _check_owner(connection, each.pointer.version, name, followed)
-    opened = find_environment(connection, name) or _open(connection, request, name)
+    opened = find_environment(connection, name) or _create_workspace(connection, request, name)
     there = pointers.own_pointers(connection, name)
     for each in request.models:
         if each.pointer.model not in there:
@@ -365,28 +365,30 @@ def drop_workspace(
     for claim in connection.execute(live.limit(1)):
         raise CellsClaimedError(claim)
     forget_environment(connection, name, now)
-    _give_back(connection, name, own)
+    _return_tables(connection, name, own)
     owed.forget_owed(connection, plan_id)
 
 
 def _check_alive(connection: sa.Connection, plan_id: str) -> None:
-    found, alive = find_plan(connection, plan_id), (PlanStatus.PROPOSED, *OPEN)
-    if found is not None and found.status not in alive:
-        raise wrong_status(plan_id, found.status, alive)
+    plan, alive = find_plan(connection, plan_id), (PlanStatus.PROPOSED, *OPEN)
+    if plan is not None and plan.status not in alive:
+        raise wrong_status(plan_id, plan.status, alive)
 
 
-def _give_back(connection: sa.Connection, name: str, own: list[str]) -> None:
-    """Let those who read a table that the workspace had taken over write it again."""
+def _return_tables(connection: sa.Connection, name: str, own: list[str]) -> None:
+    """Return tables that the workspace had taken over to the environments that read them."""
     readers = {each.version: each.environment for each in pointers.all_pointers(connection)}
     for version in own:
         if version in readers and versions.find_owner(connection, version) == name:
             versions.set_owner(connection, version, readers[version])
 
 
-def _open(connection: sa.Connection, request: WorkspaceRequest, name: str) -> Environment:
+def _create_workspace(
+    connection: sa.Connection, request: WorkspaceRequest, name: str
+) -> Environment:
     opened = next_number(connection)
-    # The number after is not drawn: what the workspace changes is told by it, and so is older than
-    # whatever the workspace builds.
+    # The next number stamps what differs in the workspace from what it follows: older than all that
+    # the workspace builds.
     next_number(connection)
     made = Environment(name, protected=False, follows=request.environment, opened=opened)
     save_environment(connection, made)
@@ -415,7 +417,7 @@ def _check_owner(connection: sa.Connection, version: str, name: str, followed: E
     owner = versions.find_owner(connection, version)
     if owner in (None, name, followed.name):
         return
-    found = find_environment(connection, owner)
-    if found is None or (followed.protected and not found.protected and not found.is_workspace):
+    holder = find_environment(connection, owner)
+    if holder is None or (followed.protected and not holder.protected and not holder.is_workspace):
         return
     raise owned_elsewhere(version, owner, name)

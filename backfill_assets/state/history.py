@@ -1,4 +1,4 @@
-"""What touched a model: plans, batches, pointer moves, in one line of time."""
+"""The history of a model: its plans, batches and pointer moves, in order of time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """One thing that touched a model.
+    """A plan, a batch or a pointer move that touched a model.
 
     Attributes:
         at: when.
@@ -28,7 +28,7 @@ class HistoryEntry:
             ``undo``.
         environment: whose plan, batch or pointer.
         plan_id: the plan; None for a batch that served none.
-        batch_id: the batch; None for what is none.
+        batch_id: the batch; None for a plan or a move.
         version: the table that was written, or is read since; empty where there is none.
         cells: of the model.
         who: the person or run.
@@ -49,7 +49,7 @@ class HistoryEntry:
 
 
 class History(Aggregate[D]):
-    """What happened to a model, and where environments read before and since. It is only read.
+    """The history of models, and the pointer moves of environments. It is only read.
 
     Each method is one transaction.
     """
