@@ -63,7 +63,7 @@ def model_asset(graph: Graph, snapshot: Snapshot) -> dg.AssetsDefinition:
             )
             for audit in audits_of(model)
         ],
-        dagster_type=cast("dg.DagsterType", dg.Nothing),  # its type says class, it is a type
+        dagster_type=cast("dg.DagsterType", dg.Nothing),  # declared as a class, but it is a type
     )
     def filled(
         context: dg.AssetExecutionContext, spark: SparkResource, state: StateResource
@@ -95,7 +95,7 @@ def fill(
         project,
         PROD,
         root_id=launch_of(context.instance, context.run),
-        published=Published.REBUILT,  # heeded in an environment that is not protected
+        published=Published.REBUILT,  # it counts in an environment that is not protected
     )
     model = run.graph.model(name)
     if name in run.changed:
@@ -122,7 +122,7 @@ def _rebuild(
 ) -> None:
     """Build published cells again in the workspace of the launch's plan, before its gate."""
     launched = targets(context, run.graph)
-    again = {one: cells & published_before(run, one) for one, cells in launched.items()}
+    again = {model: cells & published_before(run, model) for model, cells in launched.items()}
     why = f"launched by hand over published cells ({run.root_id})"
     heard = replace(run, project=replace(run.project, listener=reporter.rebuilding))
     reporter.rebuilt(rebuild_by_hand(heard, name, again, why))

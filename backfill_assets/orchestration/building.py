@@ -1,4 +1,4 @@
-"""Build Dagster definitions from models and sources: for this project, and for yours."""
+"""Build Dagster definitions from models and sources, of this project or of another."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ def build_definitions(
     Args:
         models: every model.
         sources: every source that they read.
-        landings: per source name, what lands it; a source without one can be looked at.
+        landings: by source name, what lands it; a source without one can be observed.
 
     Raises:
         BackfillAssetsError: a declaration is wrong; it says which and what to write instead.
@@ -53,7 +53,10 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
     return dg.Definitions(
         assets=[
             *(model_asset(graph, snapshots[name]) for name in graph.order),
-            *(source_asset(one, landings.get(name), known) for name, one in graph.sources.items()),
+            *(
+                source_asset(source, landings.get(name), known)
+                for name, source in graph.sources.items()
+            ),
         ],
         asset_checks=checks,
         jobs=[
@@ -67,7 +70,7 @@ def _definitions(graph: Graph, landings: Mapping[str, Landing]) -> dg.Definition
             observe_job(known),
         ],
         sensors=[
-            gap_fill_sensor(known, [one.name for one in asked_for]),
+            gap_fill_sensor(known, [job.name for job in asked_for]),
             source_sensor(known),
         ],
         schedules=schedules(graph, known),

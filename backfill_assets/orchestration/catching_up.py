@@ -19,15 +19,15 @@ def report_ready(
     run: RunContext,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> int:
-    """Report every ready cell that Dagster was told something else of, or nothing.
+    """Report every ready cell whose content differs from what Dagster was told last, if anything.
 
     A cell that holds what Dagster was told last is left alone; one that a promotion, a rollback or
     an undo has changed since gets a new materialization.
 
     Args:
-        instance: whose event log is told.
+        instance: whose event log gets the reports.
         run: the environment; only read.
-        progress: told the model, how many of its cells are reported and how many there are.
+        progress: called with the model, how many of its cells are reported, and how many there are.
 
     Returns:
         How many cells were reported.
@@ -101,35 +101,35 @@ def _report_audits(
     instance: dg.DagsterInstance, run: RunContext, model: Model, batches: set[str]
 ) -> None:
     """Report what the audits of these batches found, one evaluation per check."""
-    found = [
+    audited = [
         row.result
         for batch in sorted(batches)
         for row in run.store.batches.audit_results(batch_id=batch)
     ]
     for audit in audits_of(model):
-        results = [one for one in found if one.audit == audit.name]
+        results = [result for result in audited if result.audit == audit.name]
         if not results:
             continue
-        said = check_result(asset_key(model.name), audit.name, results)
+        evaluation = check_result(asset_key(model.name), audit.name, results)
         instance.report_runless_asset_event(
             dg.AssetCheckEvaluation(
                 asset_key=asset_key(model.name),
                 check_name=audit.name,
-                passed=said.passed,
-                severity=said.severity,
-                description=said.description,
-                metadata=said.metadata,
+                passed=evaluation.passed,
+                severity=evaluation.severity,
+                description=evaluation.description,
+                metadata=evaluation.metadata,
                 blocking=audit.severity is Severity.BLOCKING,
             )
         )
 
 
 def _known(instance: dg.DagsterInstance, key: dg.AssetKey) -> dict[str, str]:
-    """What Dagster was told last, by partition; the empty name stands for an unpartitioned asset."""
-    told = instance.event_log_storage.get_latest_tags_by_partition(
+    """Read the data versions that Dagster was told last, by partition; "" for an unpartitioned asset."""
+    tags_by_partition = instance.event_log_storage.get_latest_tags_by_partition(
         key, dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION_TAG]
     )
-    known = {partition: tags[DATA_VERSION_TAG] for partition, tags in told.items()}
+    known = {partition: tags[DATA_VERSION_TAG] for partition, tags in tags_by_partition.items()}
     whole = instance.get_latest_materialization_event(key)
     if whole and whole.asset_materialization and whole.asset_materialization.partition is None:
         known[""] = (whole.asset_materialization.tags or {}).get(DATA_VERSION_TAG, "")

@@ -31,7 +31,7 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
 
     In a run that also fills the model they are about its cells, as the environment reads them: rows
     that a batch of today's snapshot has built and audited before its commit are not read again, all
-    others are. A cell that is not published, as it waits for a plan, keeps them from turning green.
+    others are. A cell that is not published, as it waits for a plan, keeps them from passing.
     """
     key, step = asset_key(model.name), model.name.replace(".", "__")
 
@@ -64,8 +64,9 @@ def published_checks(graph: Graph, model: Model) -> dg.AssetChecksDefinition:
             left = (target & due) - run.view().ready(model.name)
             lacking = ranges_text(model.cadence, left) if left else ""
         for audit in audits_of(model):
-            found = [result for result in results if result.audit == audit.name]
-            yield _told(check_result(key, f"{PUBLISHED}{audit.name}", found), bool(found), lacking)
+            evaluated = [each for each in results if each.audit == audit.name]
+            result = check_result(key, f"{PUBLISHED}{audit.name}", evaluated)
+            yield _unless_published(result, lacking, audited=bool(evaluated))
 
     return published
 
@@ -86,8 +87,10 @@ def _targeted(run: dg.DagsterRun, model: Model) -> IntervalSet | None:
     return None if hull is None else IntervalSet.of([hull])
 
 
-def _told(result: dg.AssetCheckResult, audited: bool, lacking: str) -> dg.AssetCheckResult:  # noqa: FBT001
-    """Let a check be green only for cells that are published, all of them, and audited."""
+def _unless_published(
+    result: dg.AssetCheckResult, lacking: str, *, audited: bool
+) -> dg.AssetCheckResult:
+    """Let a check pass only if all of its cells are published and were audited."""
     if not result.passed or (audited and not lacking):
         return result
     missing = f"not published: {lacking}" if lacking else "no published cell was audited"

@@ -1,9 +1,9 @@
-"""Dagster's instance, made to store many events at once: a run of 540 cells has over a thousand.
+"""Dagster's instance, but it stores many events at once: a run of 540 cells has over a thousand.
 
 Dagster announces each cell of a run that it queues, and we report each cell that was filled. On SQLite
 it stores every one of them by itself, in two files and some forty milliseconds. `dagster.yaml` names
 the class here, so that webserver, daemon and runs all store a batch in one transaction instead. What is
-stored, and where, stays as Dagster has it; PostgreSQL's storage knows batches by itself.
+stored, and where, stays as Dagster has it; PostgreSQL's storage stores batches by itself.
 """
 
 import logging
@@ -29,13 +29,13 @@ from backfill_assets.orchestration.private_names import (
 )
 
 _AT_ONCE = 1_000
-"""More than a run has cells, as a rule; and a file is not locked for seconds."""
+"""More events than most runs have, and few enough that a file is not locked for seconds."""
 _IDS = (
     SqlEventLogStorageTable.c.id,
     AssetEventTagsTable.c.event_id,
     AssetCheckExecutionsTable.c.evaluation_event_storage_id,
 )
-"""Where the shared file names an event."""
+"""The columns of the shared file that name an event."""
 
 
 class BatchedInstance(DagsterInstance):
@@ -43,7 +43,7 @@ class BatchedInstance(DagsterInstance):
 
     @classmethod
     def config_schema(cls) -> dict[str, Any]:
-        """Name what `dagster.yaml` may say about it beside what it says of any instance: nothing."""
+        """Give the settings of its own that `dagster.yaml` may have: none."""
         return {}
 
     @staticmethod
@@ -62,10 +62,10 @@ class BatchedInstance(DagsterInstance):
         batch_metadata: DagsterEventBatchMetadata | None = None,
         timestamp: float | None = None,
     ) -> None:
-        """Store an event; a check that is about to run is about a whole run, as its result is.
+        """Store an event; a planned check is about the whole run, as its result is.
 
-        Dagster takes the run's cells for the check's, and would store a row for each cell and check
-        that no result ever answers: ten thousand of them, 25 MB, for a run of 540 days.
+        Dagster plans a check for each of the run's cells, and would store a row for each cell and
+        check that never gets a result: ten thousand of them, 25 MB, for a run of 540 days.
         """
         planned = dagster_event.event_specific_data
         if isinstance(planned, AssetCheckEvaluationPlanned):
@@ -80,39 +80,39 @@ class BatchedInstance(DagsterInstance):
 
 
 class BatchedSqliteEvents(SqliteEventLogStorage):
-    """Dagster's event log on SQLite, but for how a batch is written."""
+    """Dagster's event log on SQLite, but it writes a batch in one transaction per file."""
 
     def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
         """Store events of one run in one transaction per file.
 
-        Where that fails nothing is left of it, and Dagster stores one event after the other instead. So
-        the file that all runs share goes first, and is cleared again where the run's own can't follow.
+        If that fails, nothing is stored, and Dagster stores one event after the other instead. So the
+        file that all runs share is written first, and cleared again if the run's own can't be.
         """
         inserts = [self.prepare_insert_event(event) for event in events]
         with self.index_transaction() as index:
-            ids = [_number(index.execute(one)) for one in inserts]
+            ids = [_number(index.execute(insert)) for insert in inserts]
             stored = list(zip(events, ids, strict=True))
-            assets = [one for one in stored if one[0].dagster_event_type in ASSET_EVENTS]
+            assets = [entry for entry in stored if entry[0].dagster_event_type in ASSET_EVENTS]
             store_assets(self, index, assets)
         try:
             for event, number in stored:
                 if event.dagster_event_type not in ASSET_EVENTS:
                     self.store_asset_check_event(event, number)
             with self.run_connection(events[0].run_id) as log:
-                for one in inserts:
-                    log.execute(one)
+                for insert in inserts:
+                    log.execute(insert)
         except Exception:
             self._forget(ids)
             raise
 
     def _forget(self, ids: Sequence[int]) -> None:
-        """Take events out of the shared file; an asset's own row is overwritten by what comes next."""
+        """Delete events from the shared file; an asset's own row is overwritten by its next event."""
         with self.index_transaction() as index:
             for column in _IDS:
                 index.execute(column.table.delete().where(column.in_(ids)))
 
 
-def _number(inserted: Any) -> int:  # noqa: ANN401 - only state names SQLAlchemy's types
+def _number(inserted: Any) -> int:  # noqa: ANN401 - only state imports SQLAlchemy
     return inserted.inserted_primary_key[0]
 
 

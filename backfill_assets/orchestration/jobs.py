@@ -1,4 +1,4 @@
-"""Jobs for the launchpad: the life of a plan, for people who live in the UI."""
+"""Jobs of the launchpad: the verbs of a plan, for people who work in the UI."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,7 +38,7 @@ from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.queued_plan import Control
 from backfill_assets.snapshots.stored_plan import PlanStatus
 
-_TOLD = {
+_EVENTS = {
     Control.RUNNING: "resumed",
     Control.PAUSED: "paused",
     Control.STOPPED: "stopped",
@@ -143,14 +143,14 @@ def _plan(work: PlanWork, asked: PlanConfig) -> None:
     )
     as_of = written.instant(asked.now)
     made = make_plan(work.project, request, as_of, told=work.context.log.warning)
-    found, left = made.plan, left_before(work.project, made, as_of)
-    if found.is_empty:
-        said = f"nothing to plan; {left.words}" if left.is_open else "nothing to do"
-        notes = "; ".join(filter(None, (left.warning, *found.notes)))
-        work.context.add_output_metadata({"plan": said, "notes": notes})
+    plan, left = made.plan, left_before(work.project, made, as_of)
+    if plan.is_empty:
+        outcome = f"nothing to plan; {left.words}" if left.is_open else "nothing to do"
+        notes = "; ".join(filter(None, (left.warning, *plan.notes)))
+        work.context.add_output_metadata({"plan": outcome, "notes": notes})
         return
-    work.tag(found)
-    work.show(found, left=left.words)
+    work.tag(plan)
+    work.show(plan, left=left.words)
 
 
 def _apply(work: PlanWork, asked: ApplyConfig) -> None:
@@ -172,10 +172,12 @@ def _finish(work: PlanWork, asked: OfPlan) -> None:
 def _late(work: PlanWork, asked: InEnvironment) -> None:
     run = work.run(asked.environment)
     done = refresh_late(run, _not_automatic(work), asked.reason)
-    told = work.tell(asked.environment)
+    reported = work.report_published(asked.environment)
     counted = {
-        what: {name: run.graph.models[name].cadence.count(cells) for name, cells in found.items()}
-        for what, found in (
+        what: {
+            name: run.graph.models[name].cadence.count(cells) for name, cells in by_model.items()
+        }
+        for what, by_model in (
             ("cells", done.cells),
             ("needs_a_plan", done.waiting),
             ("held", done.held),
@@ -188,18 +190,18 @@ def _late(work: PlanWork, asked: InEnvironment) -> None:
             "cells_spared": dict(done.spared),
             "because": dict(done.because),
             "notes": "; ".join(done.notes),
-            "changed_cells": told,
+            "changed_cells": reported,
         }
     )
     if done.failed or not done.promoted:
         if done.ended:
             work.end_for_good()
-        said = [*(failure.error for failure in done.failed), *done.notes]
-        raise dg.Failure(description="; ".join(said), allow_retries=False)
+        reasons = [*(failure.error for failure in done.failed), *done.notes]
+        raise dg.Failure(description="; ".join(reasons), allow_retries=False)
 
 
 def _not_automatic(work: PlanWork) -> list[str]:
-    """Name the models of which nothing is done by itself; a person who launches this means them too."""
+    """Name the models that are not automatic; a person's own launch includes them."""
     if REASON_TAG not in work.context.run.tags:
         return []
     models = work.graph.models.values()
@@ -207,9 +209,9 @@ def _not_automatic(work: PlanWork) -> list[str]:
 
 
 def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
-    """Tell what became of a plan; one with something left is a failed run."""
+    """Show what became of a plan; the run fails if cells are left."""
     if done.status is PlanStatus.PROMOTED:
-        work.tell(plan.environment)
+        work.report_published(plan.environment)
     left = {
         name: ranges_text(work.graph.models[name].cadence, cells)
         for name, cells in done.left.items()
@@ -229,17 +231,17 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
 
 
 def _spared(work: PlanWork, plan: Plan) -> dict[str, int]:
-    """Read how many cells need not be built, since what they read came out as it was."""
-    told = [event.detail.get("spared") for event in work.store.plans.events(plan.plan_id)]
-    return next((found for found in reversed(told) if found), {})
+    """Read how many cells need not be built, since what they read came out equal."""
+    recorded = [event.detail.get("spared") for event in work.store.plans.events(plan.plan_id)]
+    return next((spared for spared in reversed(recorded) if spared), {})
 
 
 def _promote(work: PlanWork, asked: OfPlan) -> None:
     plan = work.plan(asked.plan)
     work.may_change(plan.environment)
     promoted = promote_plan(work.project, plan, asked.reason)
-    told = work.tell(plan.environment)
-    work.show(plan, publication=promoted.number, changed_cells=told)
+    reported = work.report_published(plan.environment)
+    work.show(plan, publication=promoted.number, changed_cells=reported)
 
 
 def _abandon(work: PlanWork, asked: OfPlan) -> None:
@@ -252,14 +254,14 @@ def _rollback(work: PlanWork, asked: OfPlan) -> None:
     plan = work.plan(asked.plan)
     work.may_change(plan.environment)
     rollback_plan(work.project, plan, why=asked.reason)
-    work.show(plan, changed_cells=work.tell(plan.environment))
+    work.show(plan, changed_cells=work.report_published(plan.environment))
 
 
 def _control(control: Control) -> _Body:
     def body(work: PlanWork, asked: OfPlan) -> None:
         plan = work.plan(asked.plan)
         work.store.queue.control_plan(plan.plan_id, control, str(work.who))
-        work.store.plans.tell(plan.plan_id, _TOLD[control], who=str(work.who), why=asked.reason)
+        work.store.plans.tell(plan.plan_id, _EVENTS[control], who=str(work.who), why=asked.reason)
         work.show(plan, control=control.words)
 
     return body

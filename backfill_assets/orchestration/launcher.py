@@ -1,4 +1,4 @@
-"""How runs are launched: as Dagster does it, but it is seen when a run's process is gone.
+"""Launch runs as Dagster does, but notice when a run's process is gone.
 
 Dagster's code server calls a run failed whose process has died. When both die together, with a machine or
 a container, no process is left to do so: the run would hold its cells and its model's pool for ever. The
@@ -24,11 +24,11 @@ _SLACK = 5.0
 
 
 class WatchedRunLauncher(dg.DefaultRunLauncher):
-    """Dagster's launcher, which can say of a run on this machine whether its process is there."""
+    """Dagster's launcher, which can also check whether the process of a run on this machine exists."""
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """Let the monitor ask."""
+        """Let the monitor check runs."""
         return True
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
@@ -47,26 +47,26 @@ class WatchedRunLauncher(dg.DefaultRunLauncher):
 
 def _is_here(run: dg.DagsterRun) -> bool:
     """Whether the code server that started a run was one of this machine."""
-    found = json.loads(run.tags.get(GRPC_INFO_TAG, "{}"))
-    return bool(found.get("socket")) or found.get("host") in _HERE
+    server = json.loads(run.tags.get(GRPC_INFO_TAG, "{}"))
+    return bool(server.get("socket")) or server.get("host") in _HERE
 
 
 def _pid_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> int | None:
-    """Read which process a run has said that it is."""
+    """Read the process id that a run has logged."""
     for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
-        said = entry.get_dagster_event().engine_event_data.metadata.get("pid")
-        if said is not None:
-            return int(str(said.value))
+        pid = entry.get_dagster_event().engine_event_data.metadata.get("pid")
+        if pid is not None:
+            return int(str(pid.value))
     return None
 
 
 def _began(pid: int) -> float | None:
-    """When a process began, in epoch seconds; None when there is none, or only its remains."""
+    """When a process began, in epoch seconds; None if there is none, or if it is a zombie."""
     try:
-        said = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         booted = Path("/proc/stat").read_text().partition("btime ")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
         return None
-    if said[0] in ("Z", "X"):
+    if fields[0] in ("Z", "X"):
         return None
-    return float(booted) + int(said[19]) / os.sysconf("SC_CLK_TCK")
+    return float(booted) + int(fields[19]) / os.sysconf("SC_CLK_TCK")

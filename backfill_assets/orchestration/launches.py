@@ -1,4 +1,4 @@
-"""Launches: what a person asked for at once, over however many runs Dagster makes of it."""
+"""Launches: one request of a person in Dagster, over any number of runs."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,13 +17,13 @@ _BACKFILL_TAGS = ("dagster/root_backfill_id", "dagster/backfill")
 def launch_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
     """Give the id that a launch shares with everything that re-executes it.
 
-    A run that is re-executed after its backfill has ended no longer names the backfill; the run that
-    it goes back to does.
+    A run that is re-executed after its backfill has ended no longer names the backfill; its root
+    run does.
     """
-    for one in _runs(instance, run):
+    for related in _runs(instance, run):
         for tag in _BACKFILL_TAGS:
-            if tag in one.tags:
-                return one.tags[tag]
+            if tag in related.tags:
+                return related.tags[tag]
     return run.root_run_id or run.run_id
 
 
@@ -48,16 +48,16 @@ def targets(context: dg.AssetExecutionContext, graph: Graph) -> CellsByModel:
         selected = context.run.asset_selection or context.job_def.asset_layer.selected_asset_keys
         keys = {key: _keys_of_run(context, graph, key) for key in selected}
     models = {asset_key(name): name for name in graph.order}
-    found = {
+    cells = {
         models[key]: cells_of(graph.models[models[key]].cadence, list(names))
         for key, names in keys.items()
         if key in models
     }
-    return CellsByModel({name: found[name] for name in graph.order if name in found})
+    return CellsByModel({name: cells[name] for name in graph.order if name in cells})
 
 
 def _of_backfill(context: dg.AssetExecutionContext) -> Mapping[dg.AssetKey, list[str]] | None:
-    """Read what the backfill targets that this run, or the one it goes back to, belongs to."""
+    """Read the targets of the backfill that this run, or its root run, belongs to."""
     for run in _runs(context.instance, context.run):
         tag = run.tags.get("dagster/backfill")
         backfill = context.instance.get_backfill(tag) if tag else None
@@ -65,8 +65,8 @@ def _of_backfill(context: dg.AssetExecutionContext) -> Mapping[dg.AssetKey, list
             continue
         subset = backfill.get_asset_backfill_data(context.repository_def.asset_graph).target_subset
         partitioned = {
-            key: list(one.get_partition_keys())
-            for key, one in subset.partitions_subsets_by_asset_key.items()
+            key: list(partitions.get_partition_keys())
+            for key, partitions in subset.partitions_subsets_by_asset_key.items()
         }
         return {**partitioned, **{key: [] for key in subset.non_partitioned_asset_keys}}
     return None
@@ -82,5 +82,5 @@ def _keys_of_run(context: dg.AssetExecutionContext, graph: Graph, key: dg.AssetK
 
 def _runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[dg.DagsterRun]:
     yield run
-    if run.root_run_id and (found := instance.get_run_by_id(run.root_run_id)):
-        yield found
+    if run.root_run_id and (root := instance.get_run_by_id(run.root_run_id)):
+        yield root

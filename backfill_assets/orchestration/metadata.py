@@ -1,4 +1,4 @@
-"""What an asset shows of its model: names, grain, schema, lineage."""
+"""The names and metadata of a model's asset: grain, schema, lineage."""
 
 import dagster as dg
 

@@ -53,5 +53,5 @@ def key_of(cadence: Cadence, cell: Interval) -> str | None:
 
 
 def _local(cadence: Cadence, instant: datetime) -> datetime:
-    """Dagster takes local wall-clock instants beside the name of the zone."""
+    """Give an instant in local wall-clock time, as Dagster takes it beside the zone's name."""
     return instant.astimezone(zone_of(cadence.tz)).replace(tzinfo=None)

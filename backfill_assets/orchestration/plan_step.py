@@ -42,14 +42,14 @@ class PlanReporter(Reporter):
                 self.rebuilding(event)
 
     def served(self, done: Served) -> None:
-        """Report what became of the cells that the run carried."""
-        if new := done.built - self.told:
+        """Report what became of the run's cells."""
+        if new := done.built - self.reported:
             why = (
                 f"built, waiting for plan {self.plan_id}: published history changes with "
                 f"`backfill promote {self.plan_id}`"
             )
             self._observed(new, why, {"plan": self.plan_id})
-        if left := done.cells - done.built - self.told:
+        if left := done.cells - done.built - self.reported:
             self._lacks(left, f"left to do in plan {self.plan_id}: `backfill show {self.plan_id}`")
 
 
@@ -72,24 +72,24 @@ def serve_plan(
             context, graph.model(name), state.store, plan.environment, plan_id=plan.plan_id
         )
         who = str(who_launched(context.run))
-        heard = reporter.listen if _fills(plan, name) else reporter.built
+        listener = reporter.listen if _fills(plan, name) else reporter.built
         project = state.project(untraced(graph), context.run.run_id, spark, who)
         code = project.loaded.fingerprints
-        op = Operation(project=replace(project, listener=heard, code=lambda: code), plan=plan)
+        op = Operation(project=replace(project, listener=listener, code=lambda: code), plan=plan)
         done = serve(op, name, targeted(context, reporter.model))
         reporter.served(done)
-        said = {"plan": plan.plan_id} if done.published else _cutoff(op, name, done)
-    yield from ended(reporter, said)
+        metadata = {"plan": plan.plan_id} if done.published else _same_content(op, name, done)
+    yield from ended(reporter, metadata)
 
 
 def _fills(plan: Plan, name: str) -> bool:
     """Whether what is built is published at once: gaps are filled in the tables that are read."""
-    one = plan.model(name)
-    return one is not None and one.build is Build.GAP_FILL
+    planned = plan.model(name)
+    return planned is not None and planned.build is Build.GAP_FILL
 
 
-def _cutoff(op: Operation, name: str, done: Served) -> dict[str, Any]:
-    """Count how many cells came out as they are published: nothing that reads them is built again."""
+def _same_content(op: Operation, name: str, done: Served) -> dict[str, Any]:
+    """Count the cells that equal the published ones: their readers are not built again."""
     store, cells = op.store, done.built
     new = store.views.content_at_pin(workspace_name(op.plan_id), name, cells)
     old = store.views.content_at_pin(op.plan.environment, name, cells)

@@ -55,39 +55,39 @@ class PlanWork(InProject):
         return self.project.loaded.graph
 
     def plan(self, plan_id: str) -> Plan:
-        """Read a plan back, and let the run carry its name.
+        """Read a plan, and tag the run with it.
 
         Raises:
             UnknownPlanError: there is none.
         """
-        found = read_plan(self.store.plans.get(plan_id.strip()).content)
-        self.tag(found)
-        return found
+        plan = read_plan(self.store.plans.get(plan_id.strip()).content)
+        self.tag(plan)
+        return plan
 
     def tag(self, plan: Plan) -> None:
-        """Let the run carry a plan's name, so that all runs of a plan are found together."""
+        """Tag the run with a plan, so that all runs of the plan are listed together."""
         self.context.instance.add_run_tags(self.context.run.run_id, {PLAN_TAG: plan.plan_id})
 
     def end_for_good(self) -> None:
-        """Say on the run that the same need not be asked for again, though it failed."""
+        """Tag the run so that its release is not requested again, although it failed."""
         self.context.instance.add_run_tags(self.context.run.run_id, {ENDED_TAG: FOR_GOOD})
 
     def may_change(self, environment: str) -> None:
-        """Refuse those who may not change a protected environment.
+        """Refuse a person who may not change a protected environment.
 
         Raises:
-            RequestError: the settings name others.
+            RequestError: the settings name other persons.
         """
         refuse_unauthorized(self.store, environment, self.who, read_settings().operators)
 
     def operation(self, plan: Plan, why: str = "") -> Operation:
-        """Bring all of it together."""
+        """Give the operation of a plan in this project."""
         return Operation(project=self.project, plan=plan, why=why)
 
-    def show(self, plan: Plan, **said: Any) -> None:  # noqa: ANN401 - any metadata
+    def show(self, plan: Plan, **metadata: Any) -> None:  # noqa: ANN401 - any metadata
         """Show a plan, and where it stands, on the run's page."""
-        cadences = {name: one.cadence for name, one in self.graph.models.items()}
-        sources = {name: one.cadence for name, one in self.graph.sources.items()}
+        cadences = {name: model.cadence for name, model in self.graph.models.items()}
+        sources = {name: source.cadence for name, source in self.graph.sources.items()}
         naming = Naming({**cadences, **sources})
         status = self.store.plans.get(plan.plan_id).status.value
         self.context.add_output_metadata(
@@ -96,18 +96,18 @@ class PlanWork(InProject):
                 "status": status,
                 "plan": dg.MetadataValue.md(plan_markdown(plan, naming)),
                 "next": ", or ".join(next_commands(plan.plan_id, status)) or "nothing",
-                **said,
+                **metadata,
             }
         )
 
-    def tell(self, environment: str) -> int:
-        """Report to Dagster what prod publishes by now; its assets are no other environment's."""
+    def report_published(self, environment: str) -> int:
+        """Report to Dagster what prod publishes by now; other environments have no assets."""
         if environment != PROD:
             return 0
         return report_ready(self.context.instance, self.run(environment))
 
     def run(self, environment: str) -> RunContext:
-        """Look at an environment."""
+        """Open an environment, to be read only."""
         return look(self.project, environment)
 
 

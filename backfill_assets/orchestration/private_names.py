@@ -1,6 +1,6 @@
-"""All that we use of Dagster without a public name: why, and what is looked for in its place.
+"""The private names of Dagster that we use: why, and which public name is missing.
 
-| used | why | the public way that is missing |
+| used | why | the public name that is missing |
 |---|---|---|
 | `SqliteEventLogStorage`, `DagsterSqliteStorage`, its tables, `InstanceRef`, `ConfigurableClassData` | a run of 540 cells stores a thousand events at once (ADR 7) | an event storage on SQLite that stores a batch in one transaction |
 | `DagsterEventBatchMetadata`, `generate_event_batch_id`, `append` | a step reports its cells as one batch | `context.log_events(...)` |
@@ -8,8 +8,8 @@
 | `CheckRunHealthResult`, `WorkerStatus`, `instance_of`, `GRPC_INFO_TAG` | a run is called failed when its process is gone | an answer of `DefaultRunLauncher` to the monitor |
 | `AutomationTarget`, `target` | one sensor asks for Dagster's job over all assets, and for jobs | several names in `job_name` of a sensor |
 
-Dagster is imported before anything of ours starts, and this module with it: a name that has gone is
-told at once, not by the run that would have needed it.
+Dagster is imported before anything of ours starts, and this module with it: a missing name is
+reported at once, not by the run that would have needed it.
 """
 
 import inspect
@@ -21,7 +21,7 @@ import dagster as dg
 from backfill_assets.errors import PrivateNameError
 
 TRIED = "1.13.27"
-"""The release of Dagster that has all of them."""
+"""A release of Dagster that has all of these names."""
 
 try:
     from dagster._core.definitions.asset_checks.asset_check_evaluation import (
@@ -63,26 +63,26 @@ def check_attributes(attributes: dict[type, tuple[str, ...]]) -> None:
     """Check that classes have private attributes, or that their `__init__` gives them.
 
     Raises:
-        PrivateNameError: one has not.
+        PrivateNameError: one is missing.
     """
     for kind, names in attributes.items():
         given = inspect.unwrap(kind.__init__).__code__.co_names
         for name in names:
             if not hasattr(kind, name) and name not in given:
-                found = f"{kind.__name__} has no {name}"
-                raise PrivateNameError("dagster", found, tried=TRIED, where=__name__)
+                missing = f"{kind.__name__} has no {name}"
+                raise PrivateNameError("dagster", missing, tried=TRIED, where=__name__)
 
 
 check_attributes(_ATTRIBUTES)
 
 
 def append(context: dg.AssetExecutionContext, event: dg.DagsterEvent) -> None:
-    """Let a step tell an event, as `log_event` does, which knows no batches."""
+    """Add an event to a step, as `log_event` does, but that has no batches."""
     context.op_execution_context._events.append(event)
 
 
 def target(sensor: dg.SensorDefinition, jobs: Iterable[str]) -> None:
-    """Let a sensor ask for further jobs, by their names."""
+    """Let a sensor request further jobs, by their names."""
     sensor._targets = [*sensor.targets, *map(AutomationTarget, jobs)]
 
 
@@ -98,20 +98,23 @@ def folder_of(events: SqliteEventLogStorage) -> str:
 
 def store_assets(
     events: SqliteEventLogStorage,
-    index: Any,  # noqa: ANN401 - only state names SQLAlchemy's types
+    index: Any,  # noqa: ANN401 - only state imports SQLAlchemy
     stored: Sequence[tuple[dg.EventLogEntry, int]],
 ) -> None:
-    """Store what events of assets say beside the events themselves.
+    """Store the tags and the latest events of assets, beside the events themselves.
 
     Args:
         events: the event log.
         index: the connection to the file that all runs share.
         stored: the events, each with its number in that file.
     """
-    events._store_asset_event_tags(index, [one for one, _ in stored], [n for _, n in stored])
-    # An asset's own row says what was last, once for each kind of event.
+    events._store_asset_event_tags(
+        index, [event for event, _ in stored], [number for _, number in stored]
+    )
+    # An asset's own row has its last event of each kind.
     latest = {
-        (one.dagster_event_type, one.get_dagster_event().asset_key): (one, n) for one, n in stored
+        (event.dagster_event_type, event.get_dagster_event().asset_key): (event, number)
+        for event, number in stored
     }
     for event, number in latest.values():
         events._store_asset_event(index, event, number)

@@ -36,7 +36,7 @@ _JOBS = {ReleaseKind.FINISH: FINISH_JOB, ReleaseKind.LATE: LATE_JOB}
 
 
 def op_name(job: str) -> str:
-    """Name the op of a job of ours: Dagster wants another name for it than the job's."""
+    """Name the op of a job of ours, which can't have the job's name in Dagster."""
     return {"plan": "make_plan", LATE_JOB: "refresh_late_cells"}.get(job, f"{job}_plan")
 
 
@@ -53,21 +53,21 @@ _REMEMBERED = {
     dg.DagsterRunStatus.FAILURE: timedelta(hours=12),
     dg.DagsterRunStatus.CANCELED: timedelta(hours=12),
 }
-"""How long a run counts. Failures for longer than the rests that they lead to take together: else
-these would be forgotten one by one, and the rests grow short again. What succeeded comes again because
-more came, so it counts for less long."""
+"""How long a run counts: failures longer than all rests that they lead to, or the rests would become
+short again. A release comes again after a success because new work came, so a success counts for less
+long."""
 _LONGEST_REST = timedelta(hours=1)
 _SEEN = 1000
 
 
 def cells_text(cadence: Cadence, cells: IntervalSet) -> str:
     """Name cells by their partition keys, so that `cells_of_text` reads them back."""
-    return ",".join(_stretch(cadence, one) for one in cells)
+    return ",".join(_stretch(cadence, stretch) for stretch in cells)
 
 
 def cells_of_text(cadence: Cadence, text: str) -> IntervalSet:
     """Read cells back."""
-    return IntervalSet.of(_cells(cadence, one) for one in text.split(","))
+    return IntervalSet.of(_cells(cadence, part) for part in text.split(","))
 
 
 def _stretch(cadence: Cadence, stretch: Interval) -> str:
@@ -90,8 +90,8 @@ def _cells(cadence: Cadence, text: str) -> Interval:
 def run_request(graph: Graph, release: Release) -> dg.RunRequest:
     """Ask Dagster for the run of a release: a range of one asset's partitions, or a job."""
     tags = tags_of(graph, release)
-    said = hashlib.sha256(repr([tags.get(tag) for tag in _NAMING]).encode()).hexdigest()[:12]
-    key = f"{release.environment}/{release.model or release.kind.value}/{release.attempt}/{said}"
+    digest = hashlib.sha256(repr([tags.get(tag) for tag in _NAMING]).encode()).hexdigest()[:12]
+    key = f"{release.environment}/{release.model or release.kind.value}/{release.attempt}/{digest}"
     if not release.model:
         job = _JOBS[release.kind]
         config = {"ops": {op_name(job): {"config": _config(release)}}}
@@ -106,15 +106,17 @@ def run_request(graph: Graph, release: Release) -> dg.RunRequest:
 
 
 def own_checks(graph: Graph, model: str) -> list[dg.AssetCheckKey]:
-    """Name the checks of the step itself; those that read the whole table are for the audits' job."""
-    return [dg.AssetCheckKey(asset_key(model), one.name) for one in audits_of(graph.models[model])]
+    """Name the checks of the step itself; those that read the whole table belong to the job `audits`."""
+    return [
+        dg.AssetCheckKey(asset_key(model), audit.name) for audit in audits_of(graph.models[model])
+    ]
 
 
 _NAMING = (REASON_TAG, ENVIRONMENT_TAG, PLAN_TAG, MODEL_TAG, CELLS_TAG, ATTEMPT_TAG)
 
 
 def tags_of(graph: Graph, release: Release) -> dict[str, str]:
-    """Say on a run what it is for."""
+    """Give the tags of a run, which say what it is for."""
     tags = {
         REASON_TAG: release.kind.value,
         ENVIRONMENT_TAG: release.environment,
@@ -124,7 +126,7 @@ def tags_of(graph: Graph, release: Release) -> dict[str, str]:
         ATTEMPT_TAG: str(release.attempt),
         PRIORITY_TAG: str(release.priority),
     }
-    return {name: said for name, said in tags.items() if said}
+    return {name: value for name, value in tags.items() if value}
 
 
 def _text(graph: Graph, release: Release) -> str:
@@ -153,7 +155,7 @@ class UnderWay:
 
     Attributes:
         released: our own runs, as releases.
-        busy: models that some run is at, released or launched by hand.
+        busy: models that some run works on, released or launched by hand.
     """
 
     released: tuple[Release, ...]
@@ -164,12 +166,12 @@ def under_way(instance: dg.DagsterInstance) -> UnderWay:
     """Read what runs or waits."""
     runs = instance.get_runs(filters=dg.RunsFilter(statuses=UNFINISHED), limit=_SEEN)
     busy = {".".join(key.path) for run in runs for key in run.asset_selection or ()}
-    released = [one for run in runs if (one := _release(run.tags)) is not None]
+    released = [release for run in runs if (release := _release(run.tags)) is not None]
     return UnderWay(tuple(released), frozenset(busy))
 
 
 def _release(tags: Mapping[str, str]) -> Release | None:
-    """Read a run's tags back; its cells are not needed."""
+    """Read a run's tags as a release; its cells are not needed."""
     if REASON_TAG not in tags:
         return None
     try:
@@ -195,8 +197,8 @@ class Tried:
 
     @property
     def rests_until(self) -> datetime:
-        """When the same may be asked for again: at once, then later each time."""
-        if self.times < 2:  # noqa: PLR2004 - the first one is free: a killed worker is no reason
+        """When the same release may be requested again: at once, then later each time."""
+        if self.times < 2:  # noqa: PLR2004 - the first failure may be a killed worker
             return self.ended
         rest = timedelta(minutes=1) * 2 ** min(self.times - 2, 10)
         return self.ended + min(rest, _LONGEST_REST)
@@ -215,15 +217,15 @@ def tried_lately(
         now: the instant.
         reasons: what the runs are for.
     """
-    found: dict[tuple[str, ...], Tried] = {}
+    by_name: dict[tuple[str, ...], Tried] = {}
     for record in _ended(instance, now, reasons):
         run = record.dagster_run
         name = named(run.tags)
-        before = found.get(name, Tried(0, record.update_timestamp))
+        before = by_name.get(name, Tried(0, record.update_timestamp))
         weight = 2 if run.status is dg.DagsterRunStatus.CANCELED else 1
         ended = max(before.ended, record.update_timestamp)
-        found[name] = Tried(before.times + weight, ended)
-    return found
+        by_name[name] = Tried(before.times + weight, ended)
+    return by_name
 
 
 def _ended(
@@ -249,7 +251,7 @@ def named(tags: Mapping[str, str]) -> tuple[str, ...]:
 def numbered(
     instance: dg.DagsterInstance, graph: Graph, releases: Iterable[Release]
 ) -> tuple[Release, ...]:
-    """Number each release by how often it was tried before: no run has the key of another one."""
+    """Number each release by how often it was tried before, so that no two runs have one key."""
     return tuple(
         replace(release, attempt=_last_attempt(instance, tags_of(graph, release)) + 1)
         for release in releases
@@ -257,7 +259,7 @@ def numbered(
 
 
 def is_done(instance: dg.DagsterInstance, release: Release) -> bool:
-    """Whether a run of a release that is about no one model has succeeded, or failed for good."""
+    """Whether a run of a release without a model has succeeded, or failed for good."""
     wanted = {
         REASON_TAG: release.kind.value,
         ENVIRONMENT_TAG: release.environment,
@@ -267,7 +269,7 @@ def is_done(instance: dg.DagsterInstance, release: Release) -> bool:
         dg.RunsFilter(tags=wanted, statuses=[dg.DagsterRunStatus.SUCCESS]),
         dg.RunsFilter(tags={**wanted, ENDED_TAG: FOR_GOOD}),
     )
-    return any(instance.get_runs(filters=one, limit=1) for one in done)
+    return any(instance.get_runs(filters=filters, limit=1) for filters in done)
 
 
 def _last_attempt(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> int:

@@ -48,7 +48,7 @@ from backfill_assets.state.store import Store
 SILENT = {"__source_asset_observation__": True}
 """Metadata of the step's output by which Dagster adds no materialization of its own."""
 DATA_VERSION_TAG = "dagster/data_version"
-"""Of a materialization: what the cell holds."""
+"""The tag of a materialization that names the cell's content."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Reporter:
     environment: str
     lacking: list[str] = field(default_factory=list)
     results: list[AuditResult] = field(default_factory=list)
-    told: IntervalSet = field(default_factory=IntervalSet.empty)
+    reported: IntervalSet = field(default_factory=IntervalSet.empty)
 
     def listen(self, event: Event) -> None:
         """Report one event."""
@@ -77,7 +77,7 @@ class Reporter:
                 cells = self._ranges(event.stretches)
                 self.context.log.info("batch %s: %s started", event.batch_id, cells)
             case Noted() | Delayed() | TryingAgain():
-                self._said(event)
+                self._log(event)
             case Committed():
                 self._committed(event)
             case Skipped():
@@ -88,10 +88,10 @@ class Reporter:
             case Waiting():
                 self._lacks(event.cells, f"waits for {event.upstream}")
             case NeedsPlan():
-                said = {"stale": True, "changed_upstream": event.upstream}
-                self._observed(event.cells - self.told, event.words, said)
+                metadata = {"stale": True, "changed_upstream": event.upstream}
+                self._observed(event.cells - self.reported, event.words, metadata)
 
-    def _said(self, event: Noted | Delayed | TryingAgain) -> None:
+    def _log(self, event: Noted | Delayed | TryingAgain) -> None:
         log = self.context.log
         match event:
             case Noted():
@@ -116,34 +116,38 @@ class Reporter:
         """Report what became of published cells that were launched again."""
         built = done.cells - done.left
         contents = self.store.views.content_at_pin(self.environment, self.model.name, built)
-        said: dict[str, Any] = {"plan": done.plan_id}
+        metadata: dict[str, Any] = {"plan": done.plan_id}
         if done.promoted:
-            said["same_content"] = True
+            metadata["same_content"] = True
         else:
-            said |= {"waits_for_approval": True, "unchanged": True, **self._promote(done.plan_id)}
+            metadata |= {
+                "waits_for_approval": True,
+                "unchanged": True,
+                **self._promote(done.plan_id),
+            }
             self.context.log.warning("%s: %s", self._ranges(built), _waits(done.plan_id))
         why = None if done.promoted else _waits(done.plan_id)
-        self._materialized({cell: (content, said) for cell, content in contents.items()}, why)
-        if left := done.left - self.told:
+        self._materialized({cell: (content, metadata) for cell, content in contents.items()}, why)
+        if left := done.left - self.reported:
             self._lacks(left, f"left to do in plan {done.plan_id}: `backfill show {done.plan_id}`")
 
     def untouched(self, cells: IntervalSet, required: IntervalSet) -> None:
-        """Report those of the targeted cells that nothing was told of."""
-        left = cells - self.told
+        """Report those of the targeted cells that have no report yet."""
+        left = cells - self.reported
         if left & required:
             self._lacks(left & required, "left by another run that was at work here; run again")
         if left - required:
             self._observed(left - required, "not required, or not due yet: nothing was done", {})
 
     def check_results(self) -> Iterator[dg.AssetCheckResult]:
-        """Give one result per audit over everything that this run was about.
+        """Give one result per audit over all cells of this run.
 
-        An audit that nothing was measured for has none when cells lack: it can't be said to pass.
+        An audit without any measurement has no result if cells are lacking, since it has not passed.
         """
         for audit in audits_of(self.model):
-            found = [result for result in self.results if result.audit == audit.name]
-            if found or not self.lacking:
-                yield check_result(asset_key(self.model.name), audit.name, found)
+            results = [result for result in self.results if result.audit == audit.name]
+            if results or not self.lacking:
+                yield check_result(asset_key(self.model.name), audit.name, results)
 
     def _committed(self, event: Committed) -> None:
         self.results += event.audits
@@ -156,8 +160,8 @@ class Reporter:
             event.timing.total,
             ", ".join(f"{step} {took:.1f}" for step, took in asdict(event.timing).items()),
         )
-        said = {"batch": event.batch_id, "delta_version": event.delta_version}
-        self._materialized({cell: (content, said) for cell, content in event.contents.items()})
+        metadata = {"batch": event.batch_id, "delta_version": event.delta_version}
+        self._materialized({cell: (content, metadata) for cell, content in event.contents.items()})
 
     def _skipped(self, event: Skipped) -> None:
         for batch_id in dict.fromkeys(event.built_by.values()):
@@ -187,42 +191,44 @@ class Reporter:
         cells: Mapping[Interval, tuple[Content | None, Mapping[str, Any]]],
         why: str | None = None,
     ) -> None:
-        """Report cells as materialized: with what each holds, and what else there is to say of it."""
-        self.told |= IntervalSet.of(cells)
-        events = [self._event(cell, content, said, why) for cell, (content, said) in cells.items()]
+        """Report cells as materialized: each with its content, further metadata and why it is reported."""
+        self.reported |= IntervalSet.of(cells)
+        events = [
+            self._event(cell, content, metadata, why) for cell, (content, metadata) in cells.items()
+        ]
         began = time.monotonic()
         log_events(self.context, events)
         took = time.monotonic() - began
         self.context.log.debug("told Dagster of %d cells in %.2f s", len(events), took)
 
     def _event(
-        self, cell: Interval, content: Content | None, said: Mapping[str, Any], why: str | None
+        self, cell: Interval, content: Content | None, metadata: Mapping[str, Any], why: str | None
     ) -> dg.AssetMaterialization:
         rows: dict[str, Any] = {"dagster/partition_row_count": content.rows} if content else {}
         return dg.AssetMaterialization(
             asset_key(self.model.name),
             description=why,
             partition=key_of(self.model.cadence, cell),
-            metadata={**rows, **said},
+            metadata={**rows, **metadata},
             tags={DATA_VERSION_TAG: data_version(content)} if content else {},
         )
 
-    def _observed(self, cells: IntervalSet, why: str, said: dict[str, Any]) -> None:
-        self.told |= cells
+    def _observed(self, cells: IntervalSet, why: str, metadata: dict[str, Any]) -> None:
+        self.reported |= cells
         self.context.log.warning("%s: %s", self._ranges(cells), why)
         events = [
             dg.AssetObservation(
                 asset_key(self.model.name),
                 partition=key_of(self.model.cadence, cell),
                 description=why,
-                metadata=said,
+                metadata=metadata,
             )
             for cell in self.model.cadence.cells(cells)
         ]
         log_events(self.context, events)
 
     def _lacks(self, cells: IntervalSet, why: str) -> None:
-        self.told |= cells
+        self.reported |= cells
         self.lacking.append(f"{self._ranges(cells)}: {why}")
         self.context.log.error(self.lacking[-1])
 
@@ -246,25 +252,25 @@ def _waits(plan_id: str) -> str:
 
 def data_version(content: Content) -> str:
     """Name what a cell holds: equal content, equal name, whenever it was built."""
-    said = f"{content.rows}|{content.key}|{sorted(content.columns.items())}"
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+    text = f"{content.rows}|{content.key}|{sorted(content.columns.items())}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def check_result(
     key: dg.AssetKey, name: str, results: Iterable[AuditResult]
 ) -> dg.AssetCheckResult:
     """Give one audit's results over several batches as one check result; the worst is shown."""
-    found = list(results)
-    failed = [one for one in found if not one.passed]
-    shown = next(iter(failed or found), None)
+    listed = list(results)
+    failed = [result for result in listed if not result.passed]
+    shown = next(iter(failed or listed), None)
     warns = shown is not None and shown.severity is Severity.WARNING
     return dg.AssetCheckResult(
         asset_key=key,
         check_name=name,
         passed=not failed,
         severity=dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR,
-        description=_numbers(failed or found),
-        metadata=_shown(failed or found, shown),
+        description=_numbers(failed or listed),
+        metadata=_shown(failed or listed, shown),
     )
 
 
@@ -281,12 +287,12 @@ def _numbers(results: Sequence[AuditResult]) -> str:
     return f"failed in {len(results)} batches, {rows:,} failing rows in all; in the first: {first}"
 
 
-def _shown(found: list[AuditResult], shown: AuditResult | None) -> dict[str, Any]:
+def _shown(results: list[AuditResult], shown: AuditResult | None) -> dict[str, Any]:
     if shown is None:
         return {"batches": 0}
     return {
-        "batches": len(found),
-        "failing_rows": sum(one.failing_rows for one in found),
+        "batches": len(results),
+        "failing_rows": sum(result.failing_rows for result in results),
         "cells": ", ".join(shown.cells) or "none",
         "sample": dg.MetadataValue.md("\n".join(f"    {row}" for row in shown.sample) or "none"),
     }
@@ -294,16 +300,16 @@ def _shown(found: list[AuditResult], shown: AuditResult | None) -> dict[str, Any
 
 def log_events(
     context: dg.AssetExecutionContext,
-    said: Sequence[dg.AssetMaterialization] | Sequence[dg.AssetObservation],
+    events: Sequence[dg.AssetMaterialization] | Sequence[dg.AssetObservation],
 ) -> None:
     """Report materializations, or observations, of a step; the storage gets them together."""
-    batch, last = generate_event_batch_id(), len(said) - 1
+    batch, last = generate_event_batch_id(), len(events) - 1
     step = context.get_step_execution_context()
-    for number, one in enumerate(said):
+    for number, event in enumerate(events):
         where = DagsterEventBatchMetadata(batch, is_end=number == last)
-        told = (
-            dg.DagsterEvent.asset_materialization(step, one, where)
-            if isinstance(one, dg.AssetMaterialization)
-            else dg.DagsterEvent.asset_observation(step, one, where)
+        dagster_event = (
+            dg.DagsterEvent.asset_materialization(step, event, where)
+            if isinstance(event, dg.AssetMaterialization)
+            else dg.DagsterEvent.asset_observation(step, event, where)
         )
-        append(context, told)
+        append(context, dagster_event)

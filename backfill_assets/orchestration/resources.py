@@ -29,14 +29,14 @@ def now() -> datetime:
 class SparkResource(LazyPySparkResource):
     """Dagster's lazy Spark, with this project's Delta and tuning settings in one place.
 
-    `spark_config` adds to those settings and wins over them.
+    `spark_config` adds to those settings, and overrides them.
     """
 
     _shared: SharedSession | None = PrivateAttr(default=None)
     _making: Lock = PrivateAttr(default_factory=Lock)
 
     @property
-    def spark_session(self):  # noqa: ANN201 - only warehouse names Spark's types
+    def spark_session(self):  # noqa: ANN201 - only warehouse imports Spark
         """The session, started on first use; batches ask for it from several threads at once."""
         with self._making:
             if self._shared is None:
@@ -46,9 +46,9 @@ class SparkResource(LazyPySparkResource):
     @contextmanager
     def yield_for_execution(
         self,
-        context: dg.InitResourceContext,  # noqa: ARG002 - Dagster gives it
+        context: dg.InitResourceContext,  # noqa: ARG002 - Dagster passes it
     ) -> Iterator["SparkResource"]:
-        """Lend the resource to a run and stop the session, if there is one, at its end."""
+        """Give the resource to a run, and stop the session, if there is one, at the run's end."""
         try:
             yield self
         finally:
@@ -90,7 +90,7 @@ class StateResource(dg.ConfigurableResource):
         Args:
             loaded: the models and sources.
             run_id: of the run.
-            spark: started on first use; None where recorded state is all that is looked at.
+            spark: started on first use; None where only recorded state is read.
             who: the person who asks, as the history keeps it.
         """
         settings = read_settings()
@@ -110,9 +110,9 @@ class StateResource(dg.ConfigurableResource):
     @contextmanager
     def yield_for_execution(
         self,
-        context: dg.InitResourceContext,  # noqa: ARG002 - Dagster gives it
+        context: dg.InitResourceContext,  # noqa: ARG002 - Dagster passes it
     ) -> Iterator["StateResource"]:
-        """Lend the resource to a run and close the database at its end."""
+        """Give the resource to a run, and close the database at the run's end."""
         try:
             yield self
         finally:

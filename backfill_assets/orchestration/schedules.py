@@ -14,7 +14,7 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.plan_work import Known
 from backfill_assets.orchestration.released_runs import LATE_JOB, RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource
-from backfill_assets.orchestration.switches import LATE_SCHEDULE, nobody_heals
+from backfill_assets.orchestration.switches import LATE_SCHEDULE, late_data_waits
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.planning.queue.releasing import Offer, ReleaseKind
 from backfill_assets.settings import read_settings
@@ -45,7 +45,7 @@ class _Timed:
 
     Attributes:
         name: its own.
-        job: what its runs are of; a schedule has a single one.
+        job: of its runs; a schedule has only one.
         cron: when it looks.
         says: its description.
         sources: what it looks at, by name.
@@ -62,7 +62,7 @@ class _Timed:
 
 def schedules(graph: Graph, known: Known) -> list[dg.ScheduleDefinition]:
     """Make a schedule for every cadence that some model lives on, and one for late data."""
-    return [_schedule(one, known) for one in (*_cadences(graph), _late_data(graph))]
+    return [_schedule(timed, known) for timed in (*_cadences(graph), _late_data(graph))]
 
 
 def _cadences(graph: Graph) -> Iterator[_Timed]:
@@ -86,7 +86,7 @@ def _late_data(graph: Graph) -> _Timed:
         cron=_ELSE,
         says=_LATE,
         sources=[*graph.sources],
-        wanted=lambda one: one.kind is ReleaseKind.LATE,
+        wanted=lambda offer: offer.kind is ReleaseKind.LATE,
     )
 
 
@@ -100,9 +100,9 @@ def _read_on(graph: Graph, unit: Unit) -> list[str]:
 def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
     """Make a schedule.
 
-    It looks more often than its cells come: when a model's cells are due is the model's own cron's
-    business, and what reads them is ready only after them. It looks at the sources, too, as far as
-    their logs tell: if none did, a cell that waits for rows would wait for ever. A schedule has no
+    It looks more often than its cells come: each model's own cron says when its cells are due, and
+    its readers are ready only after them. It observes the sources, too, as far as their logs tell:
+    otherwise a cell that waits for rows would wait for ever. A schedule has no
     cursor, so the memory of scans lasts as long as the process lives.
     """
     kept: dict[str, ScanMemory] = {}
@@ -122,7 +122,7 @@ def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
         sources = [read[name] for name in timed.sources]
         looks = observe_sources(state.store, sources, state.data_root, None)
         project = state.project(known(), timed.name)
-        found = tick(
+        ticked = tick(
             context.instance,
             project,
             kept.get(settings.state, ScanMemory()),
@@ -130,18 +130,20 @@ def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
             share=0,
             wanted=timed.wanted,
         )
-        kept[settings.state] = found.memory
-        waits = [] if timed.job == LATE_JOB or not found.late else nobody_heals(context.instance)
-        said = (*found.said, *waits, *(one.note for one in looks if one.note))
-        for line in said:
+        kept[settings.state] = ticked.memory
+        waits = (
+            [] if timed.job == LATE_JOB or not ticked.late else late_data_waits(context.instance)
+        )
+        notes = (*ticked.said, *waits, *(look.note for look in looks if look.note))
+        for line in notes:
             context.log.info(line)
-        if not found.requests:
-            return dg.SkipReason("; ".join(("nothing is due", *said)))
-        return list(found.requests)
+        if not ticked.requests:
+            return dg.SkipReason("; ".join(("nothing is due", *notes)))
+        return list(ticked.requests)
 
     return due
 
 
-def _is_due(unit: Unit, one: Offer) -> bool:
-    of_unit = one.model is not None and one.model.cadence.unit is unit
-    return of_unit and one.kind is ReleaseKind.DAILY
+def _is_due(unit: Unit, offer: Offer) -> bool:
+    of_unit = offer.model is not None and offer.model.cadence.unit is unit
+    return of_unit and offer.kind is ReleaseKind.DAILY

@@ -1,4 +1,4 @@
-"""Sensors: what is ready is released to the run queue, and sources are looked at."""
+"""The sensor that releases what is ready to the run queue."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,7 +10,7 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.private_names import target
 from backfill_assets.orchestration.released_runs import RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource
-from backfill_assets.orchestration.switches import GAP_FILL, nobody_looks
+from backfill_assets.orchestration.switches import GAP_FILL, unobserved_sources
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.loaded import Loaded, loaded
@@ -20,7 +20,7 @@ _IDLE = "nothing is ready to be released"
 
 
 def once(graph: Graph) -> Callable[[], Loaded]:
-    """Fingerprint and trace the declarations when they are asked for first, and then never again."""
+    """Give a function that fingerprints and traces the declarations, at its first call only."""
 
     @cache
     def known() -> Loaded:
@@ -30,11 +30,11 @@ def once(graph: Graph) -> Callable[[], Loaded]:
 
 
 def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.SensorDefinition:
-    """Release what is ready: gaps, late cells, and the plans in the queue.
+    """Make the sensor that releases what is ready: gaps, late cells, and the plans in the queue.
 
     Args:
         known: the declarations.
-        besides: the jobs that it asks for beside the runs of assets, by name.
+        besides: the jobs that it requests beside the runs of assets, by name.
     """
 
     @dg.sensor(
@@ -50,7 +50,7 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
     def released(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
         settings = read_settings()
         project = state.project(known(), GAP_FILL)
-        found = tick(
+        ticked = tick(
             context.instance,
             project,
             ScanMemory.read(context.cursor),
@@ -58,14 +58,14 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
             share=settings.backfill_share,
         )
         graph, seen = project.loaded.graph, project.store.sources.observed()
-        said = (*found.said, *nobody_looks(context.instance, graph, found.memory, seen))
-        for line in said:
+        notes = (*ticked.said, *unobserved_sources(context.instance, graph, ticked.memory, seen))
+        for line in notes:
             context.log.info(line)
-        skip = None if found.requests else "; ".join((_IDLE, *said))
+        skip = None if ticked.requests else "; ".join((_IDLE, *notes))
         return dg.SensorResult(
-            run_requests=list(found.requests), skip_reason=skip, cursor=found.memory.text()
+            run_requests=list(ticked.requests), skip_reason=skip, cursor=ticked.memory.text()
         )
 
-    # A sensor takes one name, or several jobs, and Dagster's own job over all assets is but a name.
+    # A sensor takes one name, or several jobs, and Dagster's own job over all assets is only a name.
     target(released, besides)
     return released

@@ -35,7 +35,7 @@ Landing = Callable[[Any, str], object]
 
 
 def source_asset(source: Source, landing: Landing | None, known: Known) -> Any:  # noqa: ANN401 - one of three kinds
-    """Show a source: as an asset that lands it where a landing is declared, else as one to look at.
+    """Make the asset of a source: one that lands it if a landing is declared, else one that observes it.
 
     A source that can't be observed, and that has no landing, is only shown.
     """
@@ -63,7 +63,7 @@ def _landed(source: Source, landing: Landing, shown: Mapping[str, Any]) -> dg.As
 
 
 def _observable(source: Source, shown: Mapping[str, Any], known: Known) -> Any:  # noqa: ANN401 - Dagster's own
-    """Let people look at a source: which of its cells changed since the last look."""
+    """Make the asset by which people observe a source: which of its cells changed since the last look."""
 
     @dg.observable_source_asset(
         key=asset_key(source.name),
@@ -76,13 +76,13 @@ def _observable(source: Source, shown: Mapping[str, Any], known: Known) -> Any: 
     ) -> dg.ObserveResult:
         with as_run_failure():
             read = sources_read(state.store, known())[source.name]
-            found = observe_sources(
+            looks = observe_sources(
                 state.store, [read], state.data_root, lambda: spark.spark_session
             )
-        for one in found:
-            context.log.info("%s: %s", source.name, _words(read, one))
+        for look in looks:
+            context.log.info("%s: %s", source.name, _words(read, look))
         return dg.ObserveResult(
-            metadata=_metadata(read, found[0]) if found else {"changed": "nothing"}
+            metadata=_metadata(read, looks[0]) if looks else {"changed": "nothing"}
         )
 
     return looked
@@ -95,7 +95,7 @@ class Sources(dg.Config):
 
 
 def observe_job(known: Known) -> dg.JobDefinition:
-    """Make the job that looks at sources, rows and all."""
+    """Make the job that observes sources, by their rows where their logs can't tell."""
     says = "See which cells of the sources changed since the last look."
 
     @dg.op(name=_OBSERVE_OP, description=says)
@@ -105,12 +105,12 @@ def observe_job(known: Known) -> dg.JobDefinition:
         with as_run_failure():
             read = sources_read(state.store, known())
             sources = [read[name] for name in config.sources or read]
-            found = observe_sources(
+            looks = observe_sources(
                 state.store, sources, state.data_root, lambda: spark.spark_session
             )
-        for one in found:
-            context.log.info("%s: %s", one.source, _words(read[one.source], one))
-            context.log_event(_observation(read[one.source], one))
+        for look in looks:
+            context.log.info("%s: %s", look.source, _words(read[look.source], look))
+            context.log_event(_observation(read[look.source], look))
 
     @dg.job(name=OBSERVE_JOB, description=says, executor_def=dg.in_process_executor)
     def observe() -> None:
@@ -120,7 +120,7 @@ def observe_job(known: Known) -> dg.JobDefinition:
 
 
 def source_sensor(known: Known) -> dg.SensorDefinition:
-    """Look at the sources' logs; only where these can't tell, a run looks at the rows."""
+    """Make the sensor that observes sources by their logs; where these can't tell, it requests a run."""
 
     @dg.sensor(
         name=SOURCE_SENSOR,
@@ -134,17 +134,17 @@ def source_sensor(known: Known) -> dg.SensorDefinition:
     )
     def looked(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
         read = sources_read(state.store, known())
-        found = observe_sources(state.store, read.values(), state.data_root, None)
-        for one in found:
-            context.log.info("%s: %s", one.source, _words(read[one.source], one))
-        unjudged = sorted(one.source for one in found if not one.judged)
+        looks = observe_sources(state.store, read.values(), state.data_root, None)
+        for look in looks:
+            context.log.info("%s: %s", look.source, _words(read[look.source], look))
+        unjudged = sorted(look.source for look in looks if not look.judged)
         tags = {REASON_TAG: _LOOK, CELLS_TAG: ",".join(unjudged), PRIORITY_TAG: "10"}
         asked = bool(unjudged) and not _rests(context.instance, tags)
         request = [_request(unjudged, tags)] if asked else []
         return dg.SensorResult(
             run_requests=request,
-            asset_events=[_observation(read[one.source], one) for one in found if one.judged],
-            skip_reason=None if request else _skipped(found),
+            asset_events=[_observation(read[look.source], look) for look in looks if look.judged],
+            skip_reason=None if request else _skipped(looks),
         )
 
     return looked
@@ -156,7 +156,7 @@ def _request(names: list[str], tags: Mapping[str, str]) -> dg.RunRequest:
 
 
 def _rests(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> bool:
-    """Whether a run looks at these sources right now, or did in vain not long ago."""
+    """Whether a run observes sources right now, or these sources were tried not long ago."""
     at_work = dg.RunsFilter(job_name=OBSERVE_JOB, statuses=UNFINISHED)
     if instance.get_runs(filters=at_work, limit=1):
         return True
@@ -164,21 +164,21 @@ def _rests(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> bool:
     return tried is not None and now() < tried.rests_until
 
 
-def _skipped(found: Iterable[SourceLook]) -> str:
-    moved = sum(bool(one.changed) for one in found)
+def _skipped(looks: Iterable[SourceLook]) -> str:
+    moved = sum(bool(look.changed) for look in looks)
     sources = "source" if moved == 1 else "sources"
     return f"{moved} {sources} changed" if moved else "no source has moved"
 
 
-def _observation(source: Source, one: SourceLook) -> dg.AssetObservation:
-    return dg.AssetObservation(asset_key(one.source), metadata=_metadata(source, one))
+def _observation(source: Source, look: SourceLook) -> dg.AssetObservation:
+    return dg.AssetObservation(asset_key(look.source), metadata=_metadata(source, look))
 
 
-def _metadata(source: Source, one: SourceLook) -> dict[str, Any]:
-    said: dict[str, Any] = {"changed": _words(source, one)}
-    return said if one.head is None else {**said, "delta_version": one.head}
+def _metadata(source: Source, look: SourceLook) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"changed": _words(source, look)}
+    return metadata if look.head is None else {**metadata, "delta_version": look.head}
 
 
-def _words(source: Source, one: SourceLook) -> str:
-    changed = ranges_text(source.cadence, one.changed) if one.changed else "nothing changed"
-    return f"{changed}; {one.note}" if one.note else changed
+def _words(source: Source, look: SourceLook) -> str:
+    changed = ranges_text(source.cadence, look.changed) if look.changed else "nothing changed"
+    return f"{changed}; {look.note}" if look.note else changed

@@ -1,4 +1,4 @@
-"""What every step of an asset does: read what it is asked for, and end with what it found."""
+"""The parts of every step of an asset: read its targeted cells, and end with the audits' results."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from backfill_assets.orchestration.reporting import SILENT, Reporter
 
 @contextmanager
 def as_run_failure() -> Iterator[None]:
-    """End a run with what an error of ours says, and without a second try.
+    """Fail a run with the text of an error of ours, without a retry.
 
     Raises:
         dagster.Failure: an error of ours was raised.
@@ -28,7 +28,7 @@ def as_run_failure() -> Iterator[None]:
 
 
 def targeted(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
-    """Read the cells that the run asks for: all of its partitions, or those that a release names."""
+    """Read the cells that the run targets: all of its partitions, or those that a release names."""
     if partitions_of(model.cadence) is None:
         return cells_of(model.cadence, [])
     asked, tags = cells_of(model.cadence, list(context.partition_keys)), context.run.tags
@@ -37,7 +37,7 @@ def targeted(context: dg.AssetExecutionContext, model: Model) -> IntervalSet:
     return asked
 
 
-def ended(reporter: Reporter, said: Mapping[str, Any]) -> Iterator[Any]:
+def ended(reporter: Reporter, metadata: Mapping[str, Any]) -> Iterator[Any]:
     """Give the results of the audits, then fail if cells lack, else end.
 
     Raises:
@@ -46,4 +46,4 @@ def ended(reporter: Reporter, said: Mapping[str, Any]) -> Iterator[Any]:
     yield from reporter.check_results()
     if reporter.lacking:
         raise dg.Failure(description="; ".join(reporter.lacking), allow_retries=False)
-    yield dg.Output(None, metadata={**SILENT, **said})
+    yield dg.Output(None, metadata={**SILENT, **metadata})

@@ -16,27 +16,27 @@ GAP_FILL, SOURCE_SENSOR, LATE_SCHEDULE = "gap_fill_sensor", "source_sensor", "la
 def is_on(instance: dg.DagsterInstance, name: str) -> bool:
     """Whether a person has switched a sensor or a schedule on."""
     states = instance.all_instigator_state()
-    return any(one.name == name and one.status.value == "RUNNING" for one in states)
+    return any(state.name == name and state.status.value == "RUNNING" for state in states)
 
 
-def nobody_heals(instance: dg.DagsterInstance) -> Iterator[str]:
-    """Say that late data waits, because nothing that is switched on brings it in."""
-    if not any(is_on(instance, one) for one in (LATE_SCHEDULE, GAP_FILL)):
+def late_data_waits(instance: dg.DagsterInstance) -> Iterator[str]:
+    """Say that cells wait for late data, if nothing that is switched on brings it in."""
+    if not any(is_on(instance, name) for name in (LATE_SCHEDULE, GAP_FILL)):
         yield (
             f"cells wait for late data, which no schedule of a cadence brings in: switch on the schedule "
             f"{LATE_SCHEDULE} in the UI (Automation), or run `backfill run`"
         )
 
 
-def nobody_looks(
+def unobserved_sources(
     instance: dg.DagsterInstance, graph: Graph, memory: ScanMemory, seen: Collection[str]
 ) -> Iterator[str]:
-    """Say which cells may wait for rows that have come, because nothing looks at the sources.
+    """Say which models may wait for rows that have come, if nothing observes their sources.
 
     Args:
         instance: whose sensors count.
         graph: the declarations.
-        memory: what is left of each model of prod, as the last look found it.
+        memory: what the last scan has left of each model of prod.
         seen: the sources that were looked at before.
     """
     waiting = [model.name for model in graph.models.values() if _waits(graph, model, memory, seen)]
@@ -59,7 +59,7 @@ _DAEMONS = ("SENSOR", "QUEUED_RUN_COORDINATOR")
 
 
 def lacking(instance: dg.DagsterInstance) -> Iterator[str]:
-    """Say what is missing, a sentence each; nothing where the queue is worked on."""
+    """Say what keeps the queue from being worked on, a sentence each."""
     if not is_on(instance, GAP_FILL):
         yield (
             f"the sensor {GAP_FILL} is off: switch it on in the UI (Automation), or nothing of this "

@@ -1,4 +1,4 @@
-"""A tick: from what is ready and what is under way to the runs that are asked for now."""
+"""A tick: choose the runs to request now, from what is ready and what is under way."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ from backfill_assets.orchestration.released_runs import (
 from backfill_assets.planning.queue.releasing import Offer, Release, ReleaseKind, Room, releases
 
 _PLACES = 2
-"""How many runs are released per run that may be executed: none waits for a tick to follow another."""
+"""How many runs are released per run that may be executed: a run need not wait for the next tick."""
 _DEFAULT = 2
 
 
 @dataclass(frozen=True)
 class Ticked:
-    """What a tick came to.
+    """The result of a tick.
 
     Attributes:
-        requests: the runs that are asked for.
+        requests: the runs to request.
         memory: what the next tick need not look at.
         said: what people should know, a sentence each.
         late: whether late data waits to be brought in, wanted or not.
@@ -55,7 +55,7 @@ def tick(
     share: int,
     wanted: Callable[[Offer], bool] = lambda _: True,
 ) -> Ticked:
-    """Look for work, and ask for as many runs as there is room for.
+    """Look for work, and choose as many runs as there is room for.
 
     Args:
         instance: whose runs and limits count.
@@ -63,7 +63,7 @@ def tick(
         memory: what earlier ticks found to need nothing.
         batches: how many batches one run carries.
         share: how many runs backfills and plans get at least.
-        wanted: which offers are meant.
+        wanted: which offers may be released.
     """
     graph, now = project.loaded.graph, project.clock()
     work = ready_work(project, memory)
@@ -79,12 +79,14 @@ def tick(
     tried = tried_lately(instance, now) if work.offers else {}
     rests = _resting(graph, tried, now)
     offered = [
-        offer for offer in work.offers if wanted(offer) and not _at_it(offer, instance, there)
+        offer
+        for offer in work.offers
+        if wanted(offer) and not _is_under_way(offer, instance, there)
     ]
     chosen = chosen_now(offered, room, rests)
-    requests = [run_request(graph, one) for one in numbered(instance, graph, chosen)]
-    late = any(one.kind is ReleaseKind.LATE for one in work.offers)
-    return Ticked(tuple(requests), work.memory, tuple(_said(graph, work, closed)), late)
+    requests = [run_request(graph, release) for release in numbered(instance, graph, chosen)]
+    late = any(offer.kind is ReleaseKind.LATE for offer in work.offers)
+    return Ticked(tuple(requests), work.memory, tuple(_notes(graph, work, closed)), late)
 
 
 def chosen_now(
@@ -94,26 +96,28 @@ def chosen_now(
     left = list(offered)
     while True:
         chosen = releases(left, room)
-        resting = {_of(one) for one in chosen if rests(one)}
+        resting = {_key(release) for release in chosen if rests(release)}
         if not resting:
             return chosen
         left = [
-            one for one in left if (one.kind, one.environment, one.name, one.plan_id) not in resting
+            offer
+            for offer in left
+            if (offer.kind, offer.environment, offer.name, offer.plan_id) not in resting
         ]
 
 
-def _at_it(one: Offer, instance: dg.DagsterInstance, there: UnderWay) -> bool:
-    """Whether what is about no one model is under way already, or was done just so."""
-    if one.model is not None:
+def _is_under_way(offer: Offer, instance: dg.DagsterInstance, there: UnderWay) -> bool:
+    """Whether an offer without a model is under way already, or its work was done."""
+    if offer.model is not None:
         return False
-    if any((way.kind, way.plan_id) == (one.kind, one.plan_id) for way in there.released):
+    if any((way.kind, way.plan_id) == (offer.kind, offer.plan_id) for way in there.released):
         return True
-    late = Release(one.environment, one.kind, plan_id=one.plan_id, mark=one.mark)
-    return one.kind is ReleaseKind.LATE and is_done(instance, late)
+    late = Release(offer.environment, offer.kind, plan_id=offer.plan_id, mark=offer.mark)
+    return offer.kind is ReleaseKind.LATE and is_done(instance, late)
 
 
-def _of(one: Release) -> tuple[object, ...]:
-    return (one.kind, one.environment, one.model, one.plan_id)
+def _key(release: Release) -> tuple[object, ...]:
+    return (release.kind, release.environment, release.model, release.plan_id)
 
 
 def _resting(
@@ -127,7 +131,7 @@ def _resting(
 
 
 def places(instance: dg.DagsterInstance) -> int:
-    """How many releases may run or wait at once: as many wait as may run."""
+    """Give how many releases may run or wait at once: as many may wait as may run."""
     config = instance.get_concurrency_config().run_queue_config
     most = config.max_concurrent_runs if config is not None else _DEFAULT
     return _PLACES * (most if most >= 0 else _DEFAULT)
@@ -135,11 +139,15 @@ def places(instance: dg.DagsterInstance) -> int:
 
 def pools_without_slots(instance: dg.DagsterInstance, graph: Graph) -> frozenset[str]:
     """Name the models whose pool was closed by hand: a run of them would wait for ever."""
-    closed = {one.name for one in instance.event_log_storage.get_pool_limits() if one.limit < 1}
+    closed = {
+        pool_limit.name
+        for pool_limit in instance.event_log_storage.get_pool_limits()
+        if pool_limit.limit < 1
+    }
     return frozenset(name for name in graph.order if pool(name) in closed)
 
 
-def _said(graph: Graph, work: ReadyWork, closed: frozenset[str]) -> Sequence[str]:
+def _notes(graph: Graph, work: ReadyWork, closed: frozenset[str]) -> Sequence[str]:
     offered = {offer.name for offer in work.offers}
     return (
         *(

@@ -1,4 +1,4 @@
-"""Commits that a table's log holds and the state has never heard of: which count, and as of when.
+"""Adopt commits that a table's log holds and the state does not know: which count, and as of when.
 
 A state that was restored from an older backup meets them, and its counter may be behind the numbers
 that they name. So the counter rises above every number that is seen, and a commit is given a number
@@ -34,7 +34,7 @@ def adopt(connection: sa.Connection, commit: BatchCommit, lock: CommitLock, endi
     """Record a commit that was found in a log, if it may count.
 
     Returns:
-        Whether it counts. What does not is for the caller to take back.
+        Whether it counts. The caller takes a commit that does not count back.
 
     Raises:
         LostLeaseError: the lock was taken over.
@@ -62,13 +62,13 @@ def _built_at(connection: sa.Connection, commit: BatchCommit) -> int | None:
     own = pointers.pointer(connection, commit.environment, commit.model)
     if commit.reason == PROMOTED or own is None or own.version != commit.version:
         return None
-    found = counter.last_number(connection)
+    built_at = counter.last_number(connection)
     for pin in commit.inputs:
         if not (_is_read(connection, commit, pin) if pin.version else _is_seen(connection, pin)):
             return None
-        found = min(found, _moved_since(connection, pin, found))
-    # Its batch may have begun before they were owed: nothing tells the one case from the other.
-    return min((found, *owed.owed_since(connection, commit)))
+        built_at = min(built_at, _moved_since(connection, pin, built_at))
+    # Its batch may have begun before they were owed: the two cases can't be told apart.
+    return min((built_at, *owed.owed_since(connection, commit)))
 
 
 def _is_read(connection: sa.Connection, commit: BatchCommit, pin: InputPin) -> bool:
@@ -90,11 +90,11 @@ def _is_recorded(connection: sa.Connection, pin: InputPin) -> bool:
     of_batches = sa.select(BATCHES.c.starts).where(
         BATCHES.c.version == pin.version, BATCHES.c.delta_version == at
     )
-    return any(connection.execute(one.limit(1)).first() for one in (of_cells, of_batches))
+    return any(connection.execute(query.limit(1)).first() for query in (of_cells, of_batches))
 
 
 def _is_seen(connection: sa.Connection, pin: InputPin) -> bool:
-    """Whether a source was read at least as late as it was looked at: what came since is found yet."""
+    """Whether a source was read at its observed head or later: changes since are still to be observed."""
     known = sources.find_observed(connection, pin.upstream)
     if known is None or not is_same_place(known.path, pin.path):
         return True
@@ -106,5 +106,5 @@ def _moved_since(connection: sa.Connection, pin: InputPin, latest: int) -> int:
     built = sa.select(sa.func.min(_RECORDS.built_at)).where(
         _RECORDS.version == pin.version, _RECORDS.valid_from > pin.delta_version
     )
-    found = connection.execute(built).scalar()
-    return latest if found is None else min(latest, found)
+    first = connection.execute(built).scalar()
+    return latest if first is None else min(latest, first)

@@ -1,11 +1,11 @@
-"""What every aggregate of the state stands on: a database, a clock, a lease, the data root.
+"""The base of every aggregate of the state: a database, a clock, a lease, the data root.
 
-An aggregate is what one looks for in one place: plans, batches, locks. Its class says what is asked of
-it and what is written, and lies in one module with the SQL. **A method is one transaction.** Functions
-beside the class take a connection: they are the steps of transactions, those of other aggregates too.
+An aggregate is one subject of the state: plans, batches, locks. Its class has what is read and
+written, in one module with the SQL. **A method is one transaction.** Functions beside the class take a
+connection: they are the steps of transactions, those of other aggregates too.
 
-What only reads takes anything that can read. What writes says so in the type of `self`: it can't be
-called of a `StateReader`'s aggregate, neither by the type checker nor when it runs.
+A method that only reads needs a database that can be read. One that writes says so in the type of
+`self`: on a `StateReader`'s aggregate the type checker refuses it, and it fails when it runs.
 """
 
 from __future__ import annotations

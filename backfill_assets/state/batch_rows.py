@@ -31,7 +31,7 @@ OF_BATCH: Mapping[str, sa.ColumnElement[Any]] = {
     "pinned_at": BATCHES.c.built_at,
     "bytes_per_second": BATCHES.c.bytes_written / _SECONDS,
 }
-"""What ready cells tell of the batch that built them: see `ReadyRun`."""
+"""What a ready cell's row has of the batch that built it: see `ReadyRun`."""
 
 
 class UnknownBatchError(BackfillAssetsError):
@@ -121,10 +121,10 @@ def batch(connection: sa.Connection, batch_id: str) -> BatchRow:
     Raises:
         UnknownBatchError: it was never opened.
     """
-    found = find_batch(connection, batch_id)
-    if found is None:
+    row = find_batch(connection, batch_id)
+    if row is None:
         raise UnknownBatchError(batch_id)
-    return found
+    return row
 
 
 def find_batch(connection: sa.Connection, batch_id: str) -> BatchRow | None:

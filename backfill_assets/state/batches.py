@@ -1,4 +1,4 @@
-"""Batches, from claim to record: each step is one transaction over what lies in other modules too."""
+"""Batches, from claim to record; each step is one transaction."""
 
 from __future__ import annotations
 
@@ -51,24 +51,26 @@ class Batches(Aggregate[D]):
 
     def get(self, batch_id: str) -> BatchRow:
         """Read one batch; `UnknownBatchError` when it was never opened."""
-        return self._database.read(lambda found: batch_rows.batch(found, batch_id))
+        return self._database.read(lambda connection: batch_rows.batch(connection, batch_id))
 
     def find(self, batch_id: str) -> BatchRow | None:
         """Read one batch; None when it was never opened."""
-        return self._database.read(lambda found: batch_rows.find_batch(found, batch_id))
+        return self._database.read(lambda connection: batch_rows.find_batch(connection, batch_id))
 
     def latest(self, *, model: str | None = None, limit: int | None = None) -> list[BatchRow]:
         """Read batches, the latest first."""
-        return self._database.read(lambda found: batch_rows.batches(found, model, limit))
+        return self._database.read(lambda connection: batch_rows.batches(connection, model, limit))
 
     def failed_batches(self, versions: Iterable[str]) -> list[FailedBatch]:
         """Read the failed batches of these tables, the earliest first."""
         wanted = [*versions]
-        return self._database.read(lambda found: failed_batches(found, wanted))
+        return self._database.read(lambda connection: failed_batches(connection, wanted))
 
     def attempts(self, version: str, stretches: IntervalSet) -> int:
         """Count how often a batch from the first to the last of these cells was tried."""
-        return self._database.read(lambda found: batch_rows.attempts(found, version, stretches))
+        return self._database.read(
+            lambda connection: batch_rows.attempts(connection, version, stretches)
+        )
 
     def audit_results(
         self,
@@ -79,7 +81,7 @@ class Batches(Aggregate[D]):
     ) -> list[AuditRow]:
         """Read audit results, the latest first."""
         return self._database.read(
-            lambda found: audits.audit_results(found, model, batch_id, limit)
+            lambda connection: audits.audit_results(connection, model, batch_id, limit)
         )
 
     def check_claims(self, batch_id: str) -> None:
@@ -88,7 +90,7 @@ class Batches(Aggregate[D]):
         Raises:
             LostClaimError: it was silent for longer than the lease and another took them.
         """
-        self._database.read(lambda found: claims.check_claims(found, batch_id))
+        self._database.read(lambda connection: claims.check_claims(connection, batch_id))
 
     def check_inputs(self, opened: OpenBatch) -> None:
         """Make sure, before a batch commits, that no publication has overtaken what it read.
@@ -98,7 +100,7 @@ class Batches(Aggregate[D]):
                 read or rewrites were published anew since it pinned its inputs.
             CellsReadyError: it fills a gap, and some of its cells are ready by now.
         """
-        self._database.read(lambda found: overtaking.check_inputs(found, opened))
+        self._database.read(lambda connection: overtaking.check_inputs(connection, opened))
 
     def open_batch(self: Batches[Database], request: BatchRequest) -> OpenBatch:
         """Verify and pin what a batch reads, and claim its cells.
@@ -110,11 +112,11 @@ class Batches(Aggregate[D]):
             CellsClaimedError: a live batch holds some of its cells.
             CellsReadyError: it fills a gap, and some of its cells are ready by now.
             PlanPausedOrStoppedError: its plan is paused or stopped.
-            NoSlotError: as many batches are in flight as may be.
+            NoSlotError: all slots of a limit are taken.
         """
-        # The clock is read when its turn has come: a batch doesn't hold what it waits for.
+        # The clock is read inside of the transaction: the wait for the database ages no claim.
         opened = self._database.write(
-            lambda found: turns.open_in_turn(found, request, self._clock(), self._lease)
+            lambda connection: turns.open_in_turn(connection, request, self._clock(), self._lease)
         )
         if isinstance(opened, BackfillAssetsError):
             raise opened
@@ -129,10 +131,10 @@ class Batches(Aggregate[D]):
         """
         now = self._clock()
 
-        def work(found: sa.Connection) -> None:
-            row = batch_rows.batch(found, batch_id)
+        def work(connection: sa.Connection) -> None:
+            row = batch_rows.batch(connection, batch_id)
             who = Claimant(batch_id, row.run_id, row.model, row.version, now, self._lease)
-            claims.claim_more(found, who, cells)
+            claims.claim_more(connection, who, cells)
 
         self._database.write(work)
 
@@ -140,11 +142,11 @@ class Batches(Aggregate[D]):
         """Tell that a run is alive: its batches' claims, its locks, and its intents to publish."""
         now = self._clock()
 
-        def work(found: sa.Connection) -> None:
-            clock_back.bring_back(found, now, self._lease)
-            claims.refresh_claims(found, run_id, now)
-            locks.refresh_locks(found, run_id, now)
-            promotions.refresh(found, run_id, now)
+        def work(connection: sa.Connection) -> None:
+            clock_back.bring_back(connection, now, self._lease)
+            claims.refresh_claims(connection, run_id, now)
+            locks.refresh_locks(connection, run_id, now)
+            promotions.refresh(connection, run_id, now)
 
         self._database.write(work)
 
@@ -164,7 +166,7 @@ class Batches(Aggregate[D]):
             RequestError: a later commit of the table is recorded already.
         """
         ending = Ending(delta_version, bytes_written, finished_at)
-        self._database.write(lambda found: recording.record(found, commit, lock, ending))
+        self._database.write(lambda connection: recording.record(connection, commit, lock, ending))
 
     def adopt(
         self: Batches[Database],
@@ -185,7 +187,9 @@ class Batches(Aggregate[D]):
             RequestError: a later commit of the table is recorded already.
         """
         ending = Ending(delta_version, bytes_written, finished_at)
-        return self._database.write(lambda found: adopting.adopt(found, commit, lock, ending))
+        return self._database.write(
+            lambda connection: adopting.adopt(connection, commit, lock, ending)
+        )
 
     def fail_batch(
         self: Batches[Database],
@@ -196,9 +200,11 @@ class Batches(Aggregate[D]):
         finished_at: datetime,
         failure: FailureKind = FailureKind.CODE,
     ) -> None:
-        """Keep why a batch failed and what its audits found; give its cells back."""
+        """Keep why a batch failed and what its audits found; release its cells."""
         self._database.write(
-            lambda found: recording.fail_batch(found, batch_id, error, failure, audits, finished_at)
+            lambda connection: recording.fail_batch(
+                connection, batch_id, error, failure, audits, finished_at
+            )
         )
 
 

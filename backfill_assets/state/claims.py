@@ -1,4 +1,4 @@
-"""Claims: from before it computes, a batch holds its cells; no other run builds them meanwhile."""
+"""Claims: a batch holds its cells from before it computes, so that no other run builds them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LostClaimError(BackfillAssetsError):
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """Who claims, at which instant, and how long a silent claim lives."""
+    """The batch that claims, the instant, and how long a silent claim lives."""
 
     batch_id: str
     run_id: str
@@ -63,7 +63,7 @@ class Claimant:
 
 
 def claim(connection: sa.Connection, claimant: Claimant, cells: IntervalSet) -> None:
-    """Take a batch's own cells, and what is left of dead batches that held them.
+    """Claim a batch's own cells, and abandon dead batches that held them.
 
     Of an overlapping claim of the same run only moved cells count: a run cuts its own cells into
     disjoint batches, so an older batch over the same cells is an attempt that died.
@@ -82,7 +82,7 @@ def claim(connection: sa.Connection, claimant: Claimant, cells: IntervalSet) -> 
 
 
 def claim_more(connection: sa.Connection, claimant: Claimant, cells: IntervalSet) -> None:
-    """Take cells of other batches too, where a merge moves rows.
+    """Claim cells of other batches too, where a merge moves rows.
 
     Raises:
         CellsClaimedError: a live batch holds some of them.
@@ -112,18 +112,18 @@ def check_claims(connection: sa.Connection, batch_id: str) -> None:
 
 
 def refresh_claims(connection: sa.Connection, run_id: str, now: datetime) -> None:
-    """Tell that the batches of a run are alive."""
+    """Refresh the heartbeat of a run's claims."""
     refreshed = sa.update(CLAIMS).where(CLAIMS.c.run_id == run_id)
     connection.execute(refreshed.values(heartbeat_at=now))
 
 
 def drop_claims(connection: sa.Connection, batch_id: str) -> None:
-    """Give a batch's cells back."""
+    """Release a batch's cells."""
     _drop(connection, [batch_id])
 
 
 def abandon(connection: sa.Connection, batch_ids: Iterable[str], now: datetime) -> None:
-    """Give up batches that will not end by themselves: their claims, and that they run."""
+    """Mark batches that will not end by themselves as abandoned, and drop their claims."""
     ids = list(batch_ids)
     running = sa.update(BATCHES).where(BATCHES.c.batch_id.in_(ids), BATCHES.c.status == "running")
     connection.execute(running.values(status="abandoned", finished_at=now))

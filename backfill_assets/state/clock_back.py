@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def bring_back(connection: sa.Connection, now: datetime, lease: timedelta) -> None:
-    """Let what was heard later than a lease from now have been heard now.
+    """Set heartbeats that are more than a lease in the future to now.
 
     Clocks of two machines that differ by less change nothing.
     """

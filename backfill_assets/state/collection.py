@@ -1,4 +1,4 @@
-"""Versions that are not needed any more, and how they are forgotten."""
+"""Versions that are not needed any more, and their deletion."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Collectable:
         version: its id.
         model: of which model.
         path: where its table lies.
-        made_by: the plan that made it; None for one that no plan did.
+        made_by: the plan that made it; None if no plan did.
         collecting: whether its deletion has begun already.
     """
 
@@ -63,7 +63,7 @@ class Collectable:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Since when a pointer move, a claim's heartbeat, and the leaving of a table count."""
+    """Since when a pointer move, a claim's heartbeat, or a pointer's leaving keeps a version."""
 
     promised_since: datetime
     heard_after: datetime
@@ -71,7 +71,7 @@ class Needs:
 
 
 class Collection(Aggregate[D]):
-    """Versions that nothing needs any more: which, and how they go.
+    """Versions that are not needed any more, and their deletion.
 
     Each method is one transaction.
     """
@@ -83,12 +83,14 @@ class Collection(Aggregate[D]):
 
         Args:
             promise: how long after a pointer's move the way back is kept open.
-            grace: how long after a pointer left it readers may still be at it.
+            grace: how long after a pointer left a table readers may still use it.
         """
         now = self._clock()
         needs = Needs(now - promise, now - self._lease, now - grace)
-        found = self._database.read(lambda found: collectable_versions(found, needs))
-        return [replace(one, path=self.located(one.path)) for one in found]
+        collectable = self._database.read(
+            lambda connection: collectable_versions(connection, needs)
+        )
+        return [replace(version, path=self.located(version.path)) for version in collectable]
 
     def mark_collecting(
         self: Collection[Database],
@@ -101,7 +103,7 @@ class Collection(Aggregate[D]):
         Args:
             version: which.
             promise: how long after a pointer's move the way back is kept open.
-            grace: how long after a pointer left it readers may still be at it.
+            grace: how long after a pointer left a table readers may still use it.
 
         Raises:
             UnknownVersionError: there is none.
@@ -109,7 +111,7 @@ class Collection(Aggregate[D]):
         """
         now = self._clock()
         needs = Needs(now - promise, now - self._lease, now - grace)
-        self._database.write(lambda found: mark_collecting(found, version, needs, now))
+        self._database.write(lambda connection: mark_collecting(connection, version, needs, now))
 
     def forget_version(self: Collection[Database], version: str) -> None:
         """Forget a version whose table is deleted: its records, owed marks, lock and itself.
@@ -117,7 +119,7 @@ class Collection(Aggregate[D]):
         Raises:
             VersionNeededError: it was not marked as collecting.
         """
-        self._database.write(lambda found: forget_version(found, version))
+        self._database.write(lambda connection: forget_version(connection, version))
 
 
 def collectable_versions(connection: sa.Connection, needs: Needs) -> list[Collectable]:

@@ -1,4 +1,4 @@
-"""What a column of the state may hold beside text and numbers: instants, and values of the core."""
+"""Column types of the state beside text and numbers: instants, and values of the core."""
 
 from __future__ import annotations
 

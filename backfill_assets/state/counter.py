@@ -1,4 +1,4 @@
-"""One ever-growing number that says what came before what."""
+"""The counter: one ever-growing number, which orders all that the state records."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def last_number(connection: sa.Connection) -> int:
 
 
 def rise_to(connection: sa.Connection, value: int) -> None:
-    """Go on above a number that was seen in a log, where this state is behind it."""
+    """Raise the counter to a number that a log names, if it is behind."""
     behind = sa.update(COUNTER).where(COUNTER.c.value < value)
     connection.execute(behind.values(value=value))
 
 
 def set_number(connection: sa.Connection, value: int) -> None:
-    """Go on from a number: after a rebuild, which numbers anew."""
+    """Set the counter after a rebuild, which numbers everything anew."""
     connection.execute(sa.update(COUNTER).values(value=value))

@@ -1,6 +1,6 @@
 """Cutoffs as the state keeps them: written with a plan's workspace, in force once it is promoted.
 
-A cutoff whose plan was taken back is in force no more; the one before it is.
+A cutoff whose plan was rolled back is no longer in force; the one before it is.
 """
 
 from __future__ import annotations
@@ -21,36 +21,38 @@ if TYPE_CHECKING:
 
 def cutoffs(connection: sa.Connection, environment: str) -> dict[str, Cutoff]:
     """Read the cutoffs in force, by model: the environment's own, else those of what it follows."""
-    found: dict[str, Cutoff | None] = {}
+    effective: dict[str, Cutoff | None] = {}
     for name in followed(connection, environment):
         for row in connection.execute(_in_force(name)):
-            if row.model not in found:
+            if row.model not in effective:
                 lifted = row.since is None
-                found[row.model] = None if lifted else Cutoff(row.since, row.reason, row.plan_id)
-    return {model: one for model, one in sorted(found.items()) if one is not None}
+                effective[row.model] = (
+                    None if lifted else Cutoff(row.since, row.reason, row.plan_id)
+                )
+    return {model: cutoff for model, cutoff in sorted(effective.items()) if cutoff is not None}
 
 
 def save_cutoffs(
     connection: sa.Connection, plan_id: str, wanted: Mapping[str, Cutoff | None], number: int
 ) -> None:
-    """Keep what a plan sets, or lifts (None), with its workspace."""
+    """Save the cutoffs that a plan sets, or lifts (None), with its workspace."""
     rows = [
         {
             "environment": workspace_name(plan_id),
             "model": model,
             "number": number,
             "plan_id": plan_id,
-            "since": None if one is None else one.since,
-            "reason": "" if one is None else one.reason,
+            "since": None if cutoff is None else cutoff.since,
+            "reason": "" if cutoff is None else cutoff.reason,
         }
-        for model, one in wanted.items()
+        for model, cutoff in wanted.items()
     ]
     if rows:
         connection.execute(sa.insert(CUTOFFS), rows)
 
 
 def publish_cutoffs(connection: sa.Connection, plan_id: str, environment: str, number: int) -> None:
-    """Let an environment obey what a plan's workspace has obeyed."""
+    """Copy the cutoffs of a plan's workspace to an environment."""
     ours = sa.select(CUTOFFS).where(CUTOFFS.c.environment == workspace_name(plan_id))
     rows = [
         {**row, "environment": environment, "number": number}
@@ -61,7 +63,7 @@ def publish_cutoffs(connection: sa.Connection, plan_id: str, environment: str, n
 
 
 def _in_force(name: str) -> sa.Select[Any, Any, Any, Any]:
-    """Select what counts in one environment, the latest first: in a workspace, all of it."""
+    """Select the cutoffs in force, the latest first: in a workspace, all of them."""
     columns = (CUTOFFS.c.model, CUTOFFS.c.since, CUTOFFS.c.reason, CUTOFFS.c.plan_id)
     wanted = sa.select(*columns).where(CUTOFFS.c.environment == name)
     if plan_of(name) is None:

@@ -22,8 +22,8 @@ from backfill_assets.state.database_failures import (
     StateUnavailableError,
     is_away,
     is_busy,
-    said,
-    unavailable,
+    message,
+    why_unavailable,
 )
 from backfill_assets.state.tables import COUNTER
 
@@ -85,7 +85,7 @@ class Database:
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
         """Run work that only reads, on one consistent picture of the state."""
-        return self._patiently(lambda: self._in_transaction(self._reader, work))
+        return self._with_retries(lambda: self._in_transaction(self._reader, work))
 
     def write(self, work: Callable[[sa.Connection], T]) -> T:
         """Run work that writes: all of it or nothing, and alone.
@@ -100,7 +100,7 @@ class Database:
                 connection.execute(sa.select(COUNTER).with_for_update())
             return work(connection)
 
-        return self._patiently(lambda: self._in_transaction(self._writer, alone))
+        return self._with_retries(lambda: self._in_transaction(self._writer, alone))
 
     def change_schema(self, work: Callable[[sa.Connection], T]) -> T:
         """Run work that changes tables, alone: there may be no counter to lock yet."""
@@ -110,7 +110,7 @@ class Database:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
             return work(connection)
 
-        return self._patiently(lambda: self._in_transaction(self._writer, alone))
+        return self._with_retries(lambda: self._in_transaction(self._writer, alone))
 
     def _in_transaction(self, engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         with engine.connect() as connection:
@@ -124,7 +124,7 @@ class Database:
                     raise
             return done
 
-    def _patiently(self, attempt: Callable[[], T]) -> T:
+    def _with_retries(self, attempt: Callable[[], T]) -> T:
         retrying = Retrying(
             retry=retry_if_exception(lambda error: is_busy(error) or is_away(error)),
             stop=stop_after_delay(self._busy_seconds),
@@ -134,33 +134,36 @@ class Database:
         try:
             return retrying(attempt)
         except _LostInCommitError as error:
-            raise StateCommitUnknownError(self.where, said(error.__cause__)) from error
+            raise StateCommitUnknownError(self.where, message(error.__cause__)) from error
         except (DBAPIError, PoolTimeoutError) as error:
             if is_busy(error):
                 raise StateBusyError(self.where, self._busy_seconds) from error
-            found = unavailable(error)
-            if found is None:
+            reason = why_unavailable(error)
+            if reason is None:
                 raise
-            raise StateUnavailableError(self.where, found) from error
+            raise StateUnavailableError(self.where, reason) from error
 
     def _turn_wal_on(self) -> None:
         def mode() -> str:
             autocommit = self._engine.execution_options(begin="")
             with autocommit.connect() as connection:
-                found = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
-                if found != "wal":
-                    found = connection.exec_driver_sql("PRAGMA journal_mode=WAL").scalar_one()
-                return str(found)
+                journal_mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
+                if journal_mode != "wal":
+                    journal_mode = connection.exec_driver_sql(
+                        "PRAGMA journal_mode=WAL"
+                    ).scalar_one()
+                return str(journal_mode)
 
-        found = self._patiently(mode)
-        if found != "wal":
+        journal_mode = self._with_retries(mode)
+        if journal_mode != "wal":
             raise StateUnavailableError(
-                self.where, f"its disk can't do write-ahead logging (journal mode is '{found}')"
+                self.where,
+                f"its disk can't do write-ahead logging (journal mode is '{journal_mode}')",
             )
 
 
 class ReadDatabase:
-    """A database that can't be written through this."""
+    """A database that can only be read."""
 
     def __init__(self, database: Database) -> None:
         self._read = database.read
@@ -212,7 +215,7 @@ def _engine(url: sa.URL, busy_seconds: float) -> sa.Engine:
         how = {"options": options, "connect_timeout": 10}
         return sa.create_engine(url, connect_args=how, pool_pre_ping=True)
     engine = sa.create_engine(url, connect_args={"timeout": min(5.0, busy_seconds)})
-    event.listen(engine, "connect", _let_us_begin)
+    event.listen(engine, "connect", _disable_driver_transactions)
     event.listen(engine, "begin", _begin)
     return engine
 
@@ -223,8 +226,8 @@ def _reading(url: sa.URL) -> dict[str, Any]:
     return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 
 
-def _let_us_begin(connection: Any, _record: object) -> None:  # noqa: ANN401 - a driver's own
-    """Keep sqlite3 from opening transactions of its own accord, and only before a write."""
+def _disable_driver_transactions(connection: Any, _record: object) -> None:  # noqa: ANN401 - a driver's own
+    """Keep sqlite3 from opening its own transactions, which begin only before a write."""
     connection.isolation_level = None
 
 

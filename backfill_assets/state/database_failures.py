@@ -24,8 +24,13 @@ _POSTGRES_BUSY = {"55P03", "40001", "40P01"}
 # connection, authorization, unknown database, read-only, resources (disk full), shutdown
 # lost or refused connection, shutdown, crash, start-up
 _POSTGRES_AWAY = ("08", "57P01", "57P02", "57P03")
-# At the door psycopg gives no state, only the server's words.
-_NEVER_BACK = ("authentication failed", "does not exist", "not permitted", "no pg_hba.conf entry")
+# When a connection is refused, psycopg gives no SQLSTATE, only the server's message.
+_REFUSED_FOR_GOOD = (
+    "authentication failed",
+    "does not exist",
+    "not permitted",
+    "no pg_hba.conf entry",
+)
 _POSTGRES_UNAVAILABLE = ("08", "28", "3D", "25006", "53", "57P", "58")
 
 
@@ -43,10 +48,10 @@ class StateBusyError(BackfillAssetsError):
 class StateUnavailableError(BackfillAssetsError):
     """The state database can't be read or written at all."""
 
-    def __init__(self, where: str, found: str) -> None:
+    def __init__(self, where: str, reason: str) -> None:
         self.where = where
         super().__init__(
-            f"the state database {where} can't be used: {found}. Nothing was written and published "
+            f"the state database {where} can't be used: {reason}. Nothing was written and published "
             "data is as it was. Give it a writable local disk with free space, or point the state "
             "URL elsewhere; if the file is damaged, move it aside and run `backfill state rebuild`"
         )
@@ -55,11 +60,11 @@ class StateUnavailableError(BackfillAssetsError):
 class StateCommitUnknownError(StateUnavailableError):
     """The connection broke while a transaction was being committed."""
 
-    def __init__(self, where: str, found: str) -> None:
+    def __init__(self, where: str, reason: str) -> None:
         self.where = where
         BackfillAssetsError.__init__(
             self,
-            f"the state database {where} was lost while a step was being committed: {found}. "
+            f"the state database {where} was lost while a step was being committed: {reason}. "
             "Whether that step counts is not known here. Run again, which finds out: what it "
             "claimed lapses, and what it committed to a table is found in the table's log",
         )
@@ -84,12 +89,12 @@ def is_away(error: BaseException) -> bool:
         return False
     state = getattr(orig, "sqlstate", None)
     if state is None:
-        refused = any(mark in str(orig) for mark in _NEVER_BACK)
+        refused = any(mark in str(orig) for mark in _REFUSED_FOR_GOOD)
         return type(orig).__name__ == "OperationalError" and not refused
     return state.startswith(_POSTGRES_AWAY)
 
 
-def unavailable(error: Exception) -> str | None:
+def why_unavailable(error: Exception) -> str | None:
     """Say what is wrong with the database, or None for a fault of our own."""
     orig = getattr(error, "orig", None)
     code = getattr(orig, "sqlite_errorcode", None)
@@ -97,15 +102,15 @@ def unavailable(error: Exception) -> str | None:
         return _SQLITE_UNAVAILABLE.get(code & _PRIMARY_CODE)
     state = getattr(orig, "sqlstate", None) or ""
     if is_away(error) or state.startswith(_POSTGRES_UNAVAILABLE) or _refused(orig):
-        return said(error)
+        return message(error)
     return None
 
 
 def _refused(orig: object) -> bool:
-    """Refusals at the door come without a state."""
+    """Say whether the server refused the connection: psycopg gives no SQLSTATE then."""
     return type(orig).__name__ == "OperationalError" and getattr(orig, "sqlstate", None) is None
 
 
-def said(error: BaseException | None) -> str:
-    """Give the words of the database itself."""
+def message(error: BaseException | None) -> str:
+    """Give the database's own message."""
     return str(getattr(error, "orig", error)).strip()

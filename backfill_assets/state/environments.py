@@ -1,4 +1,4 @@
-"""Environments as the state keeps them, and workspaces: those that a plan opens and drops at once."""
+"""Environments as the state keeps them, and workspaces, which plans open and drop as a whole."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Environments(Aggregate[D]):
 
     def get(self, name: str) -> Environment:
         """Read an environment; `UnknownEnvironmentError` lists those that exist."""
-        return self._database.read(lambda found: environment(found, name))
+        return self._database.read(lambda connection: environment(connection, name))
 
     def by_name(self) -> list[Environment]:
         """Read all environments by name, the workspaces of plans included."""
@@ -78,11 +78,11 @@ class Environments(Aggregate[D]):
 
     def exists(self, name: str) -> bool:
         """Whether there is an environment of that name, or the workspace of a plan."""
-        return any(one.name == name for one in self.by_name())
+        return any(known.name == name for known in self.by_name())
 
     def finalized(self, environment: str) -> Finalized | None:
         """Read what was last published in an environment; None where nothing was."""
-        return self._database.read(lambda found: finalized(found, environment))
+        return self._database.read(lambda connection: finalized(connection, environment))
 
     def pointers(self, environment: str) -> dict[str, Pointer]:
         """Read where an environment reads each model: its own pointers, else those it follows.
@@ -90,19 +90,21 @@ class Environments(Aggregate[D]):
         `Pointer.environment` says whose each is. Pins of the tables under another are those that
         the environments which read them have now.
         """
-        return self._database.read(lambda found: pointers.pointers(found, environment))
+        return self._database.read(lambda connection: pointers.pointers(connection, environment))
 
     def own_pointers(self, environment: str) -> dict[str, Pointer]:
         """Read the pointers that are an environment's own, by model, as they are stored."""
-        return self._database.read(lambda found: pointers.own_pointers(found, environment))
+        return self._database.read(
+            lambda connection: pointers.own_pointers(connection, environment)
+        )
 
     def owed_marks(self, environment: str) -> list[list[str | int]]:
         """Name what is owed: the table and the cells of each mark, ready or not; cheaper than `owed`."""
-        return self._database.read(lambda found: owed.named(found, environment))
+        return self._database.read(lambda connection: owed.named(connection, environment))
 
     def save_environment(self: Environments[Database], environment: Environment) -> None:
         """Create an environment, or change all that is said of it."""
-        self._database.write(lambda found: save_environment(found, environment))
+        self._database.write(lambda connection: save_environment(connection, environment))
 
     def touch_environment(
         self: Environments[Database], name: str, expires_at: datetime | None
@@ -112,7 +114,7 @@ class Environments(Aggregate[D]):
         Raises:
             UnknownEnvironmentError: there is none of this name.
         """
-        self._database.write(lambda found: touch_environment(found, name, expires_at))
+        self._database.write(lambda connection: touch_environment(connection, name, expires_at))
 
     def drop_environment(self: Environments[Database], name: str) -> None:
         """Forget an environment and its pointers; its tables stay until they are collected.
@@ -123,7 +125,7 @@ class Environments(Aggregate[D]):
                 published to.
         """
         now = self._clock()
-        self._database.write(lambda found: drop_environment(found, name, now))
+        self._database.write(lambda connection: drop_environment(connection, name, now))
 
     def open_workspace(self: Environments[Database], request: WorkspaceRequest) -> Environment:
         """Open a plan's workspace: environment, pointers, owners, owed marks; at once or not at all.
@@ -140,7 +142,7 @@ class Environments(Aggregate[D]):
         now = self._clock()
         models = tuple(replace(model, path=self.place(model.path)) for model in request.models)
         kept = replace(request, models=models)
-        return self._database.write(lambda found: open_workspace(found, kept, now))
+        return self._database.write(lambda connection: open_workspace(connection, kept, now))
 
     def drop_workspace(self: Environments[Database], plan_id: str) -> None:
         """Forget a plan's workspace, its pointers and what it owed; tables stay for collection.
@@ -152,7 +154,9 @@ class Environments(Aggregate[D]):
             PromotionPendingError: its promotion has begun; finish it instead.
         """
         now = self._clock()
-        self._database.write(lambda found: drop_workspace(found, plan_id, now, self._lease))
+        self._database.write(
+            lambda connection: drop_workspace(connection, plan_id, now, self._lease)
+        )
 
     def ensure_pointer(self: Environments[Database], pointer: Pointer, path: str) -> Pointer:
         """Create a model's first pointer, and its version at `path`; never move one.
@@ -162,7 +166,7 @@ class Environments(Aggregate[D]):
         """
         now, place = self._clock(), self.place(path)
         return self._database.write(
-            lambda found: pointers.ensure_pointer(found, pointer, place, now)
+            lambda connection: pointers.ensure_pointer(connection, pointer, place, now)
         )
 
     def repoint_metadata(
@@ -171,7 +175,9 @@ class Environments(Aggregate[D]):
         """Run another snapshot of the same version from now on: only its metadata differs."""
         now = self._clock()
         self._database.write(
-            lambda found: pointers.repoint_metadata(found, environment, model, fingerprint_id, now)
+            lambda connection: pointers.repoint_metadata(
+                connection, environment, model, fingerprint_id, now
+            )
         )
 
     def mark_owed(
@@ -190,10 +196,10 @@ class Environments(Aggregate[D]):
             cells: which.
             reason: in words.
             plan_id: the plan that declares them wrong; they are forgotten if it is abandoned.
-            environment: who owes them; None for everyone who reads the table.
+            environment: the one that owes them; None for every one that reads the table.
         """
         mark = owed.Mark(reason, plan_id, environment)
-        self._database.write(lambda found: owed.mark_owed(found, version, cells, mark))
+        self._database.write(lambda connection: owed.mark_owed(connection, version, cells, mark))
 
     def mark_owed_everywhere(
         self: Environments[Database],
@@ -206,7 +212,7 @@ class Environments(Aggregate[D]):
         """Remember cells that must be rebuilt in every version of a model, and say in which."""
         mark = owed.Mark(reason, plan_id, None)
         return self._database.write(
-            lambda found: owed.mark_owed_everywhere(found, model, cells, mark)
+            lambda connection: owed.mark_owed_everywhere(connection, model, cells, mark)
         )
 
 
@@ -216,11 +222,11 @@ def environment(connection: sa.Connection, name: str) -> Environment:
     Raises:
         UnknownEnvironmentError: there is none of this name.
     """
-    found = find_environment(connection, name)
-    if found is None:
+    stored = find_environment(connection, name)
+    if stored is None:
         known = (each.name for each in environments(connection) if not each.is_workspace)
         raise UnknownEnvironmentError(name, tuple(known))
-    return found
+    return stored
 
 
 def find_environment(connection: sa.Connection, name: str) -> Environment | None:
@@ -332,7 +338,7 @@ def open_workspace(
     name = workspace_name(request.plan_id)
     for each in request.models:
         _check_owner(connection, each.pointer.version, name, followed)
-    opened = find_environment(connection, name) or _open(connection, request, name)
+    opened = find_environment(connection, name) or _create_workspace(connection, request, name)
     there = pointers.own_pointers(connection, name)
     for each in request.models:
         if each.pointer.model not in there:
@@ -359,28 +365,30 @@ def drop_workspace(
     for claim in connection.execute(live.limit(1)):
         raise CellsClaimedError(claim)
     forget_environment(connection, name, now)
-    _give_back(connection, name, own)
+    _return_tables(connection, name, own)
     owed.forget_owed(connection, plan_id)
 
 
 def _check_alive(connection: sa.Connection, plan_id: str) -> None:
-    found, alive = find_plan(connection, plan_id), (PlanStatus.PROPOSED, *OPEN)
-    if found is not None and found.status not in alive:
-        raise wrong_status(plan_id, found.status, alive)
+    plan, alive = find_plan(connection, plan_id), (PlanStatus.PROPOSED, *OPEN)
+    if plan is not None and plan.status not in alive:
+        raise wrong_status(plan_id, plan.status, alive)
 
 
-def _give_back(connection: sa.Connection, name: str, own: list[str]) -> None:
-    """Let those who read a table that the workspace had taken over write it again."""
+def _return_tables(connection: sa.Connection, name: str, own: list[str]) -> None:
+    """Return tables that the workspace had taken over to the environments that read them."""
     readers = {each.version: each.environment for each in pointers.all_pointers(connection)}
     for version in own:
         if version in readers and versions.find_owner(connection, version) == name:
             versions.set_owner(connection, version, readers[version])
 
 
-def _open(connection: sa.Connection, request: WorkspaceRequest, name: str) -> Environment:
+def _create_workspace(
+    connection: sa.Connection, request: WorkspaceRequest, name: str
+) -> Environment:
     opened = next_number(connection)
-    # The number after is not drawn: what the workspace changes is told by it, and so is older than
-    # whatever the workspace builds.
+    # The next number stamps what differs in the workspace from what it follows: older than all that
+    # the workspace builds.
     next_number(connection)
     made = Environment(name, protected=False, follows=request.environment, opened=opened)
     save_environment(connection, made)
@@ -409,7 +417,7 @@ def _check_owner(connection: sa.Connection, version: str, name: str, followed: E
     owner = versions.find_owner(connection, version)
     if owner in (None, name, followed.name):
         return
-    found = find_environment(connection, owner)
-    if found is None or (followed.protected and not found.protected and not found.is_workspace):
+    holder = find_environment(connection, owner)
+    if holder is None or (followed.protected and not holder.protected and not holder.is_workspace):
         return
     raise owned_elsewhere(version, owner, name)

@@ -1,8 +1,7 @@
 """Cells that were built elsewhere: from tables that an environment does not read.
 
-A version may be built in development, or by a plan that was abandoned, from rows that only these
-had. A plan that finds its table later takes it as it is, but for such cells: they count as built before
-anything that they read.
+A version may have been built in development, or by an abandoned plan, from tables that only they
+read. When a plan uses its table later, such cells count as built before all that they read.
 """
 
 from __future__ import annotations
@@ -43,7 +42,9 @@ def outdated_foreign_cells(
     if not foreign:
         return dict(cells)
     return {
-        model: [replace(one, built_at=_NEVER) if one.batch_id in foreign else one for one in each]
+        model: [
+            replace(cell, built_at=_NEVER) if cell.batch_id in foreign else cell for cell in each
+        ]
         for model, each in cells.items()
     }
 
@@ -63,7 +64,7 @@ def _foreign(
     rows = connection.execute(wanted).all()
     if not rows:
         return
-    # What was published here once has the stamps of its publication: the rule knows how fresh it is.
+    # A table that was published here once has the stamps of its publication, which tell its age.
     published = {
         at.version
         for move in moves_in(connection, home, 0)

@@ -1,4 +1,4 @@
-"""What touched a model: plans, batches, pointer moves, in one line of time."""
+"""The history of a model: its plans, batches and pointer moves, in order of time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """One thing that touched a model.
+    """A plan, a batch or a pointer move that touched a model.
 
     Attributes:
         at: when.
@@ -28,7 +28,7 @@ class HistoryEntry:
             ``undo``.
         environment: whose plan, batch or pointer.
         plan_id: the plan; None for a batch that served none.
-        batch_id: the batch; None for what is none.
+        batch_id: the batch; None for a plan or a move.
         version: the table that was written, or is read since; empty where there is none.
         cells: of the model.
         who: the person; of a batch whose person is not known, its run.
@@ -49,7 +49,7 @@ class HistoryEntry:
 
 
 class History(Aggregate[D]):
-    """What happened to a model, and where environments read before and since. It is only read.
+    """The history of models, and the pointer moves of environments. It is only read.
 
     Each method is one transaction.
     """
@@ -61,19 +61,21 @@ class History(Aggregate[D]):
             model: which.
             cells: only what touched some of these.
         """
-        return self._database.read(lambda found: history(found, model, cells))
+        return self._database.read(lambda connection: history(connection, model, cells))
 
     def moves_of(self, plan_id: str) -> list[PointerMove]:
         """Read the pointer moves of a plan: promotion, rollback, undo; the newest last."""
-        return self._database.read(lambda found: moves.moves_of(found, plan_id))
+        return self._database.read(lambda connection: moves.moves_of(connection, plan_id))
 
     def moves_in(self, environment: str, after: int = 0) -> list[PointerMove]:
         """Read an environment's pointer moves after a number of the counter, the newest last."""
-        return self._database.read(lambda found: moves.moves_in(found, environment, after))
+        return self._database.read(
+            lambda connection: moves.moves_in(connection, environment, after)
+        )
 
     def last_moves(self, environment: str) -> list[PointerMove]:
         """Read the moves of an environment's last publication; empty when there was none."""
-        return self._database.read(lambda found: moves.last_moves(found, environment))
+        return self._database.read(lambda connection: moves.last_moves(connection, environment))
 
 
 def history(connection: sa.Connection, model: str, cells: IntervalSet | None) -> list[HistoryEntry]:

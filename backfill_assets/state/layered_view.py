@@ -1,4 +1,4 @@
-"""Draw one model where a table lies over another, or where a workspace has built: cell by cell."""
+"""Draw one model cell by cell, where a table lies over another or a workspace has built."""
 
 from __future__ import annotations
 
@@ -56,24 +56,26 @@ def cells_at(
     connection: sa.Connection, pointer: Pointer, within: IntervalSet | None = None
 ) -> list[Cell]:
     """Read every ready cell of a pointer, from the table that answers for it, in order."""
-    found: dict[int, Cell] = {}
+    by_start: dict[int, Cell] = {}
     for number, layer in enumerate(pointer.layers):
         for each in _of_table(connection, layer, number, within):
             hidden = number > 0 and pointer.certain.covers(each.starts, each.ends)
-            if each.starts not in found and not hidden:
-                found[each.starts] = each
-    return [found[starts] for starts in sorted(found)]
+            if each.starts not in by_start and not hidden:
+                by_start[each.starts] = each
+    return [by_start[starts] for starts in sorted(by_start)]
 
 
-def told_against(
+def restamp_against(
     connection: sa.Connection, own: list[Cell], published: Pointer | None, floor: int
 ) -> list[Cell]:
     """Restamp the cells of a workspace's own table against what people read there now."""
-    mine = IntervalSet.of_pairs((one.starts, one.ends) for one in own if one.layer == 0)
+    mine = IntervalSet.of_pairs((cell.starts, cell.ends) for cell in own if cell.layer == 0)
     there: dict[int, Cell] = {}
     if published is not None and mine:
-        there = {one.starts: one for one in cells_at(connection, published, mine)}
-    return [_told(one, there.get(one.starts), floor) if one.layer == 0 else one for one in own]
+        there = {cell.starts: cell for cell in cells_at(connection, published, mine)}
+    return [
+        _restamped(cell, there.get(cell.starts), floor) if cell.layer == 0 else cell for cell in own
+    ]
 
 
 def runs_of(cells: Iterable[Cell], *, own: bool) -> tuple[ReadyRun, ...]:
@@ -88,7 +90,7 @@ def runs_of(cells: Iterable[Cell], *, own: bool) -> tuple[ReadyRun, ...]:
 
 def answered(cells: Iterable[Cell], layer: int) -> IntervalSet:
     """The cells that one of the tables answers for."""
-    return IntervalSet.of_pairs((one.starts, one.ends) for one in cells if one.layer == layer)
+    return IntervalSet.of_pairs((cell.starts, cell.ends) for cell in cells if cell.layer == layer)
 
 
 def _of_table(
@@ -111,7 +113,7 @@ def _of_table(
         yield Cell(row.starts, row.ends, *who, *held, **of_batch)
 
 
-def _told(own: Cell, published: Cell | None, floor: int) -> Cell:
+def _restamped(own: Cell, published: Cell | None, floor: int) -> Cell:
     if published is not None:
         own = replace(own, replaces=published.sources_at)
     if published is not None and published.content == own.content:
@@ -141,8 +143,8 @@ def _joined(cells: Iterable[Cell]) -> Iterator[Cell]:
         yield before
 
 
-def _alike(one: Cell, other: Cell) -> bool:
-    return (one.batch_id, one.built_at, one.changed_at, one.layer, one.unread, one.replaces) == (
+def _alike(cell: Cell, other: Cell) -> bool:
+    return (cell.batch_id, cell.built_at, cell.changed_at, cell.layer, cell.unread, cell.replaces) == (
         other.batch_id, other.built_at, other.changed_at, other.layer, other.unread, other.replaces,
     )  # fmt: skip
 
@@ -158,8 +160,8 @@ def _run(cell: Cell, *, own: bool) -> ReadyRun:
 
 
 @lru_cache(maxsize=4096)
-def _earlier(one: str, other: str) -> str:
-    return dumps(earlier(_stamps(one), _stamps(other)))
+def _earlier(stamps: str, other: str) -> str:
+    return dumps(earlier(_stamps(stamps), _stamps(other)))
 
 
 @lru_cache(maxsize=4096)

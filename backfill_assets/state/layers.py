@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PublishedModel:
-    """What reading a model of an environment takes.
+    """All that a reader of a model needs.
 
     Attributes:
         pointer: where the environment reads it.
@@ -38,7 +38,7 @@ class PublishedModel:
 def parts(
     connection: sa.Connection, pointer: Pointer, within: IntervalSet
 ) -> Iterator[tuple[Layer, IntervalSet]]:
-    """Pair each table with those of these cells that it answers for; the rest is not ready."""
+    """Yield each table with the cells that it answers for; cells of no table are not ready."""
     left = within
     for number, layer in enumerate(pointer.layers):
         if number == 1:
@@ -51,7 +51,7 @@ def parts(
 def tables(connection: sa.Connection, pointer: Pointer) -> tuple[InputPin, ...]:
     """Name the tables that a pointer reads, each with all the cells that it answers for.
 
-    The lowest answers for every cell that is left. Nothing is said of `Pointer.certain`.
+    The lowest answers for every cell that is left. `Pointer.certain` is not considered.
     """
     *upper, lowest = pointer.layers
     answering = [
@@ -70,7 +70,7 @@ def tables(connection: sa.Connection, pointer: Pointer) -> tuple[InputPin, ...]:
 
 
 def published(connection: sa.Connection, environment: str) -> dict[str, PublishedModel]:
-    """Read all that reading an environment takes, by model.
+    """Read all that a reader of an environment needs, by model.
 
     Raises:
         UnknownEnvironmentError: there is none of this name.
@@ -88,17 +88,17 @@ def records(
     connection: sa.Connection, pointer: Pointer, within: IntervalSet
 ) -> dict[Interval, ReadyRecord]:
     """Read the ready records of those of these cells that are ready, whatever table holds them."""
-    found: dict[Interval, ReadyRecord] = {}
+    by_cell: dict[Interval, ReadyRecord] = {}
     for layer, cells in parts(connection, pointer, within):
-        found |= ready.records_within(connection, layer.version, layer.delta_version, cells)
-    return found
+        by_cell |= ready.records_within(connection, layer.version, layer.delta_version, cells)
+    return by_cell
 
 
 def contents(
     connection: sa.Connection, pointer: Pointer, within: IntervalSet
 ) -> dict[Interval, Content]:
-    """Read what those of these cells that are ready hold, whatever table holds them."""
-    found: dict[Interval, Content] = {}
+    """Read the contents of those of these cells that are ready, whatever table holds them."""
+    by_cell: dict[Interval, Content] = {}
     for layer, cells in parts(connection, pointer, within):
-        found |= ready.contents(connection, layer.version, layer.delta_version, cells)
-    return dict(sorted(found.items()))
+        by_cell |= ready.contents(connection, layer.version, layer.delta_version, cells)
+    return dict(sorted(by_cell.items()))

@@ -1,6 +1,6 @@
 """Limits: how many batches may be in flight at once, counted as live claims.
 
-A slot is no row of its own. It is taken with a batch's claim, in the same transaction, and comes free
+A slot has no row of its own. It is taken with a batch's claim, in the same transaction, and is freed
 with it: when the batch ends, or when its process has been silent for longer than the lease.
 """
 
@@ -40,7 +40,7 @@ KEEPS_ITS_TURN = timedelta(seconds=10)
 
 
 class NoSlotError(BackfillAssetsError):
-    """As many batches are in flight as may be."""
+    """All slots of a limit are taken."""
 
     def __init__(
         self, scope: str, limit: int, holders: Sequence[InFlightBatch], ahead: int = 0
@@ -48,10 +48,11 @@ class NoSlotError(BackfillAssetsError):
         self.scope, self.limit, self.holders, self.ahead = scope, limit, tuple(holders), ahead
         self.words = f"a slot of {scope_words(scope)}, where the limit is {limit}"
         shown = ", ".join(
-            f"{one.batch_id} of {one.model} (run {one.run_id})" for one in self.holders[:_SHOWN]
+            f"{batch.batch_id} of {batch.model} (run {batch.run_id})"
+            for batch in self.holders[:_SHOWN]
         )
         more = f" and {len(self.holders) - _SHOWN} more" if self.holders[_SHOWN:] else ""
-        waiting = f", and {ahead} wait since longer" if ahead else ""
+        waiting = f", and {ahead} waiting longer" if ahead else ""
         super().__init__(
             f"{len(self.holders)} batches of {scope_words(scope)} are in flight{': ' * bool(shown)}"
             f"{shown}{more}{waiting}; expected fewer than {limit} together. Wait for one to end, or "
@@ -72,7 +73,7 @@ class Limits(Aggregate[D]):
     def in_flight(self) -> tuple[InFlightBatch, ...]:
         """Read the batches that hold a slot now, the eldest first."""
         heard_after = self._clock() - self._lease
-        return self._database.read(lambda found: in_flight(found, heard_after))
+        return self._database.read(lambda connection: in_flight(connection, heard_after))
 
     def waiting_since(self) -> tuple[datetime, ...]:
         """Read since when each batch waits that waits for a slot, the longest first."""
@@ -95,7 +96,7 @@ class Limits(Aggregate[D]):
             UnknownPlanError: there is no such plan.
         """
         now = self._clock()
-        self._database.write(lambda found: set_limit(found, scope, slots, who, now))
+        self._database.write(lambda connection: set_limit(connection, scope, slots, who, now))
 
 
 def set_limit(
@@ -152,10 +153,12 @@ def check_slots(
     """Make sure that a batch, whose claim is written, finds a slot in each of its limits.
 
     Raises:
-        NoSlotError: others hold all slots of one of them, or wait for those since longer.
+        NoSlotError: other batches hold all slots of one of them, or have waited for them longer.
     """
     heard_after = now - lease
-    others = [one for one in in_flight(connection, heard_after) if one.batch_id != request.batch_id]
+    others = [
+        batch for batch in in_flight(connection, heard_after) if batch.batch_id != request.batch_id
+    ]
     ahead = _ahead(connection, request.batch_id, now)
     for scope, limit, holders in _limited(request, limits(connection), others):
         if len(holders) + ahead[scope] >= limit:
@@ -169,7 +172,7 @@ def waiting_since(connection: sa.Connection, heard_after: datetime) -> tuple[dat
 
 
 def _ahead(connection: sa.Connection, batch_id: str, now: datetime) -> Counter[str]:
-    """Count who waits in each limit since longer than a batch; all, where it did not wait yet."""
+    """Count by limit the batches that have waited longer; all, if this one has not waited yet."""
     waiters = SLOT_WAITERS.c
     live = sa.select(SLOT_WAITERS).where(waiters.heard_at > now - KEEPS_ITS_TURN)
     rows = connection.execute(live.order_by(waiters.since, waiters.batch_id)).all()
@@ -181,14 +184,18 @@ def _ahead(connection: sa.Connection, batch_id: str, now: datetime) -> Counter[s
 def _limited(
     request: BatchRequest, known: dict[str, int], others: Sequence[InFlightBatch]
 ) -> Iterator[tuple[str, int, list[InFlightBatch]]]:
-    """Give each limit that a batch is under, the narrowest first, with those who count there."""
+    """Yield each limit of a batch, the narrowest first, with the batches that count there."""
     if request.plan_id is not None:
         scope = plan_scope(request.plan_id)
         if scope in known:
-            yield scope, known[scope], [one for one in others if one.plan_id == request.plan_id]
+            yield (
+                scope,
+                known[scope],
+                [batch for batch in others if batch.plan_id == request.plan_id],
+            )
     scope = model_scope(request.model)
     if limit := known.get(scope, request.slots.model):
-        yield scope, limit, [one for one in others if one.model == request.model]
+        yield scope, limit, [batch for batch in others if batch.model == request.model]
     if limit := known.get(ALL, request.slots.overall):
         yield ALL, limit, list(others)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PlanLeasedError(BackfillAssetsError):
-    """Another live run is at work on a plan, or on what a launch makes into one."""
+    """Another live run is at work on a plan, or on a launch that makes a plan."""
 
     def __init__(self, name: str, holder: str, since: datetime) -> None:
         self.name, self.holder, self.since = name, holder, since
@@ -68,7 +68,7 @@ class CommitLock:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who has the right to work on something, as far as anyone has heard.
+    """The right of a run to work on a plan or a launch.
 
     Attributes:
         holder: the run.
@@ -102,12 +102,12 @@ class Locks(Aggregate[D]):
 
     def check_lock(self, lock: CommitLock) -> None:
         """Make sure that a lock is still ours; `LostLeaseError` when it is not."""
-        self._database.read(lambda found: check_lock(found, lock))
+        self._database.read(lambda connection: check_lock(connection, lock))
 
     def lease(self, name: str) -> Lease | None:
         """Read which run is at work on something, and until when that counts."""
         now = self._clock()
-        return self._database.read(lambda found: lease_of(found, name, now, self._lease))
+        return self._database.read(lambda connection: lease_of(connection, name, now, self._lease))
 
     def take_commit_lock(
         self: Locks[Database], version: str, holder: str, *, above: int = 0
@@ -125,25 +125,25 @@ class Locks(Aggregate[D]):
         """
         now, request = self._clock(), LockRequest(version, holder, above)
 
-        def work(found: sa.Connection) -> CommitLock:
-            promotions.check_closed(found, version, holder, now - self._lease)
-            return take_commit_lock(found, request, now, self._lease)
+        def work(connection: sa.Connection) -> CommitLock:
+            promotions.check_closed(connection, version, holder, now - self._lease)
+            return take_commit_lock(connection, request, now, self._lease)
 
         return self._database.write(work)
 
     def release_commit_lock(self: Locks[Database], lock: CommitLock) -> None:
         """Let others commit; does nothing when the lock was taken over."""
-        self._database.write(lambda found: release_commit_lock(found, lock))
+        self._database.write(lambda connection: release_commit_lock(connection, lock))
 
     def advance_head(self: Locks[Database], lock: CommitLock, delta_version: int) -> None:
         """Account for a commit without a batch; `LostLeaseError` when the lock was taken over."""
-        self._database.write(lambda found: advance_head(found, lock, delta_version))
+        self._database.write(lambda connection: advance_head(connection, lock, delta_version))
 
     def follow_head(
         self: Locks[Database], lock: CommitLock, delta_version: int, now: datetime
     ) -> None:
         """Account for a commit that changes no row; `LostLeaseError` when the lock was taken over."""
-        self._database.write(lambda found: follow_head(found, lock, delta_version, now))
+        self._database.write(lambda connection: follow_head(connection, lock, delta_version, now))
 
     def take_lease(self: Locks[Database], name: str, holder: str) -> None:
         """Take the right to work on a plan or a launch; a run's heartbeat keeps it.
@@ -152,13 +152,15 @@ class Locks(Aggregate[D]):
             PlanLeasedError: another live run has it.
         """
         now = self._clock()
-        # By itself: what is refused is undone.
-        self._database.write(lambda found: clock_back.bring_back(found, now, self._lease))
-        self._database.write(lambda found: take_lease(found, name, holder, now, self._lease))
+        # A transaction of its own: the next one is rolled back when it refuses.
+        self._database.write(lambda connection: clock_back.bring_back(connection, now, self._lease))
+        self._database.write(
+            lambda connection: take_lease(connection, name, holder, now, self._lease)
+        )
 
     def release_lease(self: Locks[Database], name: str, holder: str) -> None:
         """Let others work on a plan; does nothing when the lease was taken over."""
-        self._database.write(lambda found: release_all(found, (name,), holder))
+        self._database.write(lambda connection: release_all(connection, (name,), holder))
 
 
 def take_commit_lock(
@@ -194,7 +196,7 @@ def take_lease(
 
 
 def lease_of(connection: sa.Connection, name: str, now: datetime, lease: timedelta) -> Lease | None:
-    """Read who is at work on something; None where that is no one who was heard of lately."""
+    """Read which live run is at work on something; None if there is none."""
     row = _row(connection, name)
     return Lease(row.holder, row.heartbeat_at + lease) if _is_held(row, "", now - lease) else None
 
@@ -254,7 +256,7 @@ def advance_head(connection: sa.Connection, lock: CommitLock, delta_version: int
 def follow_head(
     connection: sa.Connection, lock: CommitLock, delta_version: int, now: datetime
 ) -> None:
-    """Account for a commit that changes no row; who read the table at its head reads it there again.
+    """Account for a commit that changes no row; pointers at the former head move to the new one.
 
     Raises:
         LostLeaseError: the lock was taken over.
@@ -265,7 +267,7 @@ def follow_head(
 
 
 def refresh_locks(connection: sa.Connection, run_id: str, now: datetime) -> None:
-    """Tell that a run is alive: locks that it holds, and those that its batches hold."""
+    """Refresh the heartbeat of the locks that a run or its batches hold."""
     its_batches = sa.select(BATCHES.c.batch_id).where(BATCHES.c.run_id == run_id)
     held = sa.or_(
         COMMIT_LOCKS.c.holder == run_id,
@@ -276,7 +278,7 @@ def refresh_locks(connection: sa.Connection, run_id: str, now: datetime) -> None
 
 
 def keep_token(connection: sa.Connection, version: str, token: int, now: datetime) -> None:
-    """Go on above a token that a table's own log shows: after a rebuild."""
+    """Keep the largest token of a table's own log, after a rebuild."""
     values = {"holder": None, "token": token, "taken_at": now, "heartbeat_at": now}
     connection.execute(sa.insert(COMMIT_LOCKS).values(version=version, **values))
 

@@ -57,17 +57,17 @@ def _upgrade(connection: sa.Connection, where: str, data_root: str | None) -> No
 
     alembic = config(connection, data_root)
     known = {each.revision for each in ScriptDirectory.from_config(alembic).walk_revisions()}
-    found = _revision(connection)
-    if found is not None and found not in known:
+    revision = _revision(connection)
+    if revision is not None and revision not in known:
         raise RequestError(
-            found=f"the state database {where} is at schema '{found}', this release knows up to "
+            found=f"the state database {where} is at schema '{revision}', this release knows up to "
             f"'{HEAD}': it was opened by a newer release",
             do="Upgrade backfill_assets",
         )
     try:
         command.upgrade(alembic, "head")
     except LookupError as error:
-        if type(error) is not LookupError:  # a key or an index: no word of a migration
+        if type(error) is not LookupError:  # a KeyError or an IndexError, which no migration raises
             raise
         raise RequestError(
             found=f"the state database {where} names tables below {error}, the data folder is "

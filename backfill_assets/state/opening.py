@@ -1,4 +1,4 @@
-"""Open a batch: verify its inputs, pin them, claim its cells; one transaction."""
+"""Open a batch in one transaction: verify its inputs, pin them, claim its cells."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def open_batch(
         CellsClaimedError: a live batch holds some of its cells.
         CellsReadyError: it fills a gap, and some of its cells are ready by now.
         PlanPausedOrStoppedError: its plan is paused or stopped.
-        NoSlotError: as many batches are in flight as may be.
+        NoSlotError: all slots of a limit are taken.
     """
     queue.check_control(connection, request.plan_id)
     own = pointers.pointer(connection, request.environment, request.model)
     if own is None or own.version != request.version:
         raise VersionMovedError(request, None if own is None else own.version)
-    _own(connection, own, request.environment)
+    _ensure_owner(connection, own, request.environment)
     claimant = Claimant(
         request.batch_id, request.run_id, request.model, request.version, now, lease
     )
@@ -105,8 +105,8 @@ def open_batch(
     return opened
 
 
-def _own(connection: sa.Connection, own: Pointer, environment: str) -> None:
-    """Make sure that the environment alone writes its version; one without an owner becomes its own."""
+def _ensure_owner(connection: sa.Connection, own: Pointer, environment: str) -> None:
+    """Make sure that the environment alone writes its version; it takes one without an owner."""
     owner = versions.owner(connection, own.version)
     if owner == environment:
         return
@@ -121,25 +121,27 @@ def refuse_ready(connection: sa.Connection, request: BatchRequest, own: Pointer)
     """Make sure that no cell of a gap's batch is ready by now.
 
     Raises:
-        CellsReadyError: one is.
+        CellsReadyError: some cells are.
     """
-    found = layers.records(connection, own, request.stretches)
-    if found:
-        raise CellsReadyError(request.model, {cell: one.batch_id for cell, one in found.items()})
+    ready = layers.records(connection, own, request.stretches)
+    if ready:
+        raise CellsReadyError(
+            request.model, {cell: record.batch_id for cell, record in ready.items()}
+        )
 
 
 def _pins(connection: sa.Connection, request: BatchRequest, upstream: str) -> Iterator[InputPin]:
-    """Pin every table that answers for some of what is read; the upper one when nothing is."""
+    """Pin every table that answers for some of the cells read; the upper one if no cell is."""
     needed = request.reads[upstream]
-    found = pointers.pointer(connection, request.environment, upstream)
-    if found is None:
+    pointer = pointers.pointer(connection, request.environment, upstream)
+    if pointer is None:
         raise UpstreamNotReadyError(request.model, upstream, needed)
-    parts = list(layers.parts(connection, found, needed))
+    parts = list(layers.parts(connection, pointer, needed))
     missing = needed - IntervalSet.union_all(cells for _, cells in parts)
     if missing:
         raise UpstreamNotReadyError(request.model, upstream, missing)
     answering = [(layer, cells) for layer, cells in parts if cells] or parts[:1]
     for layer, cells in answering:
         place = versions.place(connection, layer.version)
-        some = cells if len(answering) > 1 else None
-        yield InputPin(upstream, layer.version, place, layer.delta_version, some)
+        part = cells if len(answering) > 1 else None
+        yield InputPin(upstream, layer.version, place, layer.delta_version, part)

@@ -34,7 +34,7 @@ def check_inputs(connection: sa.Connection, opened: OpenBatch) -> None:
     """Make sure that nothing which a batch read or rewrites was published anew since it was opened.
 
     A batch of another run may have been silent for so long that its claims lapsed, and have recorded its
-    commit all the same, before this one's turn: then a gap is none any more.
+    commit all the same, before this one's turn: then a gap is filled already.
 
     Raises:
         InputsMovedError: something was.
@@ -42,7 +42,7 @@ def check_inputs(connection: sa.Connection, opened: OpenBatch) -> None:
         CellsReadyError: it fills a gap, and some of its cells are ready by now.
     """
     request = opened.request
-    for move in _since(connection, opened):
+    for move in _moves_since(connection, opened):
         if _overtakes(request, move):
             raise InputsMovedError(request, move)
     own = pointers.pointer(connection, request.environment, request.model)
@@ -52,7 +52,7 @@ def check_inputs(connection: sa.Connection, opened: OpenBatch) -> None:
         refuse_ready(connection, request, own)
 
 
-def _since(connection: sa.Connection, opened: OpenBatch) -> Iterator[PointerMove]:
+def _moves_since(connection: sa.Connection, opened: OpenBatch) -> Iterator[PointerMove]:
     for name in pointers.followed(connection, opened.request.environment):
         yield from moves.moves_in(connection, name, opened.built_at)
 

@@ -25,8 +25,8 @@ class Mark:
 
     Attributes:
         reason: in words.
-        plan_id: the plan that declared them wrong; None for no plan's.
-        environment: who owes them; None for everyone who reads the table.
+        plan_id: the plan that declared them wrong; None if no plan did.
+        environment: the one that owes them; None for every one that reads the table.
     """
 
     reason: str
@@ -56,7 +56,7 @@ def settle_owed(connection: sa.Connection, commit: BatchCommit) -> None:
 
 
 def owed_since(connection: sa.Connection, commit: BatchCommit) -> list[int]:
-    """Say since when cells are owed that a commit has rebuilt."""
+    """Read since when the cells that a commit has rebuilt are owed."""
     where = sa.and_(
         OWED.c.version == commit.version, reached(OWED, IntervalSet.of([commit.interval]))
     )
@@ -64,18 +64,18 @@ def owed_since(connection: sa.Connection, commit: BatchCommit) -> list[int]:
 
 
 def strike(connection: sa.Connection, cells: IntervalSet, where: sa.ColumnElement[bool]) -> None:
-    """Strike these cells off the marks that are meant; what a mark says beside them stays."""
+    """Strike these cells off the selected marks; the other cells of a mark stay."""
     if not cells:
         return
-    meant = sa.and_(where, reached(OWED, cells))
-    rows = connection.execute(sa.select(OWED).where(meant)).all()
-    said = [each.name for each in OWED.c]
+    selected = sa.and_(where, reached(OWED, cells))
+    rows = connection.execute(sa.select(OWED).where(selected)).all()
+    columns = [each.name for each in OWED.c]
     left = [
-        {**{name: getattr(row, name) for name in said}, **bounds(interval)}
+        {**{name: getattr(row, name) for name in columns}, **bounds(interval)}
         for row in rows
         for interval in IntervalSet.of([cell_of(row)]) - cells
     ]
-    connection.execute(sa.delete(OWED).where(meant))
+    connection.execute(sa.delete(OWED).where(selected))
     if left:
         connection.execute(sa.insert(OWED), left)
 
@@ -100,17 +100,17 @@ def named(connection: sa.Connection, environment: str) -> list[list[str | int]]:
     """Name the marks on the tables that an environment reads: the table, from, to and since when."""
     there = pointers(connection, environment).values()
     tables = {layer.version for at in there for layer in at.layers}
-    found = marks(connection, tables, followed(connection, environment)) if tables else []
-    return sorted([row.version, row.starts, row.ends, row.since] for row in found)
+    rows = marks(connection, tables, followed(connection, environment)) if tables else []
+    return sorted([row.version, row.starts, row.ends, row.since] for row in rows)
 
 
 def _insert(
     connection: sa.Connection, versions: tuple[str, ...], cells: IntervalSet, mark: Mark
 ) -> None:
     since = next_number(connection)
-    said = {"reason": mark.reason, "plan_id": mark.plan_id, "environment": mark.environment}
+    why = {"reason": mark.reason, "plan_id": mark.plan_id, "environment": mark.environment}
     rows = [
-        {"version": version, "since": since, **said, **bounds(interval)}
+        {"version": version, "since": since, **why, **bounds(interval)}
         for version in versions
         for interval in cells
     ]

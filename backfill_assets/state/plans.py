@@ -1,4 +1,4 @@
-"""Plans as the state keeps them: what happened to each, what it took, which comparisons it rests on."""
+"""Plans as the state keeps them: their events, timings, and the comparisons they rest on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LISTED = 5
 
 
 class UnknownPlanError(BackfillAssetsError):
-    """No plan has this id, nor an id that begins so."""
+    """No plan has this id, nor an id that begins with it."""
 
     def __init__(self, plan_id: str, known: tuple[str, ...]) -> None:
         self.plan_id, self.known = plan_id, known
@@ -36,25 +36,27 @@ class UnknownPlanError(BackfillAssetsError):
         )
 
 
-def _ambiguous_plan(plan_id: str, found: tuple[str, ...]) -> RequestError:
+def _ambiguous_plan(plan_id: str, plan_ids: tuple[str, ...]) -> RequestError:
     return RequestError(
-        found=f"'{plan_id}' is the beginning of {', '.join(found)}",
+        found=f"'{plan_id}' is the beginning of {', '.join(plan_ids)}",
         expected="that of one plan only",
         do="Write more of it",
     )
 
 
-def wrong_status(plan_id: str, found: PlanStatus, expected: tuple[PlanStatus, ...]) -> RequestError:
+def wrong_status(
+    plan_id: str, current: PlanStatus, expected: tuple[PlanStatus, ...]
+) -> RequestError:
     """Say where a plan stands, and where the caller expected it."""
     return RequestError(
-        found=f"plan {plan_id} is {found.value}",
-        expected=" or ".join(one.value for one in expected),
+        found=f"plan {plan_id} is {current.value}",
+        expected=" or ".join(status.value for status in expected),
         do=f"Look at it with `backfill show {plan_id}`",
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NewEvent:
     """An event of a plan, before it has its number."""
 
     plan_id: str
@@ -74,10 +76,10 @@ class Plans(Aggregate[D]):
         """Read a plan by its id, or by any beginning of it that only one plan has.
 
         Raises:
-            UnknownPlanError: none begins so; the latest are named.
+            UnknownPlanError: none begins with it; the latest are named.
             RequestError: several do.
         """
-        return self._database.read(lambda found: plan(found, plan_id))
+        return self._database.read(lambda connection: plan(connection, plan_id))
 
     def latest(
         self, environment: str | None = None, statuses: Iterable[PlanStatus] | None = None
@@ -89,19 +91,19 @@ class Plans(Aggregate[D]):
             statuses: only those that stand there.
         """
         wanted = None if statuses is None else tuple(statuses)
-        return self._database.read(lambda found: plans(found, environment, wanted))
+        return self._database.read(lambda connection: plans(connection, environment, wanted))
 
     def events(self, plan_id: str) -> list[PlanEvent]:
         """Read what happened to a plan, from the first."""
-        return self._database.read(lambda found: plan_events(found, plan_id))
+        return self._database.read(lambda connection: plan_events(connection, plan_id))
 
     def touched(self, plan_id: str) -> datetime:
         """Read when something was done for a plan last (UTC): a step of its life, or a batch."""
-        return self._database.read(lambda found: touched(found, plan_id))
+        return self._database.read(lambda connection: touched(connection, plan_id))
 
     def spared(self, since: datetime) -> dict[str, int]:
-        """Count, by model, the planned cells that were not built, as what they read came out as it was."""
-        return self._database.read(lambda found: spared(found, since))
+        """Count, by model, the planned cells that were not built, since what they read came out equal."""
+        return self._database.read(lambda connection: spared(connection, since))
 
     def timings(self, plan_id: str | None = None, *, limit: int | None = None) -> list[Timing]:
         """Read what the last runs, applies and promotions took, the latest first.
@@ -110,11 +112,11 @@ class Plans(Aggregate[D]):
             plan_id: only those of this plan.
             limit: how many at the most.
         """
-        return self._database.read(lambda found: timings(found, plan_id, limit))
+        return self._database.read(lambda connection: timings(connection, plan_id, limit))
 
     def comparison(self, plan_id: str, key: str) -> str | None:
         """Read what a comparison of a plan has found; None where it was not made yet."""
-        return self._database.read(lambda found: comparison(found, plan_id, key))
+        return self._database.read(lambda connection: comparison(connection, plan_id, key))
 
     def save_plan(self: Plans[Database], plan: StoredPlan) -> None:
         """Keep a plan; the same one saved again stays as it is, its status too.
@@ -122,7 +124,7 @@ class Plans(Aggregate[D]):
         Raises:
             RequestError: another content is kept under its id.
         """
-        self._database.write(lambda found: save_plan(found, plan))
+        self._database.write(lambda connection: save_plan(connection, plan))
 
     def set_plan_status(
         self: Plans[Database],
@@ -137,7 +139,7 @@ class Plans(Aggregate[D]):
             RequestError: it stands elsewhere.
         """
         allowed = (expected,) if isinstance(expected, str) else tuple(expected)
-        self._database.write(lambda found: set_status(found, plan_id, allowed, new))
+        self._database.write(lambda connection: set_status(connection, plan_id, allowed, new))
 
     def tell(
         self: Plans[Database],
@@ -153,35 +155,37 @@ class Plans(Aggregate[D]):
         Raises:
             UnknownPlanError: there is no such plan.
         """
-        told = Told(plan_id, event, who, why, detail or {})
+        added = NewEvent(plan_id, event, who, why, detail or {})
         now = self._clock()
-        return self._database.write(lambda found: tell(found, told, now))
+        return self._database.write(lambda connection: tell(connection, added, now))
 
     def keep_timing(self: Plans[Database], timing: Timing) -> None:
         """Keep what an operation took; only the last thousand stay.
 
-        Estimates alone rest on it, so a state that can't be written now goes without: what the
-        operation has done is done.
+        Only estimates use it, so a state that can't be written now is no failure of an operation
+        that is done.
         """
         now = self._clock()
         with suppress(StateBusyError, StateUnavailableError):
-            self._database.write(lambda found: keep_timing(found, timing, now))
+            self._database.write(lambda connection: keep_timing(connection, timing, now))
 
     def keep_comparison(self: Plans[Database], plan_id: str, key: str, found: str) -> None:
         """Keep what a comparison of a plan has found, under a key of all that it has read.
 
-        A state that can't be written now goes without: the comparison is then made once more.
+        If the state can't be written now, the comparison is made once more.
         """
         now = self._clock()
         with suppress(StateBusyError, StateUnavailableError):
-            self._database.write(lambda held: keep_comparison(held, plan_id, key, found, now))
+            self._database.write(
+                lambda connection: keep_comparison(connection, plan_id, key, found, now)
+            )
 
 
 def plan(connection: sa.Connection, plan_id: str) -> StoredPlan:
     """Read a plan by its id, or by any beginning of it that only one plan has.
 
     Raises:
-        UnknownPlanError: none begins so.
+        UnknownPlanError: none begins with it.
         RequestError: several do.
     """
     exact = find_plan(connection, plan_id)
@@ -211,7 +215,7 @@ def plans(
     if environment is not None:
         wanted = wanted.where(PLANS.c.environment == environment)
     if statuses is not None:
-        wanted = wanted.where(PLANS.c.status.in_([one.value for one in statuses]))
+        wanted = wanted.where(PLANS.c.status.in_([status.value for status in statuses]))
     return [_plan(row) for row in connection.execute(wanted)]
 
 
@@ -221,11 +225,11 @@ def save_plan(connection: sa.Connection, saved: StoredPlan) -> None:
     Raises:
         RequestError: another content is kept under its id.
     """
-    found = find_plan(connection, saved.plan_id)
-    if found is None:
+    stored = find_plan(connection, saved.plan_id)
+    if stored is None:
         values = {name: getattr(saved, name) for name in StoredPlan.__dataclass_fields__}
         connection.execute(sa.insert(PLANS).values({**values, "status": saved.status.value}))
-    elif found.content_hash != saved.content_hash:
+    elif stored.content_hash != saved.content_hash:
         raise RequestError(
             found=f"another plan is kept as '{saved.plan_id}' already, with other content; an id is "
             "derived from the content, so one of the two was edited",
@@ -242,9 +246,9 @@ def set_status(
         UnknownPlanError: there is no such plan.
         RequestError: it stands elsewhere.
     """
-    found = plan(connection, plan_id)
-    if found.status not in expected:
-        raise wrong_status(plan_id, found.status, expected)
+    stored = plan(connection, plan_id)
+    if stored.status not in expected:
+        raise wrong_status(plan_id, stored.status, expected)
     put_status(connection, plan_id, new)
 
 
@@ -254,16 +258,16 @@ def put_status(connection: sa.Connection, plan_id: str, new: PlanStatus) -> None
     connection.execute(moved.values(status=new.value))
 
 
-def tell(connection: sa.Connection, told: Told, now: datetime) -> PlanEvent:
+def tell(connection: sa.Connection, added: NewEvent, now: datetime) -> PlanEvent:
     """Add to the history of a plan.
 
     Raises:
         UnknownPlanError: there is no such plan.
     """
-    plan_id = plan(connection, told.plan_id).plan_id
+    plan_id = plan(connection, added.plan_id).plan_id
     last = sa.select(sa.func.coalesce(sa.func.max(PLAN_EVENTS.c.number), 0))
     number = connection.execute(last.where(PLAN_EVENTS.c.plan_id == plan_id)).scalar_one() + 1
-    event = PlanEvent(plan_id, number, now, told.event, told.who, told.why, dict(told.detail))
+    event = PlanEvent(plan_id, number, now, added.event, added.who, added.why, dict(added.detail))
     values = {name: getattr(event, name) for name in PlanEvent.__dataclass_fields__}
     connection.execute(sa.insert(PLAN_EVENTS).values(values))
     return event
@@ -289,21 +293,23 @@ def touched(connection: sa.Connection, plan_id: str) -> datetime:
         sa.select(sa.func.max(BATCHES.c.started_at)).where(BATCHES.c.plan_id == plan_id),
         sa.select(sa.func.max(BATCHES.c.finished_at)).where(BATCHES.c.plan_id == plan_id),
     )
-    found = (connection.execute(one).scalar() for one in wanted)
-    return max([made, *(one for one in found if one is not None)])
+    instants = (connection.execute(query).scalar() for query in wanted)
+    return max([made, *(instant for instant in instants if instant is not None)])
 
 
 def spared(connection: sa.Connection, since: datetime) -> dict[str, int]:
-    """Count the cells that plans needed not build since an instant, by model."""
-    told = PLAN_EVENTS.c
-    wanted = sa.select(told.plan_id, told.detail).where(told.event == "built", told.at >= since)
-    rows = connection.execute(wanted.order_by(told.plan_id, told.number))
+    """Count the cells that plans did not have to build since an instant, by model."""
+    events = PLAN_EVENTS.c
+    wanted = sa.select(events.plan_id, events.detail).where(
+        events.event == "built", events.at >= since
+    )
+    rows = connection.execute(wanted.order_by(events.plan_id, events.number))
     last = {row.plan_id: row.detail.get("spared", {}) for row in rows}
-    found: dict[str, int] = {}
+    by_model: dict[str, int] = {}
     for counts in last.values():
         for model, count in counts.items():
-            found[model] = found.get(model, 0) + int(count)
-    return found
+            by_model[model] = by_model.get(model, 0) + int(count)
+    return by_model
 
 
 def _latest() -> sa.Select[Any]:

@@ -1,4 +1,4 @@
-"""Pointers: where an environment reads each model, itself or through the one that it follows."""
+"""Pointers: where an environment reads each model, by its own pointer or one that it follows."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def all_pointers(connection: sa.Connection) -> list[Pointer]:
 
 
 def followed(connection: sa.Connection, environment: str) -> tuple[str, ...]:
-    """Name an environment, the one that it follows, and so on; one that is not there stands alone."""
+    """Name an environment, the one that it follows, and so on; an unknown one follows none."""
     rows = connection.execute(sa.select(ENVIRONMENTS.c.name, ENVIRONMENTS.c.follows))
     follows = {row.name: row.follows for row in rows}
     names = [environment]
-    while (found := follows.get(names[-1])) is not None and found not in names:
-        names.append(found)
+    while (parent := follows.get(names[-1])) is not None and parent not in names:
+        names.append(parent)
     return tuple(names)
 
 
@@ -57,19 +57,19 @@ def ensure_pointer(
     Raises:
         VersionCollectingError: it is being deleted.
     """
-    found = pointer(connection, wanted.environment, wanted.model)
+    current = pointer(connection, wanted.environment, wanted.model)
     new = NewVersion(wanted.version, wanted.model, place, wanted.environment)
-    if found is None:
+    if current is None:
         ensure_version(connection, new)
         put_pointer(connection, wanted, now)
         return wanted
-    if found.version == wanted.version:
+    if current.version == wanted.version:
         ensure_version(connection, new)
-    return found
+    return current
 
 
 def put_pointer(connection: sa.Connection, wanted: Pointer, now: datetime) -> None:
-    """Let an environment read a model here, wherever it read it before."""
+    """Point an environment at a model's table, wherever it read the model before."""
     remove_pointer(connection, wanted.environment, wanted.model, now)
     values = {column: getattr(wanted, column) for column in Pointer.__dataclass_fields__}
     connection.execute(sa.insert(POINTERS).values(**values, moved_at=now))
@@ -77,18 +77,18 @@ def put_pointer(connection: sa.Connection, wanted: Pointer, now: datetime) -> No
 
 def remove_pointer(connection: sa.Connection, environment: str, model: str, now: datetime) -> None:
     """Forget an environment's own pointer of a model."""
-    _leave(connection, _key(environment, model), now)
+    _remove_where(connection, _key(environment, model), now)
 
 
 def remove_pointers(connection: sa.Connection, environment: str, now: datetime) -> None:
     """Forget every pointer that is an environment's own."""
-    _leave(connection, POINTERS.c.environment == environment, now)
+    _remove_where(connection, POINTERS.c.environment == environment, now)
 
 
-def _leave(connection: sa.Connection, where: sa.ColumnElement[bool], now: datetime) -> None:
-    """Forget pointers, and note when their tables were left: readers may still be at them."""
+def _remove_where(connection: sa.Connection, where: sa.ColumnElement[bool], now: datetime) -> None:
+    """Remove pointers, and note when their tables were left: readers may still use them."""
     left = [Pointer(*row) for row in connection.execute(_selected().where(where))]
-    names = {name for one in left for name in (one.version, *(each.version for each in one.under))}
+    names = {layer.version for old in left for layer in old.layers}
     noted = sa.update(VERSIONS).where(VERSIONS.c.version.in_(sorted(names)))
     connection.execute(noted.values(left_at=now))
     connection.execute(sa.delete(POINTERS).where(where))
@@ -117,7 +117,7 @@ def raise_pin(
 def follow_head(
     connection: sa.Connection, version: str, before: int, delta_version: int, now: datetime
 ) -> None:
-    """Let those that read a version at what was its head read it at this one, with the same rows."""
+    """Move pointers from a version's former head to a new one, which holds the same rows."""
     there = sa.update(POINTERS).where(
         POINTERS.c.version == version, POINTERS.c.delta_version == before
     )
@@ -125,7 +125,7 @@ def follow_head(
 
 
 def keep_live_pin(connection: sa.Connection, left: Pointer, now: datetime) -> None:
-    """Let others that read a table under their own keep its pin, when its environment leaves it."""
+    """Keep a table's pin in others' layers, when the environment that raised it leaves the table."""
     for each in all_pointers(connection):
         under = tuple(_not_below(layer, left) for layer in each.under)
         if each.environment != left.environment and under != each.under:
@@ -143,20 +143,20 @@ def _resolved(
 ) -> dict[str, Pointer]:
     names = followed(connection, environment)
     stored = _stored(connection, names, where)
-    found: dict[str, Pointer] = {}
+    resolved: dict[str, Pointer] = {}
     for at, name in enumerate(names):
         for model, each in stored[name].items():
-            if model not in found:
+            if model not in resolved:
                 below = [stored[other].get(model) for other in names[at + 1 :]]
-                found[model] = _live(each, [one for one in below if one is not None])
-    return dict(sorted(found.items()))
+                resolved[model] = _live(each, [lower for lower in below if lower is not None])
+    return dict(sorted(resolved.items()))
 
 
 def _live(own: Pointer, below: Sequence[Pointer]) -> Pointer:
-    """Take the pins of the tables underneath from those who read them now."""
+    """Raise the pins of the lower layers to those of the environments that read them now."""
     if not own.under:
         return own
-    pins = {one.version: one.delta_version for one in reversed(below)}
+    pins = {lower.version: lower.delta_version for lower in reversed(below)}
     return replace(own, under=tuple(_raised(layer, pins) for layer in own.under))
 
 
@@ -169,10 +169,10 @@ def _stored(
     connection: sa.Connection, environments: Sequence[str], where: sa.ColumnElement[bool]
 ) -> dict[str, dict[str, Pointer]]:
     wanted = _selected().where(POINTERS.c.environment.in_(environments), where)
-    found: dict[str, dict[str, Pointer]] = {name: {} for name in environments}
+    stored: dict[str, dict[str, Pointer]] = {name: {} for name in environments}
     for row in connection.execute(wanted.order_by(POINTERS.c.model)):
-        found[row.environment][row.model] = Pointer(*row)
-    return found
+        stored[row.environment][row.model] = Pointer(*row)
+    return stored
 
 
 def _selected() -> sa.Select[Any]:

@@ -1,4 +1,4 @@
-"""Intents to publish: what was begun, by whom, and whether its process still is at it."""
+"""Intents to publish: what was begun, by which run, and whether that run is alive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
 
-_NOBODY = ""
+_NO_HOLDER = ""
 
 
 class PromotionPendingError(BackfillAssetsError):
@@ -34,7 +34,7 @@ class PromotionPendingError(BackfillAssetsError):
 
 
 class PromotionTakenOverError(BackfillAssetsError):
-    """An intent is closed, or another run is at it by now."""
+    """An intent is closed, or another run has taken it over."""
 
     def __init__(self, asked: Intent, found: Intent | None) -> None:
         self.asked, self.found = asked, found
@@ -65,14 +65,14 @@ def intent(connection: sa.Connection, number: int) -> Intent:
     Raises:
         RequestError: none has this number.
     """
-    found = find_intent(connection, number)
-    if found is None:
+    stored = find_intent(connection, number)
+    if stored is None:
         raise RequestError(
             found=f"no intent to publish has number {number}",
             expected="one that `begin_promotion` returned",
             do="Nothing was published",
         )
-    return found
+    return stored
 
 
 def last_intent(connection: sa.Connection, plan_id: str) -> Intent | None:
@@ -99,7 +99,7 @@ def begin(connection: sa.Connection, intent: Intent, now: datetime, lease: timed
         raise PromotionTakenOverError(intent, find_intent(connection, intent.number))
     for version in intent.versions:
         check_kept(connection, version)
-        check_closed(connection, version, _NOBODY, now - lease)
+        check_closed(connection, version, _NO_HOLDER, now - lease)
     number = next_number(connection)
     begun = replace(intent, number=number, begun_at=now, heartbeat_at=now)
     connection.execute(sa.insert(PROMOTIONS).values(_row(begun)))
@@ -154,9 +154,9 @@ def withdraw(connection: sa.Connection, intent: Intent) -> Intent:
     Raises:
         PromotionTakenOverError: it is closed, or another run's by now.
     """
-    found = check_held(connection, intent)
+    stored = check_held(connection, intent)
     _put(connection, intent.number, status=IntentStatus.WITHDRAWN.value)
-    return found
+    return stored
 
 
 def finish(connection: sa.Connection, intent: Intent, published: int) -> None:
@@ -170,39 +170,39 @@ def check_held(connection: sa.Connection, intent: Intent) -> Intent:
     Raises:
         PromotionTakenOverError: it is closed, or another run's by now.
     """
-    found = find_intent(connection, intent.number)
-    if found is None or found.status is not IntentStatus.OPEN or found.holder != intent.holder:
-        raise PromotionTakenOverError(intent, found)
-    return found
+    stored = find_intent(connection, intent.number)
+    if stored is None or stored.status is not IntentStatus.OPEN or stored.holder != intent.holder:
+        raise PromotionTakenOverError(intent, stored)
+    return stored
 
 
 def refresh(connection: sa.Connection, run_id: str, now: datetime) -> None:
-    """Tell that a run is at its intents."""
+    """Refresh the heartbeat of a run's open intents."""
     held = sa.update(PROMOTIONS).where(
         PROMOTIONS.c.holder == run_id, PROMOTIONS.c.status == IntentStatus.OPEN.value
     )
     connection.execute(held.values(heartbeat_at=now))
 
 
-def _same(one: Intent, other: Intent) -> bool:
-    return (one.plan_id, one.kind) == (other.plan_id, other.kind)
+def _same(intent: Intent, other: Intent) -> bool:
+    return (intent.plan_id, intent.kind) == (other.plan_id, other.kind)
 
 
 def _taken(
-    connection: sa.Connection, found: Intent, holder: str, now: datetime, lease: timedelta
+    connection: sa.Connection, intent: Intent, holder: str, now: datetime, lease: timedelta
 ) -> Intent:
-    if found.holder != holder and _is_live(found, now - lease):
-        raise TableLockedError(", ".join(found.versions), _named(found), found.begun_at or now)
-    _put(connection, found.number, holder=holder, heartbeat_at=now)
-    return replace(found, holder=holder, heartbeat_at=now)
+    if intent.holder != holder and _is_live(intent, now - lease):
+        raise TableLockedError(", ".join(intent.versions), _named(intent), intent.begun_at or now)
+    _put(connection, intent.number, holder=holder, heartbeat_at=now)
+    return replace(intent, holder=holder, heartbeat_at=now)
 
 
-def _is_live(found: Intent, heard_after: datetime) -> bool:
-    return found.heartbeat_at is not None and found.heartbeat_at > heard_after
+def _is_live(intent: Intent, heard_after: datetime) -> bool:
+    return intent.heartbeat_at is not None and intent.heartbeat_at > heard_after
 
 
-def _named(found: Intent) -> str:
-    return f"the {found.kind.value} of plan {found.plan_id} ({found.holder})"
+def _named(intent: Intent) -> str:
+    return f"the {intent.kind.value} of plan {intent.plan_id} ({intent.holder})"
 
 
 def _put(connection: sa.Connection, number: int, **values: object) -> None:

@@ -27,8 +27,8 @@ from backfill_assets.state.counter import next_number
 from backfill_assets.state.cutoffs import publish_cutoffs
 from backfill_assets.state.locks import check_lock, release_all
 from backfill_assets.state.owed import Mark, mark_owed
-from backfill_assets.state.plans import Told
-from backfill_assets.state.restamping import overtaken_since, published, strike_rebuilt
+from backfill_assets.state.plans import NewEvent
+from backfill_assets.state.restamping import published, restamp_later_changes, strike_rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,7 +81,7 @@ class _Moment:
 
 
 class Publications(Aggregate[D]):
-    """Promotions, rollbacks and undos: the intent, how far it got, the moment it counts.
+    """Promotions, rollbacks and undos: the intent, the steps done so far, the publication itself.
 
     Each method is one transaction.
     """
@@ -92,7 +92,7 @@ class Publications(Aggregate[D]):
 
     def promotion(self, plan_id: str) -> Intent | None:
         """Read the last intent of a plan, whatever became of it."""
-        return self._database.read(lambda found: promotions.last_intent(found, plan_id))
+        return self._database.read(lambda connection: promotions.last_intent(connection, plan_id))
 
     def begin_promotion(self: Publications[Database], intent: Intent) -> Intent:
         """Write the intent to publish, before any lock is taken.
@@ -109,9 +109,11 @@ class Publications(Aggregate[D]):
             UnknownVersionError: no such version.
         """
         now = self._clock()
-        # By itself: what is refused is undone.
-        self._database.write(lambda found: clock_back.bring_back(found, now, self._lease))
-        return self._database.write(lambda found: promotions.begin(found, intent, now, self._lease))
+        # A transaction of its own: the next one is rolled back when it refuses.
+        self._database.write(lambda connection: clock_back.bring_back(connection, now, self._lease))
+        return self._database.write(
+            lambda connection: promotions.begin(connection, intent, now, self._lease)
+        )
 
     def note_promotion(
         self: Publications[Database], intent: Intent, steps: Mapping[str, Any]
@@ -122,7 +124,7 @@ class Publications(Aggregate[D]):
             PromotionTakenOverError: it is closed, or another run's by now.
         """
         now = self._clock()
-        self._database.write(lambda found: promotions.note(found, intent, steps, now))
+        self._database.write(lambda connection: promotions.note(connection, intent, steps, now))
 
     def withdraw_promotion(self: Publications[Database], intent: Intent) -> None:
         """Close an intent of which nothing was copied; its run's locks are released.
@@ -131,16 +133,16 @@ class Publications(Aggregate[D]):
             PromotionTakenOverError: it is closed, or another run's by now.
         """
 
-        def work(found: sa.Connection) -> None:
-            withdrawn = promotions.withdraw(found, intent)
-            release_all(found, withdrawn.versions, withdrawn.holder)
+        def work(connection: sa.Connection) -> None:
+            withdrawn = promotions.withdraw(connection, intent)
+            release_all(connection, withdrawn.versions, withdrawn.holder)
 
         self._database.write(work)
 
     def publish(
         self: Publications[Database], publication: Publication, locks: Iterable[CommitLock] = ()
     ) -> int:
-        """Move every pointer of a publication at once: before, no reader sees anything of it.
+        """Move every pointer of a publication at once: until then no reader sees any of it.
 
         In the same transaction ready records are restamped (only what really differs from what was
         published has changed), owed marks of what was rebuilt are struck off, the history is
@@ -162,7 +164,7 @@ class Publications(Aggregate[D]):
             VersionCollectingError: a table is being deleted.
         """
         now, held = self._clock(), tuple(locks)
-        return self._database.write(lambda found: publish(found, publication, held, now))
+        return self._database.write(lambda connection: publish(connection, publication, held, now))
 
 
 def publish(
@@ -191,35 +193,39 @@ def publish(
         check_lock(connection, lock)
     environment = environments.environment(connection, publication.environment)
     before = pointers.pointers(connection, environment.name)
-    _compare(publication, before)
+    _check_pointers(publication, before)
     if publication.kind is PublicationKind.PROMOTE:
-        _compare_pins(connection, publication, before)
+        _check_pins(connection, publication, before)
     moment = _Moment(publication, next_number(connection), now)
     made = [
         _move(connection, moment, environment, each, before.get(each.model))
         for each in publication.moves
     ]
-    made += [_remove(connection, moment, before[model]) for model in _removed(publication, before)]
-    overtaken_since(connection, publication, before)
+    made += [
+        _remove(connection, moment, before[model])
+        for model in _models_to_remove(publication, before)
+    ]
+    restamp_later_changes(connection, publication, before)
     moves.save_moves(connection, made)
     _close(connection, moment, intent)
     return moment.number
 
 
-def _compare(publication: Publication, before: Mapping[str, Pointer]) -> None:
+def _check_pointers(publication: Publication, before: Mapping[str, Pointer]) -> None:
     moved = tuple(
         each.model
         for each in publication.moves
-        if _seen(before.get(each.model)) != (each.old_version, each.old_fingerprint)
+        if _version_and_fingerprint(before.get(each.model))
+        != (each.old_version, each.old_fingerprint)
     )
     if moved:
         raise PointerMovedError(publication.plan_id, publication.environment, moved)
 
 
-def _compare_pins(
+def _check_pins(
     connection: sa.Connection, publication: Publication, before: Mapping[str, Pointer]
 ) -> None:
-    """Refuse to publish over what came into others' tables since: no lock of ours keeps it away."""
+    """Refuse to publish over later commits in other environments' tables: our locks don't cover those."""
     moved = tuple(
         each.model
         for each in publication.moves
@@ -234,8 +240,8 @@ def _compare_pins(
         raise PinMovedError(publication.plan_id, publication.environment, moved)
 
 
-def _seen(found: Pointer | None) -> tuple[str, str]:
-    return ("", "") if found is None else (found.version, found.fingerprint)
+def _version_and_fingerprint(pointer: Pointer | None) -> tuple[str, str]:
+    return ("", "") if pointer is None else (pointer.version, pointer.fingerprint)
 
 
 def _move(
@@ -251,22 +257,22 @@ def _move(
     done = published(connection, replace(move, pointer=new), old, moment.number)
     strike_rebuilt(connection, new, old, done)
     pointers.put_pointer(connection, new, moment.now)
-    _account(connection, environment, new, old, moment.now)
+    _update_tables(connection, environment, new, old, moment.now)
     mark = Mark(f"{moment.publication.kind.value} of plan {moment.publication.plan_id}")
     if move.owed:
         mark_owed(connection, new.version, move.owed, replace(mark, environment=environment.name))
-    made = _made(moment, new.model, old, new)
+    made = _pointer_move(moment, new.model, old, new)
     return replace(made, cells=done.cells, changed=done.changed, stale_before=move.stale_before)
 
 
-def _account(
+def _update_tables(
     connection: sa.Connection,
     environment: Environment,
     new: Pointer,
     old: Pointer | None,
     now: datetime,
 ) -> None:
-    """Write what follows for the tables: head, owner, and the pins of others that read the old."""
+    """Set the new table's head and owner, and keep the old table's pin for others that read it."""
     if new.delta_version > versions.known_head(connection, new.version):
         versions.set_known_head(connection, new.version, new.delta_version)
     if old is not None and old.version == new.version:
@@ -280,11 +286,11 @@ def _account(
 def _is_free(connection: sa.Connection, version: str) -> bool:
     """Whether no environment that people read owns a version."""
     owner = versions.owner(connection, version)
-    found = None if owner is None else environments.find_environment(connection, owner)
-    return found is None or found.is_workspace
+    environment = None if owner is None else environments.find_environment(connection, owner)
+    return environment is None or environment.is_workspace
 
 
-def _removed(publication: Publication, before: Mapping[str, Pointer]) -> list[str]:
+def _models_to_remove(publication: Publication, before: Mapping[str, Pointer]) -> list[str]:
     return [model for model in publication.removed if model in before]
 
 
@@ -292,36 +298,42 @@ def _remove(connection: sa.Connection, moment: _Moment, old: Pointer) -> Pointer
     pointers.remove_pointer(connection, moment.publication.environment, old.model, moment.now)
     if old.environment == moment.publication.environment:
         pointers.keep_live_pin(connection, old, moment.now)
-    return _made(moment, old.model, old, None)
+    return _pointer_move(moment, old.model, old, None)
 
 
-def _made(moment: _Moment, model: str, old: Pointer | None, new: Pointer | None) -> PointerMove:
-    said = moment.publication
+def _pointer_move(
+    moment: _Moment, model: str, old: Pointer | None, new: Pointer | None
+) -> PointerMove:
+    publication = moment.publication
     return PointerMove(
         number=moment.number,
-        environment=said.environment,
+        environment=publication.environment,
         model=model,
-        plan_id=said.plan_id,
-        kind=said.kind,
+        plan_id=publication.plan_id,
+        kind=publication.kind,
         at=moment.now,
-        who=said.who,
-        why=said.why,
+        who=publication.who,
+        why=publication.why,
         old=old,
         new=new,
     )
 
 
 def _close(connection: sa.Connection, moment: _Moment, intent: Intent) -> None:
-    """Write that it is done: environment, plan, workspace, intent and locks."""
-    said, status = moment.publication, _STATUS[moment.publication.kind]
-    environments.finalize(connection, said.environment, said.plan_id, said.removed, moment.now)
-    if plans.find_plan(connection, said.plan_id) is not None:
-        plans.put_status(connection, said.plan_id, status)
-        detail = {"number": moment.number, "environment": said.environment}
-        told = Told(said.plan_id, status.value, said.who, said.why, detail)
-        plans.tell(connection, told, moment.now)
-    if said.kind is PublicationKind.PROMOTE:
-        publish_cutoffs(connection, said.plan_id, said.environment, moment.number)
-        environments.forget_environment(connection, workspace_name(said.plan_id), moment.now)
+    """Record the publication with its environment and plan; drop the workspace, intent and locks."""
+    publication, status = moment.publication, _STATUS[moment.publication.kind]
+    environments.finalize(
+        connection, publication.environment, publication.plan_id, publication.removed, moment.now
+    )
+    if plans.find_plan(connection, publication.plan_id) is not None:
+        plans.put_status(connection, publication.plan_id, status)
+        detail = {"number": moment.number, "environment": publication.environment}
+        event = NewEvent(
+            publication.plan_id, status.value, publication.who, publication.why, detail
+        )
+        plans.tell(connection, event, moment.now)
+    if publication.kind is PublicationKind.PROMOTE:
+        publish_cutoffs(connection, publication.plan_id, publication.environment, moment.number)
+        environments.forget_environment(connection, workspace_name(publication.plan_id), moment.now)
     promotions.finish(connection, intent, moment.number)
-    release_all(connection, intent.versions, said.holder)
+    release_all(connection, intent.versions, publication.holder)

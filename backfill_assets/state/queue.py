@@ -33,9 +33,9 @@ class PlanPausedOrStoppedError(BackfillAssetsError):
         )
 
 
-def _plan_held_already(plan_id: str, found: Control, asked: Control) -> RequestError:
-    stands = f"{found.words} already"
-    if found.words != asked.words:
+def _plan_held_already(plan_id: str, current: Control, asked: Control) -> RequestError:
+    stands = f"{current.words} already"
+    if current.words != asked.words:
         stands = f"{stands}, so it can't be {asked.words}"
     return RequestError(
         found=f"plan {plan_id} is {stands}",
@@ -59,12 +59,12 @@ class Queue(Aggregate[D]):
 
     def control_of(self, plan_id: str) -> Control:
         """Read whether a plan's batches may be opened; one that is over is not held any more."""
-        return self._database.read(lambda found: control_of(found, plan_id))
+        return self._database.read(lambda connection: control_of(connection, plan_id))
 
     def queue_plan(
         self: Queue[Database], plan_id: str, who: str, off_peak: str | None = None
     ) -> QueuedPlan:
-        """Release a plan to the run queue from now on; again changes nothing but its window.
+        """Release a plan to the run queue from now on; again changes only its window.
 
         Raises:
             UnknownPlanError: there is no such plan.
@@ -72,7 +72,9 @@ class Queue(Aggregate[D]):
             PlanPausedOrStoppedError: it is stopped.
         """
         now = self._clock()
-        return self._database.write(lambda found: queue_plan(found, plan_id, who, off_peak, now))
+        return self._database.write(
+            lambda connection: queue_plan(connection, plan_id, who, off_peak, now)
+        )
 
     def control_plan(self: Queue[Database], plan_id: str, control: Control, who: str) -> QueuedPlan:
         """Pause or stop a plan, or let it go on; whether it is queued or applied by hand.
@@ -81,27 +83,29 @@ class Queue(Aggregate[D]):
             UnknownPlanError: there is no such plan.
             RequestError: its life is over.
             RequestError: it is paused or stopped already.
-            RequestError: it is neither, and shall go on.
+            RequestError: it is neither, and is to go on.
         """
         now = self._clock()
-        return self._database.write(lambda found: control_plan(found, plan_id, control, who, now))
+        return self._database.write(
+            lambda connection: control_plan(connection, plan_id, control, who, now)
+        )
 
 
 def queue_plan(
     connection: sa.Connection, plan_id: str, who: str, off_peak: str | None, now: datetime
 ) -> QueuedPlan:
-    """Release a plan to the run queue from now on; again changes nothing but its window.
+    """Release a plan to the run queue from now on; again changes only its window.
 
     Raises:
         UnknownPlanError: there is no such plan.
         RequestError: it has not begun, or its life is over.
         PlanPausedOrStoppedError: it is stopped.
     """
-    found = _found(connection, plan_id, OPEN)
-    if found.control in (Control.STOPPED, Control.CANCELLED):
-        raise PlanPausedOrStoppedError(found.plan_id, found.control)
-    queued_at = found.queued_at or now
-    return _put(connection, QueuedPlan(found.plan_id, found.control, off_peak, who, now, queued_at))
+    known = _known_plan(connection, plan_id, OPEN)
+    if known.control in (Control.STOPPED, Control.CANCELLED):
+        raise PlanPausedOrStoppedError(known.plan_id, known.control)
+    queued_at = known.queued_at or now
+    return _put(connection, QueuedPlan(known.plan_id, known.control, off_peak, who, now, queued_at))
 
 
 def control_plan(
@@ -113,23 +117,23 @@ def control_plan(
         UnknownPlanError: there is no such plan.
         RequestError: its life is over.
         RequestError: it is paused or stopped already.
-        RequestError: it is neither, and shall go on.
+        RequestError: it is neither, and is to go on.
     """
-    found = _found(connection, plan_id, _GOES_ON)
-    if control is Control.RUNNING and not found.control.holds:
+    known = _known_plan(connection, plan_id, _GOES_ON)
+    if control is Control.RUNNING and not known.control.holds:
         raise RequestError(
-            found=f"plan {found.plan_id} is neither paused nor stopped",
+            found=f"plan {known.plan_id} is neither paused nor stopped",
             expected="one of them",
-            do=f"Nothing was changed; look at it with `backfill show {found.plan_id}`",
+            do=f"Nothing was changed; look at it with `backfill show {known.plan_id}`",
         )
-    if control in _REFUSED.get(found.control, ()):
-        raise _plan_held_already(found.plan_id, found.control, control)
+    if control in _REFUSED.get(known.control, ()):
+        raise _plan_held_already(known.plan_id, known.control, control)
     leaves = control in (Control.STOPPED, Control.CANCELLED)
-    queued_at = None if leaves else found.queued_at
-    return _put(connection, QueuedPlan(found.plan_id, control, found.off_peak, who, now, queued_at))
+    queued_at = None if leaves else known.queued_at
+    return _put(connection, QueuedPlan(known.plan_id, control, known.off_peak, who, now, queued_at))
 
 
-# A paused plan may be stopped, and one that was stopped may still be cancelled: never the way back.
+# A paused plan may be stopped, and one that was stopped may still be cancelled: never the other way round.
 _REFUSED = {
     Control.PAUSED: (Control.PAUSED,),
     Control.STOPPED: (Control.PAUSED, Control.STOPPED),
@@ -142,14 +146,15 @@ def queued_plans(connection: sa.Connection) -> tuple[QueuedPlan, ...]:
     wanted = (
         sa.select(QUEUED_PLANS)
         .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
-        .where(PLANS.c.status.in_([one.value for one in _GOES_ON]))
+        .where(PLANS.c.status.in_([status.value for status in _GOES_ON]))
     )
-    found = [_queued(row) for row in connection.execute(wanted)]
-    return tuple(
-        sorted(
-            found, key=lambda one: (one.queued_at is None, one.queued_at or one.set_at, one.plan_id)
-        )
-    )
+    plans = [_queued(row) for row in connection.execute(wanted)]
+    return tuple(sorted(plans, key=_place))
+
+
+def _place(queued: QueuedPlan) -> tuple[bool, datetime, str]:
+    """Order plans in the queue by age, before those that are not in it."""
+    return queued.queued_at is None, queued.queued_at or queued.set_at, queued.plan_id
 
 
 def control_of(connection: sa.Connection, plan_id: str) -> Control:
@@ -159,7 +164,7 @@ def control_of(connection: sa.Connection, plan_id: str) -> Control:
         .join(PLANS, PLANS.c.plan_id == QUEUED_PLANS.c.plan_id)
         .where(
             QUEUED_PLANS.c.plan_id == plan_id,
-            PLANS.c.status.in_([one.value for one in _GOES_ON]),
+            PLANS.c.status.in_([status.value for status in _GOES_ON]),
         )
     )
     return Control(connection.execute(wanted).scalar_one_or_none() or Control.RUNNING)
@@ -178,7 +183,9 @@ def check_control(connection: sa.Connection, plan_id: str | None) -> None:
         raise PlanPausedOrStoppedError(plan_id, control)
 
 
-def _found(connection: sa.Connection, plan_id: str, expected: tuple[PlanStatus, ...]) -> QueuedPlan:
+def _known_plan(
+    connection: sa.Connection, plan_id: str, expected: tuple[PlanStatus, ...]
+) -> QueuedPlan:
     """Read what is known of a plan; one that was neither paused nor stopped goes on."""
     kept = plan(connection, plan_id)
     if kept.status not in expected:
@@ -190,12 +197,12 @@ def _found(connection: sa.Connection, plan_id: str, expected: tuple[PlanStatus, 
     return QueuedPlan(kept.plan_id, Control.RUNNING, None, kept.created_by, kept.created_at, None)
 
 
-def _put(connection: sa.Connection, one: QueuedPlan) -> QueuedPlan:
-    values = {name: getattr(one, name) for name in QueuedPlan.__dataclass_fields__}
-    values["control"] = one.control.value
-    connection.execute(sa.delete(QUEUED_PLANS).where(QUEUED_PLANS.c.plan_id == one.plan_id))
+def _put(connection: sa.Connection, queued: QueuedPlan) -> QueuedPlan:
+    values = {name: getattr(queued, name) for name in QueuedPlan.__dataclass_fields__}
+    values["control"] = queued.control.value
+    connection.execute(sa.delete(QUEUED_PLANS).where(QUEUED_PLANS.c.plan_id == queued.plan_id))
     connection.execute(sa.insert(QUEUED_PLANS).values(values))
-    return one
+    return queued
 
 
 def _queued(row: sa.Row[Any]) -> QueuedPlan:

@@ -97,12 +97,12 @@ def records_within(
     wanted = sa.select(READY_RECORDS).where(
         _RECORDS.version == version, valid_at(at), reached(READY_RECORDS, within)
     )
-    found = (_record(row) for row in connection.execute(wanted.order_by(_RECORDS.starts)))
-    return {each.cell: each for each in found if each.cell in within}
+    records = (_record(row) for row in connection.execute(wanted.order_by(_RECORDS.starts)))
+    return {each.cell: each for each in records if each.cell in within}
 
 
 def current_cells(connection: sa.Connection, version: str, within: IntervalSet) -> list[Interval]:
-    """Name those of these cells that have a record which nothing has replaced yet."""
+    """Name those of these cells whose record has not been replaced yet."""
     if not within:
         return []
     columns = [_RECORDS.starts, _RECORDS.ends]
@@ -192,7 +192,7 @@ def open_records(
 
 def restamp(connection: sa.Connection, restamped: Iterable[ReadyRecord]) -> None:
     """Write other stamps into records that are there: `built_at` and `changed_at`."""
-    found = sa.update(READY_RECORDS).where(
+    update = sa.update(READY_RECORDS).where(
         _RECORDS.version == sa.bindparam("of"),
         _RECORDS.starts == sa.bindparam("cell"),
         _RECORDS.valid_from == sa.bindparam("since"),
@@ -210,7 +210,7 @@ def restamp(connection: sa.Connection, restamped: Iterable[ReadyRecord]) -> None
     if rows:
         built: sa.BindParameter[Any] = sa.bindparam("built")
         changed: sa.BindParameter[Any] = sa.bindparam("changed")
-        connection.execute(found.values(built_at=built, changed_at=changed), rows)
+        connection.execute(update.values(built_at=built, changed_at=changed), rows)
 
 
 def _successors(

@@ -1,6 +1,6 @@
 """Recreate the state from the tables' own commits.
 
-The counter's numbers of the records are lost, but what came before what is not: a commit pins its
+The counter's numbers of the records are lost, but their order is not: a commit pins its
 inputs, so the record of (version U, delta k) came after every batch that pinned U below k and
 before every one that pinned U at k or above. Any order that obeys this gives the same answers.
 
@@ -99,8 +99,8 @@ def rebuild(
         commit = replace(each.commit, built_at=opened[each.commit.built_at])
         ending = Ending(each.delta_version, each.bytes_written, each.committed_at)
         apply_commit(connection, commit, ending, at)
-    _go_on(connection, logged, heads, now)
-    _own(connection, named, now)
+    _restore_heads(connection, logged, heads, now)
+    _take_ownership(connection, named, now)
     # Above what the logs name too, else the next rebuild would mix old numbers with new ones.
     numbers = (each.commit.built_at for each in logged)
     counter.set_number(connection, max((len(ordered), *numbers)))
@@ -119,7 +119,7 @@ class _Opened:
 
 
 def _in_order(logged: list[LoggedCommit]) -> Iterator[tuple[int, _Opened | LoggedCommit]]:
-    """Number the opening and the record of every commit anew, from 1, in an order that holds."""
+    """Number the opening and the record of every commit anew, from 1, in an order that obeys the pins."""
     pins = _pins(logged)
     events: list[tuple[tuple[int, int, str, int], _Opened | LoggedCommit]] = []
     for version, table in groupby(logged, key=lambda each: each.version):
@@ -137,18 +137,18 @@ def _in_order(logged: list[LoggedCommit]) -> Iterator[tuple[int, _Opened | Logge
 
 
 def _pins(logged: list[LoggedCommit]) -> dict[str, list[tuple[int, int]]]:
-    """Collect who pinned each version: (delta_version, built_at), in order."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    """Collect the pins of each version: (delta_version, built_at), in order."""
+    pins: dict[str, list[tuple[int, int]]] = {}
     for each in logged:
         for pin in each.commit.inputs:
-            found.setdefault(pin.version, []).append((pin.delta_version, each.commit.built_at))
-    return {version: sorted(each) for version, each in found.items()}
+            pins.setdefault(pin.version, []).append((pin.delta_version, each.commit.built_at))
+    return {version: sorted(each) for version, each in pins.items()}
 
 
 def _first_pointers(
     records: list[tuple[int, LoggedCommit]], wanted: tuple[Pointer, ...]
 ) -> Iterator[tuple[Pointer, str]]:
-    """Point at no commit yet: the replay raises every pin."""
+    """Yield the pointers and their tables' paths, at no commit yet: the replay raises every pin."""
     chosen = {(each.environment, each.model): each for each in wanted}
     last = {
         (each.commit.environment, each.commit.model): each
@@ -167,8 +167,8 @@ def _built_last(commit: BatchCommit) -> Pointer:
     return Pointer(*at, versions.NO_COMMIT)
 
 
-def _own(connection: sa.Connection, wanted: Iterable[Pointer], now: datetime) -> None:
-    """Let pointers that were asked for read what plans had built for them, and write there."""
+def _take_ownership(connection: sa.Connection, wanted: Iterable[Pointer], now: datetime) -> None:
+    """Give tables that plans own to the environments that shall point there, and raise their pins."""
     for each in wanted:
         owner = versions.find_owner(connection, each.version)
         if owner is not None and plan_of(owner) is not None:
@@ -177,13 +177,13 @@ def _own(connection: sa.Connection, wanted: Iterable[Pointer], now: datetime) ->
         pointers.raise_pin(connection, *at, now)
 
 
-def _go_on(
+def _restore_heads(
     connection: sa.Connection,
     logged: list[LoggedCommit],
     heads: Mapping[str, TableHead],
     now: datetime,
 ) -> None:
-    """Account for fences after the last batch, and let the next token be larger than any."""
+    """Account for fences after the last batch, and keep the largest token of each log."""
     for version, table in groupby(logged, key=lambda each: each.version):
         listed = list(table)
         token = max(each.commit.token for each in listed)

@@ -70,7 +70,7 @@ def apply_commit(connection: sa.Connection, commit: BatchCommit, ending: Ending,
     owed.settle_owed(connection, commit)
     audits.save_audits(connection, _audited(commit, seen), commit.audits)
     row = batch_rows.find_batch(connection, commit.batch_id)
-    # A batch that was opened again since then runs still: its row and its claims are its own.
+    # A batch that was opened again since then is still running: its row and its claims are its own.
     if row is None or row.built_at <= commit.built_at:
         batch_rows.commit_batch(connection, commit, ending)
         claims.drop_claims(connection, commit.batch_id)
@@ -103,7 +103,7 @@ def fail_batch(
     results: tuple[AuditResult, ...],
     finished_at: datetime,
 ) -> None:
-    """Keep why a batch failed and what its audits found; give its cells back.
+    """Keep why a batch failed and what its audits found; release its cells.
 
     Raises:
         UnknownBatchError: it was never opened.

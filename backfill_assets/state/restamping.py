@@ -1,4 +1,4 @@
-"""What a publication does to ready records: it tells what really changed from what did not.
+"""Restamp the ready records of a publication, so that only what really differs counts as changed.
 
 Published cells count as built at the publication's number, for they have read exactly what is
 published with them; only what differs from what people read before has changed then.
@@ -66,10 +66,10 @@ def strike_rebuilt(
         owed.strike(connection, cells, sa.and_(meant, OWED.c.since < built_at))
 
 
-def overtaken_since(
+def restamp_later_changes(
     connection: sa.Connection, publication: Publication, before: Mapping[str, Pointer]
 ) -> None:
-    """Let what changed beside a publication, after it was last looked at, count as changed after it.
+    """Restamp what changed beside a publication, after its last look, as changed after it.
 
     Its cells count as built at its number, but have not read these changes.
     """
@@ -100,7 +100,7 @@ def _taken_over(
     there = {} if old is None else layers.records(connection, old, cells)
     ready.restamp(connection, _stamped(own, there, number))
     lost = IntervalSet.empty() if old is None else _held(connection, old) - _held(connection, new)
-    return _told(own, there, lost)
+    return _result(own, there, lost)
 
 
 def _copied(connection: sa.Connection, move: Move, old: Pointer, number: int) -> Published:
@@ -117,7 +117,7 @@ def _copied(connection: sa.Connection, move: Move, old: Pointer, number: int) ->
     current = ready.current_cells(connection, new.version, cells | move.emptied)
     ready.close_records(connection, new.version, current, new.delta_version)
     ready.open_records(connection, _stamped(own, there, number), new.delta_version)
-    return _told(own, there, move.emptied)
+    return _result(own, there, move.emptied)
 
 
 def _stamped(
@@ -133,7 +133,7 @@ def _stamped(
         yield replace(each, built_at=built_at, changed_at=stamps)
 
 
-def _told(
+def _result(
     own: list[ReadyRecord], there: Mapping[Interval, ReadyRecord], lost: IntervalSet
 ) -> Published:
     differing = (

@@ -62,7 +62,7 @@ class Snapshots(Aggregate[D]):
 
     def get(self, fingerprint_id: str) -> StoredSnapshot:
         """Read a snapshot; `UnknownSnapshotError` when it was never saved."""
-        return self._database.read(lambda found: snapshot(found, fingerprint_id))
+        return self._database.read(lambda connection: snapshot(connection, fingerprint_id))
 
     def definition(self, fingerprint_id: str) -> str:
         """Read the model of a snapshot as text; `UnknownSnapshotError` when it was never saved."""
@@ -85,7 +85,7 @@ class Snapshots(Aggregate[D]):
             fingerprint_id, model, version, definition, logic, upstream, metadata, sources
         )
         now = self._clock()
-        self._database.write(lambda found: save_snapshot(found, saved, now))
+        self._database.write(lambda connection: save_snapshot(connection, saved, now))
 
 
 def save_snapshot(connection: sa.Connection, saved: StoredSnapshot, now: datetime) -> None:

@@ -62,26 +62,26 @@ class Sources(Aggregate[D]):
 
     def source_cells(self, source: str, within: IntervalSet) -> dict[Interval, SourceCell]:
         """Read what is known of a source's cells."""
-        return self._database.read(lambda found: source_cells(found, source, within))
+        return self._database.read(lambda connection: source_cells(connection, source, within))
 
     def source_rows(self, source: str, path: str, within: IntervalSet) -> IntervalSet | None:
         """Read which of these cells hold rows where batches read a source; None: never looked at."""
         place = self.place(path)
-        return self._database.read(lambda found: held(found, source, place, within))
+        return self._database.read(lambda connection: held(connection, source, place, within))
 
     def source_pins(self, source: str, path: str) -> tuple[SourcePin, ...]:
         """Read at which delta_versions the cells that are ready now have read a source."""
         place = self.place(path)
-        return self._database.read(lambda found: pins_of(found, source, place))
+        return self._database.read(lambda connection: pins_of(connection, source, place))
 
     def observe(self: Sources[Database], observation: Observation) -> bool:
         """Write what a look at a source has found, unless another run has looked meanwhile.
 
         Returns:
-            Whether it was written; else what the other one found counts.
+            Whether it was written; else the other run's look counts.
         """
         now = self._clock()
-        return self._database.write(lambda found: observe(found, observation, now))
+        return self._database.write(lambda connection: observe(connection, observation, now))
 
 
 def observed(connection: sa.Connection) -> dict[str, ObservedSource]:
@@ -103,33 +103,33 @@ def observe(connection: sa.Connection, observation: Observation, now: datetime) 
     Returns:
         Whether it was written.
     """
-    found, before = observation.found, observation.before
-    known = find_observed(connection, found.source)
+    latest, before = observation.found, observation.before
+    known = find_observed(connection, latest.source)
     if _place(known) != _place(before):
         return False
-    pins = () if observation.pins is None else pins_of(connection, found.source, found.path)
-    if {one.delta_version for one in pins} - (observation.pins or set()):
+    pins = () if observation.pins is None else pins_of(connection, latest.source, latest.path)
+    if {pin.delta_version for pin in pins} - (observation.pins or set()):
         return False
     if observation.anew:
-        connection.execute(sa.delete(SOURCE_CELLS).where(_CELLS.source == found.source))
+        connection.execute(sa.delete(SOURCE_CELLS).where(_CELLS.source == latest.source))
     came: list[UpstreamChange] = []
     for change in observation.changes:
         if change.cells:
             at = _stamp(connection, change, pins)
-            _put(connection, found.source, change.cells, at)
-            came.append(UpstreamChange(at, IntervalSet.of(one.cell for one in change.cells)))
-    _remember(connection, found.source, observation.same)
+            _put(connection, latest.source, change.cells, at)
+            came.append(UpstreamChange(at, IntervalSet.of(cell.cell for cell in change.cells)))
+    _remember(connection, latest.source, observation.same)
     changes = listed(
-        () if observation.anew else _changes(connection, found.source),
-        (one for one in came if one.number != BASELINE),
+        () if observation.anew else _changes(connection, latest.source),
+        (new for new in came if new.number != BASELINE),
     )
-    source = OBSERVED_SOURCES.c.source == found.source
+    source = OBSERVED_SOURCES.c.source == latest.source
     connection.execute(sa.delete(OBSERVED_SOURCES).where(source))
     values = {
-        "source": found.source, "path": found.path, "table_id": found.table_id,
-        "declared": found.declared, "head": found.head, "observed_at": now,
-        "runs": _drawn(connection, found.source), "changes": _written(changes),
-        "bytes": found.bytes,
+        "source": latest.source, "path": latest.path, "table_id": latest.table_id,
+        "declared": latest.declared, "head": latest.head, "observed_at": now,
+        "runs": _drawn(connection, latest.source), "changes": _written(changes),
+        "bytes": latest.bytes,
     }  # fmt: skip
     connection.execute(sa.insert(OBSERVED_SOURCES).values(values))
     return True
@@ -137,7 +137,7 @@ def observe(connection: sa.Connection, observation: Observation, now: datetime) 
 
 def _stamp(connection: sa.Connection, change: ChangedCells, pins: Iterable[SourcePin]) -> int:
     if change.since is not None:
-        return 1 + max((one.last for one in pins if one.delta_version <= change.since), default=0)
+        return 1 + max((pin.last for pin in pins if pin.delta_version <= change.since), default=0)
     return next_number(connection) if change.changed_at is None else change.changed_at
 
 
@@ -191,8 +191,8 @@ def _changes(connection: sa.Connection, source: str) -> tuple[UpstreamChange, ..
     row = connection.execute(wanted).first()
     if row is None:
         return ()
-    found = _state(source, row.head, row.runs, row.changes).changes(None)
-    return tuple(one for one in found if one.number != BASELINE)
+    changes = _state(source, row.head, row.runs, row.changes).changes(None)
+    return tuple(change for change in changes if change.number != BASELINE)
 
 
 def _written(changes: Iterable[UpstreamChange]) -> str:
@@ -213,10 +213,10 @@ def source_cells(
     if not within:
         return {}
     wanted = sa.select(SOURCE_CELLS).where(_CELLS.source == source, reached(SOURCE_CELLS, within))
-    found = (
+    cells = (
         SourceCell(cell_of(row), row.row_count, row.content) for row in connection.execute(wanted)
     )
-    return {one.cell: one for one in found if one.cell in within}
+    return {cell.cell: cell for cell in cells if cell.cell in within}
 
 
 def held(
@@ -243,7 +243,7 @@ def pins_of(connection: sa.Connection, source: str, place: str) -> tuple[SourceP
     wanted = sa.select(BATCHES.c.inputs, BATCHES.c.built_at).join(
         concerned, concerned.c.batch_id == BATCHES.c.batch_id
     )
-    found = sorted(
+    pins = sorted(
         (pin.delta_version, row.built_at)
         for row in connection.execute(wanted)
         for pin in row.inputs
@@ -251,7 +251,7 @@ def pins_of(connection: sa.Connection, source: str, place: str) -> tuple[SourceP
     )
     return tuple(
         SourcePin(at, max(built for _, built in each))
-        for at, each in groupby(found, key=lambda one: one[0])
+        for at, each in groupby(pins, key=lambda pin: pin[0])
     )
 
 
@@ -262,7 +262,7 @@ def _observed(row: sa.Row[Any]) -> ObservedSource:
 
 
 def _place(known: ObservedSource | None) -> ObservedSource | None:
-    """What two looks have in common that begin at the same place, whenever that was."""
+    """Give an observed source without the instant of its look, to compare two looks."""
     return None if known is None else replace(known, observed_at=None)
 
 
@@ -276,16 +276,16 @@ def _put(
     connection: sa.Connection, source: str, cells: Iterable[SourceCell], changed_at: int
 ) -> None:
     given = tuple(cells)
-    known = _known_stamps(connection, source, [one for one in given if one.changed is not None])
+    known = _known_stamps(connection, source, [cell for cell in given if cell.changed is not None])
     rows = [
         {
-            **bounds(one.cell),
+            **bounds(cell.cell),
             "source": source,
-            "row_count": one.rows,
-            "content": one.content,
-            **_stamped(known.get(one.cell), one.changed, changed_at),
+            "row_count": cell.rows,
+            "content": cell.content,
+            **_stamped(known.get(cell.cell), cell.changed, changed_at),
         }
-        for one in given
+        for cell in given
     ]
     _forget(connection, source, [row["starts"] for row in rows])
     connection.execute(sa.insert(SOURCE_CELLS), rows)
@@ -294,7 +294,7 @@ def _put(
 def _known_stamps(
     connection: sa.Connection, source: str, cells: Iterable[SourceCell]
 ) -> dict[Interval, ChangedAt]:
-    within = IntervalSet.of(one.cell for one in cells)
+    within = IntervalSet.of(cell.cell for cell in cells)
     if not within:
         return {}
     wanted = sa.select(SOURCE_CELLS).where(_CELLS.source == source, reached(SOURCE_CELLS, within))
@@ -323,14 +323,15 @@ def _forget(connection: sa.Connection, source: str, starts: Iterable[object]) ->
 
 
 def _remember(connection: sa.Connection, source: str, cells: Iterable[SourceCell]) -> None:
-    """Keep what unchanged cells hold, beside the stamps that they have."""
+    """Update what unchanged cells hold; their stamps stay."""
     rows: sa.BindParameter[Any] = sa.bindparam("rows")
     content: sa.BindParameter[Any] = sa.bindparam("held")
     told = sa.update(SOURCE_CELLS).where(
         _CELLS.source == source, _CELLS.starts == sa.bindparam("cell")
     )
     known = [
-        {"cell": epoch_of(one.cell.start), "rows": one.rows, "held": one.content} for one in cells
+        {"cell": epoch_of(cell.cell.start), "rows": cell.rows, "held": cell.content}
+        for cell in cells
     ]
     if known:
         connection.execute(told.values(row_count=rows, content=content), known)
@@ -340,7 +341,7 @@ def _drawn(connection: sa.Connection, source: str) -> str:
     """Write a source's cells as runs."""
     rows = connection.execute(_runs(source))
     drawn = ([row.starts, row.ends, row.changed_at, row.holds, row.columns] for row in rows)
-    return json.dumps([one if one[-1] is not None else one[:-1] for one in drawn])
+    return json.dumps([run if run[-1] is not None else run[:-1] for run in drawn])
 
 
 def _runs(source: str) -> sa.Select[*tuple[Any, ...]]:
@@ -364,8 +365,8 @@ def _runs(source: str) -> sa.Select[*tuple[Any, ...]]:
     begins = sa.case((goes_on, 0), else_=1).label("begins")
     cells = sa.select(*columns, begins).where(_CELLS.source == source).subquery()
     number = sa.func.sum(cells.c.begins).over(order_by=cells.c.starts)
-    one = sa.select(cells, number.label("run")).subquery().c
-    joined = {"starts": sa.func.min(one.starts), "ends": sa.func.max(one.ends)}
-    joined |= {name: sa.func.min(one[name]) for name in ("changed_at", "holds", "columns")}
+    numbered = sa.select(cells, number.label("run")).subquery().c
+    joined = {"starts": sa.func.min(numbered.starts), "ends": sa.func.max(numbered.ends)}
+    joined |= {name: sa.func.min(numbered[name]) for name in ("changed_at", "holds", "columns")}
     shown = (column.label(name) for name, column in joined.items())
-    return sa.select(*shown).group_by(one.run).order_by(one.run)
+    return sa.select(*shown).group_by(numbered.run).order_by(numbered.run)

@@ -1,7 +1,7 @@
-"""The store: a state database, open, by aggregate.
+"""The store: an open state database with its aggregates.
 
-`store.plans`, `store.batches`, `store.locks` and the others each hold what one looks for in one place;
-**a method of theirs is one transaction**. See `state.aggregate`.
+`store.plans`, `store.batches`, `store.locks` and the others are one subject each; **a method of theirs
+is one transaction**. See `state.aggregate`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Aggregates(Aggregate[D]):
 
 
 class StateReader(Aggregates[ReadDatabase]):
-    """A state database of which everything can be asked, and to which nothing can be written."""
+    """A state database that can be read, and not written."""
 
 
 class Store(Aggregates[Database]):
@@ -154,8 +154,8 @@ class Store(Aggregates[Database]):
         now, wanted = self._clock(), list(pointers)
         listed = [replace(commit, path=self.place(commit.path)) for commit in commits]
 
-        def work(found: Connection) -> None:
-            rebuild.rebuild(found, listed, heads or {}, wanted, now)
-            counter.rise_to(found, seen)
+        def work(connection: Connection) -> None:
+            rebuild.rebuild(connection, listed, heads or {}, wanted, now)
+            counter.rise_to(connection, seen)
 
         self._database.write(work)

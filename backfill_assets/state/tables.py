@@ -2,7 +2,7 @@
 
 Instants are epoch microseconds in UTC; boundaries of cells are epoch seconds, for they reach year
 9999; contents and stamps are JSON text, for checksums have up to 38 digits. Migrations build
-exactly these tables, which a test holds.
+exactly these tables; a test compares them.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ LIMITS = sa.Table(
 )  # fmt: skip
 
 # Batches that wait for a slot of a limit, in the order in which they came; one that is not heard of
-# for some seconds counts no more.
+# for some seconds no longer counts.
 SLOT_WAITERS = sa.Table(
     "slot_waiters", METADATA,
     _text("batch_id", key=True), _text("scope"), _instant("since"), _instant("heard_at"),
@@ -327,14 +327,14 @@ CUTOFFS = sa.Table(
     _text("plan_id"), sa.Column("since", sa.Text), _text("reason"),
 )  # fmt: skip
 
-# Plans that are released to the run queue, and what a person said of their going on.
+# Plans that are released to the run queue, and whether a person has paused or stopped them.
 QUEUED_PLANS = sa.Table(
     "queued_plans", METADATA, _text("plan_id", key=True), _text("control"),
     sa.Column("off_peak", sa.Text), _text("set_by"), _instant("set_at"),
     sa.Column("queued_at", Instant),
 )  # fmt: skip
 
-# What the last operations took, by step; `plan_id` is empty where no plan was served.
+# How long the last operations took, by step; `plan_id` is empty where no plan was served.
 TIMINGS = sa.Table(
     "timings", METADATA,
     _number("number", key=True), _instant("at"), _text("verb"), _text("plan_id"), _value("steps"),

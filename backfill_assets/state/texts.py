@@ -22,7 +22,7 @@ _HELD_IN = {"StoredModule": "source", "StoredFile": "content"}
 
 
 def taken_apart(definition: str) -> tuple[str, dict[str, str]]:
-    """Give a definition that names its texts, and these by SHA-256."""
+    """Split a definition into one that names its texts, and the texts by SHA-256."""
     texts: dict[str, str] = {}
 
     def named(value: object) -> object:
@@ -41,7 +41,9 @@ def taken_apart(definition: str) -> tuple[str, dict[str, str]]:
 def keep_texts(connection: sa.Connection, texts: Mapping[str, str]) -> None:
     """Keep texts that are not there yet."""
     known = _held(connection, texts)
-    new = [{"sha256": one, "text": text} for one, text in texts.items() if one not in known]
+    new = [
+        {"sha256": sha256, "text": text} for sha256, text in texts.items() if sha256 not in known
+    ]
     if new:
         connection.execute(sa.insert(TEXTS), new)
 
@@ -50,7 +52,7 @@ def put_together(connection: sa.Connection, definition: str) -> str:
     """Give a definition with its texts, as it was saved.
 
     Raises:
-        RequestError: one that it names is not there.
+        RequestError: the state lacks a text that it names.
     """
     names = _names_in(definition)
     return _put_together(definition, _held(connection, names)) if names else definition
@@ -59,7 +61,7 @@ def put_together(connection: sa.Connection, definition: str) -> str:
 def drop_unnamed(connection: sa.Connection) -> None:
     """Drop the texts that no snapshot names."""
     definitions = connection.execute(sa.select(SNAPSHOTS.c.definition)).scalars()
-    named = {name for one in definitions for name in _names_in(one)}
+    named = {name for definition in definitions for name in _names_in(definition)}
     for sha256 in connection.execute(sa.select(TEXTS.c.sha256)).scalars().all():
         if sha256 not in named:
             connection.execute(sa.delete(TEXTS).where(TEXTS.c.sha256 == sha256))

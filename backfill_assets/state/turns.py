@@ -1,8 +1,8 @@
-"""Turns: who waits for a slot gets it before those who came later.
+"""Turns: a batch that waits for a slot gets it before batches that came later.
 
-Else a long run would hand each slot that it frees to its own next batch, and no other run would ever
+Otherwise a long run would hand each slot that it frees to its own next batch, and no other run would ever
 find one. A turn is an order, not a hold: a run that is not heard of for some seconds has lost it, and in
-a limit only those count who wait for that very limit.
+a limit only those batches count that wait for that very limit.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def open_in_turn(
     connection: sa.Connection, request: BatchRequest, now: datetime, lease: timedelta
 ) -> OpenBatch | BackfillAssetsError:
-    """Open a batch, or remember that it waits for a slot; what keeps it from opening is given back.
+    """Open a batch, or remember that it waits for a slot; return the error that keeps it from opening.
 
-    It is not raised, so that the place in the order is kept and nothing else.
+    The error is not raised, so that the place in the order is kept and nothing else.
     """
     try:
         with connection.begin_nested():

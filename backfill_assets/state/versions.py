@@ -99,27 +99,27 @@ class Versions(Aggregate[D]):
         Raises:
             UnknownVersionError: there is none.
         """
-        return self._database.read(lambda found: owner(found, version))
+        return self._database.read(lambda connection: owner(connection, version))
 
     def version_path(self, version: str) -> str:
         """Read where a version's table lies; `UnknownVersionError` when there is none."""
-        return self.located(self._database.read(lambda found: place(found, version)))
+        return self.located(self._database.read(lambda connection: place(connection, version)))
 
     def known_head(self, version: str) -> int:
         """Read the last delta_version that the state accounts for; -1 before the first commit."""
-        return self._database.read(lambda found: known_head(found, version))
+        return self._database.read(lambda connection: known_head(connection, version))
 
     def ready_records(self, version: str, at: int | None = None) -> list[ReadyRecord]:
         """Read a version's records that are valid at a delta_version; None is the latest."""
-        return self._database.read(lambda found: ready.ready_records(found, version, at))
+        return self._database.read(lambda connection: ready.ready_records(connection, version, at))
 
     def built_by(self, version: str, at: int | None = None) -> dict[Interval, Builder]:
         """Read who built each cell that is ready at a delta_version; None is the latest."""
-        return self._database.read(lambda found: ready.built_by(found, version, at))
+        return self._database.read(lambda connection: ready.built_by(connection, version, at))
 
     def watermark(self, version: str) -> datetime | None:
         """Read where the last ready cell of a version ends."""
-        return self._database.read(lambda found: ready.watermark(found, version))
+        return self._database.read(lambda connection: ready.watermark(connection, version))
 
     def held_contents(
         self, version: str, cells: IntervalSet, at: int | None = None
@@ -131,7 +131,9 @@ class Versions(Aggregate[D]):
             cells: which cells.
             at: the delta_version; None is the latest.
         """
-        return self._database.read(lambda found: ready.contents(found, version, at, cells))
+        return self._database.read(
+            lambda connection: ready.contents(connection, version, at, cells)
+        )
 
 
 def ensure_version(connection: sa.Connection, wanted: NewVersion) -> None:

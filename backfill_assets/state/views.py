@@ -60,19 +60,23 @@ class Views(Aggregate[D]):
             only: the models that it shows; None for all.
         """
         heard_after = self._clock() - self._lease
-        return self._database.read(lambda found: view(found, environment, heard_after, only=only))
+        return self._database.read(
+            lambda connection: view(connection, environment, heard_after, only=only)
+        )
 
     def view_with(self, environment: str, instead: Mapping[str, Pointer | None]) -> StateView:
         """Draw the picture of an environment as if it read some models elsewhere.
 
-        So a way back is looked at before it is taken: what would be stale there?
+        This shows what a rollback or an undo would make stale, before it is published.
 
         Args:
             environment: whose picture.
             instead: other pointers by model; None for a model that it would not run.
         """
         heard_after = self._clock() - self._lease
-        return self._database.read(lambda found: view(found, environment, heard_after, instead))
+        return self._database.read(
+            lambda connection: view(connection, environment, heard_after, instead)
+        )
 
     def published(self, environment: str) -> tuple[int, dict[str, PublishedModel]]:
         """Read the counter, and all that reading each model of an environment takes, at one moment.
@@ -81,7 +85,10 @@ class Views(Aggregate[D]):
             UnknownEnvironmentError: there is none of this name.
         """
         return self._database.read(
-            lambda found: (counter.last_number(found), layers.published(found, environment))
+            lambda connection: (
+                counter.last_number(connection),
+                layers.published(connection, environment),
+            )
         )
 
     def tables(self, pointer: Pointer) -> tuple[InputPin, ...]:
@@ -89,29 +96,29 @@ class Views(Aggregate[D]):
 
         The lowest one answers for every cell that no table above it holds: its cells are None.
         """
-        return self._database.read(lambda found: layers.tables(found, pointer))
+        return self._database.read(lambda connection: layers.tables(connection, pointer))
 
     def content_at_pin(
         self, environment: str, model: str, cells: IntervalSet
     ) -> dict[Interval, Content]:
         """Read what the ready ones of these cells hold, at an environment's pin."""
 
-        def work(found: sa.Connection) -> dict[Interval, Content]:
-            at = pointer(found, environment, model)
-            return {} if at is None else layers.contents(found, at, cells)
+        def work(connection: sa.Connection) -> dict[Interval, Content]:
+            at = pointer(connection, environment, model)
+            return {} if at is None else layers.contents(connection, at, cells)
 
         return self._database.read(work)
 
     def published_contents(
         self, environment: str, model: str, cells: IntervalSet
     ) -> dict[Interval, Content]:
-        """Read what people read in these cells now: of a workspace, what it would replace."""
+        """Read what people read in these cells now; for a workspace, what it would replace."""
 
-        def work(found: sa.Connection) -> dict[Interval, Content]:
-            drawn = environments.environment(found, environment)
+        def work(connection: sa.Connection) -> dict[Interval, Content]:
+            drawn = environments.environment(connection, environment)
             where = drawn.follows if drawn.is_workspace and drawn.follows else environment
-            at = pointer(found, where, model)
-            return {} if at is None else layers.contents(found, at, cells)
+            at = pointer(connection, where, model)
+            return {} if at is None else layers.contents(connection, at, cells)
 
         return self._database.read(work)
 
@@ -148,8 +155,8 @@ def view(
         model: at for model, at in pointed.items() if model not in other and _is_plain(drawn, at)
     }
     special = {model: at for model, at in pointed.items() if model not in plain}
-    found = _cells(connection, drawn, special)
-    cells = foreign_cells.outdated_foreign_cells(connection, drawn, everywhere, found)
+    layered = _cells(connection, drawn, special)
+    cells = foreign_cells.outdated_foreign_cells(connection, drawn, everywhere, layered)
     runs = _plain_runs(connection, drawn, plain)
     for model, each in cells.items():
         own = pointed[model].environment == name
@@ -162,7 +169,7 @@ def view(
         claimed=CellsByModel(
             {model: held[at.version] for model, at in pointed.items() if at.version in held}
         ),
-        owed=CellsByModel.of((model, one.cells) for model, each in owing.items() for one in each),
+        owed=CellsByModel.of((model, mark.cells) for model, each in owing.items() for mark in each),
         owing=owing,
         counter=last_number(connection),
         sources=sources.states(connection),
@@ -178,17 +185,17 @@ def _is_plain(drawn: Environment, at: Pointer) -> bool:
 def _cells(
     connection: sa.Connection, drawn: Environment, special: Mapping[str, Pointer]
 ) -> dict[str, list[Cell]]:
-    found = {model: layered_view.cells_at(connection, at) for model, at in special.items()}
-    if drawn.opened is None or not found:
-        return found
+    cells = {model: layered_view.cells_at(connection, at) for model, at in special.items()}
+    if drawn.opened is None or not cells:
+        return cells
     published = pointers(connection, drawn.follows) if drawn.follows is not None else {}
     for model, at in special.items():
         if at.environment == drawn.name:
             there = published.get(model)
-            found[model] = layered_view.told_against(
-                connection, found[model], there, drawn.opened + 1
+            cells[model] = layered_view.restamp_against(
+                connection, cells[model], there, drawn.opened + 1
             )
-    return found
+    return cells
 
 
 def _owed(
@@ -204,15 +211,15 @@ def _owed(
         for number, layer in enumerate(at.layers)
     }
     marks = owed.marks(connection, tables, followed(connection, name))
-    found: dict[str, list[Owing]] = {}
+    owing: dict[str, list[Owing]] = {}
     for (version, plan_id, reason), rows in groupby(sorted(marks, key=_mark), key=_mark):
         model, number = tables[version]
         marked = IntervalSet.of_pairs((row.starts, row.ends) for row in rows)
         if number > 0:
             marked &= layered_view.answered(cells[model], number)
         if marked:
-            found.setdefault(model, []).append(Owing(marked, reason, plan_id or None))
-    return {model: tuple(each) for model, each in found.items()}
+            owing.setdefault(model, []).append(Owing(marked, reason, plan_id or None))
+    return {model: tuple(each) for model, each in owing.items()}
 
 
 def _mark(row: sa.Row[Any]) -> tuple[str, str, str]:
@@ -250,14 +257,17 @@ def _runs(plain: Iterable[Pointer]) -> sa.Select[*tuple[Any, ...]]:
         .subquery()
     )
     number = sa.func.sum(ready.c.begins).over(partition_by=ready.c.model, order_by=ready.c.starts)
-    numbered = sa.select(ready, number.label("run")).subquery()
-    one = numbered.c
+    numbered = sa.select(ready, number.label("run")).subquery().c
     joined = [
-        sa.func.min(one.starts).label("starts"),
-        sa.func.max(one.ends).label("ends"),
-        *(sa.func.min(one[name]).label(name) for name in ("batch_id", "built_at", "changed_at")),
+        sa.func.min(numbered.starts).label("starts"),
+        sa.func.max(numbered.ends).label("ends"),
+        *(
+            sa.func.min(numbered[name]).label(name)
+            for name in ("batch_id", "built_at", "changed_at")
+        ),
     ]
-    runs = sa.select(one.model, one.run, *joined).group_by(one.model, one.run).subquery()
+    key = (numbered.model, numbered.run)
+    runs = sa.select(*key, *joined).group_by(*key).subquery()
     return (
         sa.select(runs, *(column.label(name) for name, column in OF_BATCH.items()))
         .outerjoin(BATCHES, BATCHES.c.batch_id == runs.c.batch_id)

@@ -36,7 +36,8 @@ mutation($id: String!) { launchRunReexecution(
   __typename ... on LaunchRunSuccess { run { id } } ... on PythonError { message } } }"""
 _MATERIALIZED = """
 query($key: AssetKeyInput!) { assetOrError(assetKey: $key) { ... on Asset {
-  assetMaterializations(limit: 500) { partition runId metadataEntries { label } } } } }"""
+  assetMaterializations(limit: 500) { partition runId description metadataEntries { label
+    ... on UrlMetadataEntry { url } } } } } }"""
 _SWITCH = """
 mutation($name: String!, $location: String!) { startSensor(sensorSelector: {
   sensorName: $name, repositoryName: "__repository__", repositoryLocationName: $location}) {
@@ -69,11 +70,16 @@ _READY = """
 
 @dataclass(frozen=True)
 class Materialized:
-    """One materialization: of which partition, by which run, and whether the cell stayed as it was."""
+    """One materialization: of which partition, by which run, and whether the cell stayed as it was.
+
+    Of a cell that waits for approval, `why` names the plan, and `promote` is the form that promotes it.
+    """
 
     partition: str | None
     run_id: str
     skipped: bool
+    why: str | None = None
+    promote: str | None = None
 
 
 @dataclass(frozen=True)
@@ -206,6 +212,8 @@ class Client:
                 one["partition"],
                 one["runId"],
                 any(entry["label"] in _AS_BEFORE for entry in one["metadataEntries"]),
+                one["description"],
+                next((each["url"] for each in one["metadataEntries"] if "url" in each), None),
             )
             for one in found.get("assetMaterializations", [])
         ]

@@ -25,7 +25,7 @@ from backfill_assets.warehouse.files.cell_files import CellFile, files_at, new_f
 from backfill_assets.warehouse.files.commit import prepare_table, unwritten_cells
 from backfill_assets.warehouse.files.housekeeping import create_table, restore
 from backfill_assets.warehouse.log.delta_log import ABSENT, head
-from backfill_assets.warehouse.log.ticket import CREATED, CommitLostError, Ticket, named
+from backfill_assets.warehouse.log.ticket import CREATED, CommitLostError, Ticket, commit_properties
 from backfill_assets.warehouse.spark.spark_errors import CommitConflictError
 from backfill_assets_tests.builders import a_model
 from backfill_assets_tests.state.building import LEASE, Asked, Clock, add_model, commit_of
@@ -63,7 +63,7 @@ class Place:
 
     def create(self, token: int) -> None:
         ticket = Ticket(self.path, TABLE, token, f'{CREATED}"x"}}')
-        said = named(ticket, ticket.transactions[0])
+        said = commit_properties(ticket, ticket.transactions[0])
         DeltaTable.create(self.path, SCHEMA, partition_by=["_cell"], commit_properties=said)
 
     def created(self) -> None:

@@ -121,6 +121,15 @@ def keys(result: dg.ExecuteInProcessResult, model: str) -> list[str | None]:
     return [key for key, _ in told(result, model)]
 
 
+def waiting(result: dg.ExecuteInProcessResult, model: str) -> dict[str, list[str]]:
+    """The partitions of a model that wait for approval, by plan."""
+    found: dict[str, list[str]] = {}
+    for key, said in told(result, model):
+        if said.get("waits_for_approval"):
+            found.setdefault(said["plan"], []).append(str(key))
+    return found
+
+
 def observed(
     result: dg.ExecuteInProcessResult, model: str
 ) -> list[tuple[str | None, dict[str, Any]]]:

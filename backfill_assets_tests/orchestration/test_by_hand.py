@@ -12,7 +12,7 @@ from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.planning.plan.plan_json import read_plan
 from backfill_assets.snapshots.loaded import untraced
 from backfill_assets.snapshots.stored_plan import PlanStatus
-from backfill_assets_tests.orchestration.shop import failure, keys, lent, observed
+from backfill_assets_tests.orchestration.shop import failure, keys, lent, observed, waiting
 from backfill_assets_tests.orchestration.test_filling import ALL, published
 from backfill_assets_tests.toy import DAYS, MODELS, SOURCES
 
@@ -52,10 +52,8 @@ def test_a_launch_over_published_cells_waits_as_one_plan_until_somebody_promotes
     [(plan_id, status)] = plans()
     assert status is PlanStatus.BUILT
     for model in ("toy.sales", "toy.sales_of_three_days"):
-        assert keys(result, model) == []
-        told = observed(result, model)
-        assert sorted(str(key) for key, _ in told) == list(DAYS)
-        assert all(said == {"plan": plan_id} for _, said in told)
+        assert waiting(result, model) == {plan_id: list(DAYS)}
+        assert observed(result, model) == []
     assert (published(shop, *SALES), published(shop, *THREE)) == before
 
     promote(shop, plan_id)
@@ -88,8 +86,8 @@ def test_what_is_missing_is_published_at_once_beside_what_waits(shop: Shop):
     result = shop.fill("toy.sales", cells=ALL)
 
     assert result.success, failure(result)
-    assert sorted(map(str, keys(result, "toy.sales"))) == list(DAYS[3:])
-    assert sorted(str(key) for key, _ in observed(result, "toy.sales")) == list(DAYS[:3])
+    assert sorted(map(str, keys(result, "toy.sales"))) == list(DAYS)
+    assert [*waiting(result, "toy.sales").values()] == [list(DAYS[:3])]
 
 
 def test_a_second_launch_over_cells_that_wait_is_refused_and_names_the_plan(shop: Shop):

@@ -312,7 +312,7 @@ def publish(actor: Actor) -> Iterator[Outcome]:
 
 
 def _moved(actor: Actor) -> Actor:
-    """Write the records and the pin of one table (`restamping._copied`, `publications._account`)."""
+    """Write the records and the pin of one table (`restamping._copied`, `publications._update_tables`)."""
     table, at = actor.table, actor.memory.table
     version = actor.memory.made[at]
     if version < 0:  # the broken order: where it will be

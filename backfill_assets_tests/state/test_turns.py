@@ -31,7 +31,7 @@ def test_a_slot_that_comes_free_goes_to_who_waits_and_not_to_who_freed_it(
     clock.pass_by(1)
     write(store, first)
 
-    with pytest.raises(NoSlotError, match=r"0 batches .* and 1 wait since longer") as no:
+    with pytest.raises(NoSlotError, match=r"0 batches .* and 1 waiting longer") as no:
         store.batches.open_batch(day(1).request)
     assert (no.value.holders, no.value.ahead) == ((), 1)
     write(other, other.batches.open_batch(day(5, "daily").request))

@@ -120,14 +120,14 @@ def test_a_writer_whose_token_is_not_the_newest_publishes_nothing(tmp_path: Path
 
 def asleep(monkeypatch: pytest.MonkeyPatch, meanwhile: Any) -> None:  # noqa: ANN401
     """Let something happen once between the reading of a token and the entry."""
-    real = log_entry.named
+    real = log_entry.commit_properties
 
     def slept(given: Ticket, transaction: int) -> CommitProperties:
-        monkeypatch.setattr(log_entry, "named", real)
+        monkeypatch.setattr(log_entry, "commit_properties", real)
         meanwhile()
         return real(given, transaction)
 
-    monkeypatch.setattr(log_entry, "named", slept)
+    monkeypatch.setattr(log_entry, "commit_properties", slept)
 
 
 def test_a_writer_that_sleeps_after_it_has_read_its_token_publishes_nothing(

@@ -1,4 +1,4 @@
-"""Run the migrations on the connection, and in the transaction, of the one who calls."""
+"""Run the migrations on the connection, and in the transaction, of the caller."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Measure:
         changed: in how many rows of both tables its value differs; 0 for a column of one side only.
         old_filled: in how many old rows it is not NULL.
         new_filled: in how many new rows it is not NULL.
-        old_sum: exact sum of the old values; None unless it is numeric there, and all have one.
+        old_sum: exact sum of the old values; None unless it is numeric there, and all values have one.
         new_sum: the same of the new ones.
     """
 
@@ -221,21 +221,21 @@ _SAMPLE = 10
 
 
 def _group(row: Row, sides: Sides, question: Question) -> Group:
-    found = row.asDict()
+    values = row.asDict()
     names = dict.fromkeys((*sides.new_types, *sides.old_types))
     columns = {
         name: Measure(
-            changed=found.get(f"{name}: changed", 0),
-            old_filled=found.get(f"{name}: old filled", 0),
-            new_filled=found.get(f"{name}: new filled", 0),
-            old_sum=_decimal(found.get(f"{name}: old sum")),
-            new_sum=_decimal(found.get(f"{name}: new sum")),
+            changed=values.get(f"{name}: changed", 0),
+            old_filled=values.get(f"{name}: old filled", 0),
+            new_filled=values.get(f"{name}: new filled", 0),
+            old_sum=_decimal(values.get(f"{name}: old sum")),
+            new_sum=_decimal(values.get(f"{name}: new sum")),
         )
         for name in names
         if name not in sides.model.key
     }
-    counts = {name: int(found[name]) for name in COUNTS}
-    return Group(by=tuple(found[name] for name in question.by), **counts, columns=columns)
+    counts = {name: int(values[name]) for name in COUNTS}
+    return Group(by=tuple(values[name] for name in question.by), **counts, columns=columns)
 
 
 def _decimal(text: str | None) -> Decimal | None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     _Key: TypeAlias = tuple[Any, ...]
 
 MOST_ROWS = 100_000
-"""Of both sides together; more are Spark's."""
+"""Of both sides together; more rows are compared by Spark."""
 
 _WHOLE = (T.ByteType(), T.ShortType(), T.IntegerType(), T.LongType())
 _GROUPED = (*_WHOLE, T.StringType(), T.BooleanType(), T.DateType())
@@ -67,22 +67,24 @@ class RowsCompared:
         if not self.question.by:
             grouped[()] = []
         for old, new in self.pairs:
-            row = _one_of(old, new)
+            row = _present(old, new)
             grouped[tuple(_text(row[name]) for name in self.question.by)].append((old, new))
         groups = (self._group(by, pairs) for by, pairs in grouped.items())
         kept = (group for group in groups if group.differs or not self.question.differing_only)
-        ordered = sorted(kept, key=lambda one: [(text is not None, text) for text in one.by])
+        ordered = sorted(kept, key=lambda group: [(text is not None, text) for text in group.by])
         sql, sides = grouped_sql(self.sides, self.question), self.sides
         return Comparison(self.question.by, tuple(ordered), sides.added, sides.removed, sql)
 
     def differences(self, limit: int) -> tuple[Difference, ...]:
         """Show a few rows that differ, as `compare.differences` does."""
         differing = (
-            (_text(_one_of(old, new)[CELL_COLUMN]), self._key_text(_one_of(old, new)), old, new)
+            (_text(_present(old, new)[CELL_COLUMN]), self._key_text(_present(old, new)), old, new)
             for old, new in self.pairs
             if old is None or new is None or self._changed(old, new)
         )
-        first = sorted(differing, key=lambda one: (one[0] or "", one[1]))[:limit]
+        first = sorted(differing, key=lambda difference: (difference[0] or "", difference[1]))[
+            :limit
+        ]
         return tuple(self._difference(cell or "", key, old, new) for cell, key, old, new in first)
 
     def _changed(self, old: _Row, new: _Row) -> list[str]:
@@ -120,18 +122,18 @@ class RowsCompared:
         return Measure(changed, old_filled, new_filled, old_sum, new_sum)
 
     def _key_text(self, row: _Row) -> str:
-        told = {name: _told(row[name]) for name in self.sides.model.key}
-        return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+        values = {name: _as_json(row[name]) for name in self.sides.model.key}
+        return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
     def _difference(self, cell: str, key: str, old: _Row | None, new: _Row | None) -> Difference:
         sides = self.sides
         if old is None or new is None:
             change = "added" if old is None else "removed"
-            before = {} if old is None else {name: _told(old[name]) for name in sides.old_types}
-            after = {} if new is None else {name: _told(new[name]) for name in sides.new_types}
+            before = {} if old is None else {name: _as_json(old[name]) for name in sides.old_types}
+            after = {} if new is None else {name: _as_json(new[name]) for name in sides.new_types}
             return Difference(cell, json.loads(key), change, before, after)
         names = self._changed(old, new)
-        before, after = ({name: _told(row[name]) for name in names} for row in (old, new))
+        before, after = ({name: _as_json(row[name]) for name in names} for row in (old, new))
         return Difference(cell, json.loads(key), "changed", before, after)
 
 
@@ -150,7 +152,7 @@ def compare_rows(compared: Compared, question: Question) -> RowsCompared:
     _refuse_unlike(compared, sides, question)
     cells = question.cells
     if cells is None:
-        raise NeedsSparkError(compared.new.path, "all of its cells are asked about")
+        raise NeedsSparkError(compared.new.path, "all of its cells are to be read")
     model = compared.model
     names = (*{**sides.old_types, **sides.new_types}, CELL_COLUMN)
     old = [*_rows(model, compared.old, cells, names, MOST_ROWS)]
@@ -160,7 +162,7 @@ def compare_rows(compared: Compared, question: Question) -> RowsCompared:
 
 
 def _refuse_unlike(compared: Compared, sides: Sides, question: Question) -> None:
-    """Refuse comparisons whose result may differ from Spark's: conditions, and types of Spark alone."""
+    """Refuse comparisons whose result may differ from Spark's: conditions, and types that only Spark reads."""
     if question.where is not None:
         raise NeedsSparkError(compared.new.path, "a condition chooses its rows")
     for types in (sides.old_types, sides.new_types):
@@ -171,8 +173,8 @@ def _refuse_unlike(compared: Compared, sides: Sides, question: Question) -> None
             *(name for name in question.by if types.get(name, _CELL) not in _GROUPED),
         ]
         if unlike:
-            found = f"column '{unlike[0]}' has a type, or two, that it compares otherwise"
-            raise NeedsSparkError(compared.new.path, found)
+            reason = f"column '{unlike[0]}' has a type, or two, that it compares otherwise"
+            raise NeedsSparkError(compared.new.path, reason)
 
 
 def _is_known(dtype: DataType) -> bool:
@@ -203,15 +205,15 @@ def _paired(
         yield from product(before.get(key) or [None], after.get(key) or [None])
 
 
-def _one_of(old: _Row | None, new: _Row | None) -> _Row:
-    found = new if new is not None else old
-    assert found is not None  # noqa: S101 - a pair has one row at least
-    return found
+def _present(old: _Row | None, new: _Row | None) -> _Row:
+    row = new if new is not None else old
+    assert row is not None  # noqa: S101 - a pair has at least one row
+    return row
 
 
-def _is_same(one: Any, other: Any) -> bool:  # noqa: ANN401 - a value of a row
-    """Compare as Spark's `<=>`: NULLs are equal, and not-a-numbers as well."""
-    return one == other or (one != one and other != other)  # noqa: PLR0124 - NaN alone is unlike itself
+def _is_same(value: Any, other: Any) -> bool:  # noqa: ANN401 - a value of a row
+    """Compare as Spark's `<=>` does: NULLs are equal, and NaNs too."""
+    return value == other or (value != value and other != other)  # noqa: PLR0124 - only NaN differs from itself
 
 
 def _summed(
@@ -224,7 +226,7 @@ def _summed(
     dtype = types[name]
     match dtype:
         case T.DoubleType():
-            return len(values), sum_of_doubles((one, 1) for one in values)
+            return len(values), sum_of_doubles((value, 1) for value in values)
         case T.DecimalType():
             units = sum(int(value.scaleb(dtype.scale, EXACT)) for value in values)
             return len(values), Decimal(units).scaleb(-dtype.scale, EXACT)
@@ -247,8 +249,8 @@ def _text(value: Any) -> str | None:  # noqa: ANN401 - a value of a row
             return str(value)
 
 
-def _told(value: Any) -> Any:  # noqa: ANN401 - a value of a row
-    """Write a value as Spark writes it as JSON, and Python reads that."""
+def _as_json(value: Any) -> Any:  # noqa: ANN401 - a value of a row
+    """Give a value as Python reads it from the JSON that Spark writes."""
     match value:
         case Decimal():
             return json.loads(format(value, "f"))

@@ -52,7 +52,7 @@ class Question:
 
     Attributes:
         by: the columns that it is grouped by, `_cell` for cells; empty for one line in all. A row
-            whose value in one of them changes has left one group and come into another.
+            whose value in one of them changes has moved from one group to another.
         cells: only these; None for every cell.
         where: only rows for which this Spark SQL is true, in the old or in the new table.
         differing_only: whether groups without any difference are left out.
@@ -66,7 +66,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Two tables of one model, taken apart.
+    """Two tables of one model, with their parts and columns.
 
     Attributes:
         model: whose they are.
@@ -101,7 +101,7 @@ class Sides:
 
 
 def sides_of(compared: Compared, cells: IntervalSet | None) -> Sides:
-    """Take two tables apart, their schemas read without Spark.
+    """Give the parts and columns of two tables, whose schemas are read without Spark.
 
     A table that gives no row has the columns of the other one.
 
@@ -109,7 +109,7 @@ def sides_of(compared: Compared, cells: IntervalSet | None) -> Sides:
         CorruptTableError: a log is damaged.
     """
     model = compared.model
-    old, new = (parts_of(model.cadence, one, cells) for one in (compared.old, compared.new))
+    old, new = (parts_of(model.cadence, table, cells) for table in (compared.old, compared.new))
     before, after = _types(old), _types(new)
     types = before | after
     declared = {column.name: types[column.name] for column in model.schema if column.name in types}
@@ -232,13 +232,13 @@ def _no_rows(columns: Mapping[str, str]) -> str:
 
 def _types(parts: Iterable[Part], *, own_columns_only: bool = True) -> dict[str, DataType]:
     hidden = {CELL_COLUMN, *AUDIT_COLUMNS} if own_columns_only else set[str]()
-    found: dict[str, DataType] = {}
+    types: dict[str, DataType] = {}
     for part in parts:
         schema = T.StructType.fromJson(delta_json_schema(part.path, part.delta_version))
         for field in schema.fields:
             if field.name not in hidden:
-                found.setdefault(field.name, field.dataType)
-    return found
+                types.setdefault(field.name, field.dataType)
+    return types
 
 
 def _same(sides: Sides, name: str) -> str:
@@ -257,7 +257,7 @@ def _same(sides: Sides, name: str) -> str:
 
 
 def _measures(sides: Sides) -> list[str]:
-    found = [
+    columns = [
         f"count_if(array_contains(`_changed`, {sql_literal(name)})) AS {quoted(f'{name}: changed')}"
         for name in sides.common
     ]
@@ -266,11 +266,11 @@ def _measures(sides: Sides) -> list[str]:
             if name in sides.model.key:
                 continue
             value = quoted(f"_{side} {name}")
-            found.append(f"count({value}) AS {quoted(f'{name}: {side} filled')}")
+            columns.append(f"count({value}) AS {quoted(f'{name}: {side} filled')}")
             if isinstance(dtype, T.NumericType):
                 total = exact_sum(value, dtype.simpleString())
-                found.append(f"{total} AS {quoted(f'{name}: {side} sum')}")
-    return found
+                columns.append(f"{total} AS {quoted(f'{name}: {side} sum')}")
+    return columns
 
 
 def _struct(prefix: str, names: Iterable[str]) -> str:

@@ -56,7 +56,7 @@ FOLDERS = {"timeZone": "UTC"}
 
 
 class UnseenFilesError(BackfillAssetsError):
-    """Files that Spark has written are not where this process looks for them."""
+    """Files that Spark has written are missing where this process looks for them."""
 
     def __init__(self, *, path: str, written: int, found: int) -> None:
         self.path, self.written, self.found = path, written, found
@@ -107,11 +107,11 @@ def rows_by_cell(path: str, files: Iterable[NamedFile]) -> Counter[str]:
     """Count the rows of each cell in files of a table: by the log's entries, or by reading `_cell`."""
     store, root = _store(path)
     rows = Counter[str]()
-    for one in files:
-        if one.first == one.last and one.rows is not None:
-            rows[one.first] += one.rows
+    for file in files:
+        if file.first == file.last and file.rows is not None:
+            rows[file.first] += file.rows
         else:
-            rows.update(_counted(store, f"{root}/{one.name}"))
+            rows.update(_counted(store, f"{root}/{file.name}"))
     return rows
 
 
@@ -121,9 +121,9 @@ def _counted(store: FileSystem, file: str) -> Counter[str]:
 
     with store.open_input_file(file) as opened:
         cells = parquet.read_table(opened, columns=[CELL_COLUMN])[CELL_COLUMN]
-    found = pa.Table.from_batches([pa.RecordBatch.from_struct_array(cells.value_counts())])
+    counts = pa.Table.from_batches([pa.RecordBatch.from_struct_array(cells.value_counts())])
     return Counter(
-        dict(zip(_texts(found["values"]).to_pylist(), found["counts"].to_pylist(), strict=True))
+        dict(zip(_texts(counts["values"]).to_pylist(), counts["counts"].to_pylist(), strict=True))
     )
 
 
@@ -173,12 +173,12 @@ def write_files(
         together: whether all rows are of one cell.
 
     Returns:
-        The files, described as they are seen from here.
+        The files, as this process sees them.
 
     Raises:
         UnseenFilesError: a file that Spark has written is missing.
     """
-    from pyspark.sql import Observation, functions as F  # noqa: PLC0415 - who looks does not write
+    from pyspark.sql import Observation, functions as F  # noqa: PLC0415 - only writers need it
 
     by, counted = CELL_COLUMN, Observation()
     if block is not None:
@@ -190,16 +190,16 @@ def write_files(
     writer = seen.write.partitionBy(by).options(**_COMMITTER, **FOLDERS)
     writer.parquet(f"{path.rstrip('/')}/{folder}")
     files = files_in(path, folder)
-    found, written = sum(file.rows for file in files), counted.get["rows"]
-    if found != written:
-        raise UnseenFilesError(path=path, written=written, found=found)
+    visible, written = sum(file.rows for file in files), counted.get["rows"]
+    if visible != written:
+        raise UnseenFilesError(path=path, written=written, found=visible)
     return files
 
 
 def _unused(names: Sequence[str]) -> str:
-    """Name the column of blocks, which is in no file, as no column of the rows is named."""
+    """Name the column of blocks, which is in no file, unlike every column of the rows."""
     name = "block"
-    while name in {one.lower() for one in names}:
+    while name in {used.lower() for used in names}:
         name += "_"
     return name
 
@@ -214,9 +214,13 @@ def files_of(table: DeltaTable, cells: Iterable[str] | None = None) -> tuple[Nam
     """Name the files that may hold rows of some cells (all, unless named) of a version of a table."""
     return tuple(
         NamedFile(
-            unquote(one["path"]), one["first"], one["last"], one["size_bytes"], one.get(_ROWS)
+            unquote(entry["path"]),
+            entry["first"],
+            entry["last"],
+            entry["size_bytes"],
+            entry.get(_ROWS),
         )
-        for one in _listed(table, cells).to_pylist()
+        for entry in _listed(table, cells).to_pylist()
     )
 
 
@@ -226,35 +230,37 @@ def _listed(table: DeltaTable, cells: Iterable[str] | None = None) -> pa.Table:
     Of thousands of files only the requested ones become Python objects. Rows of a foreign writer may
     have no cell, and a foreign writer's file of a block may hold any cell.
     """
-    import numpy as np  # noqa: PLC0415 - only who reads a table pays for it
+    import numpy as np  # noqa: PLC0415 - only readers of a table need it
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import compute  # noqa: PLC0415
 
     actions, named = table.get_add_actions(flatten=True), f"partition.{CELL_COLUMN}"
     there = set(actions.schema.names)
     edges = [named, named] if named in there else [f"min.{CELL_COLUMN}", f"max.{CELL_COLUMN}"]
-    columns = [one for one in ("path", "size_bytes", _ROWS, *dict.fromkeys(edges)) if one in there]
-    found = pa.RecordBatchReader.from_stream(actions.select(columns)).read_all()
+    columns = [
+        column for column in ("path", "size_bytes", _ROWS, *dict.fromkeys(edges)) if column in there
+    ]
+    listed = pa.RecordBatchReader.from_stream(actions.select(columns)).read_all()
     unknown = [_NO_CELL, _NO_CELL] if named in there else ["", _NO_CELL]
     texts = [
-        compute.fill_null(_texts(found[edge]), word)
+        compute.fill_null(_texts(listed[edge]), word)
         if edge in there
-        else pa.array([word] * len(found))
+        else pa.array([word] * len(listed))
         for edge, word in zip(edges, unknown, strict=True)
     ]
-    # Rows of a stranger may have a cell that Python has no date for.
-    found = found.drop_columns([edge for edge in dict.fromkeys(edges) if edge in there])
-    found = found.append_column("first", texts[0]).append_column("last", texts[1])
+    # Another system's rows may have a cell that Python has no date for.
+    listed = listed.drop_columns([edge for edge in dict.fromkeys(edges) if edge in there])
+    listed = listed.append_column("first", texts[0]).append_column("last", texts[1])
     if cells is None:
-        return found
+        return listed
     asked = np.array(sorted(cells), dtype=np.str_)
     reach = [text.to_numpy(zero_copy_only=False).astype(np.str_) for text in texts]
     within = np.searchsorted(asked, reach[1], "right") > np.searchsorted(asked, reach[0], "left")
-    return found.filter(pa.array(within))
+    return listed.filter(pa.array(within))
 
 
 def _texts(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Write cells of a log or a file as `cells.cell_text` does; those that are NULL as no cell is."""
+    """Write cells of a log or a file as `cells.cell_text` does; NULL stays NULL."""
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import compute  # noqa: PLC0415
 
@@ -262,9 +268,9 @@ def _texts(cells: pa.ChunkedArray) -> pa.ChunkedArray:
     return compute.call_function("strftime", [cells], compute.StrftimeOptions(written))
 
 
-def partition_values(columns: Sequence[str], one: NamedFile) -> dict[str, str | None]:
+def partition_values(columns: Sequence[str], file: NamedFile) -> dict[str, str | None]:
     """Give a file's cell as Delta's log writes it; empty for a table with blocks."""
-    return dict.fromkeys(columns, None if one.first == _NO_CELL else one.first)
+    return dict.fromkeys(columns, None if file.first == _NO_CELL else file.first)
 
 
 def files_at(
@@ -324,29 +330,29 @@ def copy_files(
     (here, from_), (there, to), asked = _store(source), _store(path), {*cells}
     copied: list[CellFile] = []
     with _pinned(source):
-        for number, one in enumerate(files):
-            held = _held(here, from_, one)
+        for number, file in enumerate(files):
+            held = _held(here, from_, file)
             if not held & asked:
                 continue
-            name = f"{folder}/cells={one.first[:_DATE]}/{number:05d}{_PARQUET}"
+            name = f"{folder}/cells={file.first[:_DATE]}/{number:05d}{_PARQUET}"
             there.create_dir(f"{to}/{name.rsplit('/', 1)[0]}", recursive=True)
             if held <= asked:
-                _copy_file(f"{from_}/{one.name}", f"{to}/{name}", here, there)
-                copied.append(_described(there, to, name, (one.first, one.last)))
+                _copy_file(f"{from_}/{file.name}", f"{to}/{name}", here, there)
+                copied.append(_described(there, to, name, (file.first, file.last)))
             else:
-                _write_part(f"{from_}/{one.name}", f"{to}/{name}", here, there, held & asked)
+                _write_part(f"{from_}/{file.name}", f"{to}/{name}", here, there, held & asked)
                 copied.append(_described(there, to, name))
     return tuple(copied)
 
 
-def cells_in(path: str, one: NamedFile) -> frozenset[str]:
+def cells_in(path: str, file: NamedFile) -> frozenset[str]:
     """Name the cells that a file of a table holds rows of.
 
     Raises:
         PinGoneError: the file is not there any more.
     """
     with _pinned(path):
-        return _held(*_store(path), one)
+        return _held(*_store(path), file)
 
 
 def whole_and_partly(
@@ -361,8 +367,8 @@ def whole_and_partly(
     whole: list[NamedFile] = []
     partly: list[NamedFile] = []
     with _pinned(path):
-        for one in files:
-            (whole if _held(store, root, one) <= asked else partly).append(one)
+        for file in files:
+            (whole if _held(store, root, file) <= asked else partly).append(file)
     return whole, partly
 
 
@@ -395,11 +401,11 @@ def join_files(path: str, files: Sequence[NamedFile], folder: str) -> CellFile:
     return _described(store, root, name)
 
 
-def _held(store: FileSystem, root: str, one: NamedFile) -> frozenset[str]:
-    """Name the cells of a file; only where it may hold several is it read."""
-    if one.first == one.last:
-        return frozenset([one.first])
-    return frozenset(_counted(store, f"{root}/{one.name}"))
+def _held(store: FileSystem, root: str, file: NamedFile) -> frozenset[str]:
+    """Name the cells of a file, which is read only if it may hold several."""
+    if file.first == file.last:
+        return frozenset([file.first])
+    return frozenset(_counted(store, f"{root}/{file.name}"))
 
 
 @contextmanager
@@ -429,9 +435,9 @@ def missing(path: str, files: Iterable[NamedFile]) -> tuple[str, ...]:
     if not wanted:
         return ()
     store, root = _store(path)
-    infos = store.get_file_info([f"{root}/{one.name}" for one in wanted])
+    infos = store.get_file_info([f"{root}/{file.name}" for file in wanted])
     return tuple(
-        one.name for one, info in zip(wanted, infos, strict=True) if info.size != one.bytes
+        file.name for file, info in zip(wanted, infos, strict=True) if info.size != file.bytes
     )
 
 
@@ -453,7 +459,7 @@ def _write_part(
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import compute  # noqa: PLC0415
 
-    instants = pa.array([datetime.fromisoformat(one) for one in cells])
+    instants = pa.array([datetime.fromisoformat(cell) for cell in cells])
     with here.open_input_file(source) as read:
         file = _opened(read)
         with _writer(there, path, file.schema_arrow, _codec(file)) as part:
@@ -508,30 +514,33 @@ def _names(store: FileSystem, root: str, folder: str) -> Iterator[str]:
     from pyarrow.fs import FileSelector  # noqa: PLC0415
 
     selector = FileSelector(f"{root}/{folder}", recursive=True, allow_not_found=True)
-    for one in sorted(store.get_file_info(selector), key=lambda info: info.path):
-        name = one.path.removeprefix(f"{root}/")
-        if one.is_file and name.endswith(_PARQUET) and "=" in name.split("/")[1]:
+    for info in sorted(store.get_file_info(selector), key=lambda info: info.path):
+        name = info.path.removeprefix(f"{root}/")
+        if info.is_file and name.endswith(_PARQUET) and "=" in name.split("/")[1]:
             yield name
 
 
 def _described(
     store: FileSystem, root: str, name: str, reach: tuple[str, str] | None = None
 ) -> CellFile:
-    """Describe a file; from which to which cell it reaches is read from it, unless it is known."""
-    size, said = statistics_of(store, f"{root}/{name}")
-    first, last = reach or _reach(name, said)
-    # As it is: readers of the log don't put an escaped pair of surrogates together again.
-    text = json.dumps(said, ensure_ascii=False)
-    return CellFile(name, first, last, size, said["numRecords"], text)
+    """Describe a file; its first and last cell are read from it unless they are given."""
+    size, statistics = statistics_of(store, f"{root}/{name}")
+    first, last = reach or _reach(name, statistics)
+    # Not escaped: readers of the log don't join an escaped pair of surrogates.
+    text = json.dumps(statistics, ensure_ascii=False)
+    return CellFile(name, first, last, size, statistics["numRecords"], text)
 
 
-def _reach(name: str, said: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
+def _reach(name: str, statistics: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
     """Give the first and last cell of a file that `write_files` or `_write_part` has written."""
     folder = name.split("/")[1]
     if folder.startswith(_PARTITION):
         cell = _cell_of(folder)
         return cell, cell
-    least, largest = said["minValues"].get(CELL_COLUMN), said["maxValues"].get(CELL_COLUMN)
+    least, largest = (
+        statistics["minValues"].get(CELL_COLUMN),
+        statistics["maxValues"].get(CELL_COLUMN),
+    )
     if least is None or largest is None:
         return "", _NO_CELL
     return _instant(least), _instant(largest)
@@ -542,7 +551,7 @@ def _instant(text: str) -> str:
 
 
 def _cell_of(folder: str) -> str:
-    """Write the cell of a file's folder as the log has it; one that no date is stays as it is."""
+    """Write the cell of a file's folder as the log has it; text that is no date stays as it is."""
     text = unquote(folder.removeprefix(_PARTITION))
     if len(text) <= _DATE:
         return text

@@ -197,4 +197,4 @@ def _wall_clock(cadence: Cadence, instant: datetime) -> str:
 
 
 def _any_of(ranges: Iterable[str]) -> str:
-    return " OR ".join(f"({one})" for one in ranges) or "FALSE"
+    return " OR ".join(f"({condition})" for condition in ranges) or "FALSE"

@@ -1,4 +1,4 @@
-"""Collect garbage: old files of tables in use, and whole tables that nothing needs any more.
+"""Collect garbage: old files of tables in use, and whole tables that are not needed any more.
 
 Only `backfill gc` calls this. The caller holds the table's commit lock, because the files of a commit
 in progress are in no log yet.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 GRACE = timedelta(days=1)
-"""How long a file that is not needed any more stays: readers may be at it, or a batch may name it yet."""
+"""How long a file that is not needed any more stays: readers may use it, or a batch may still commit it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +68,25 @@ def vacuum(
         keep_from: the oldest delta_version that a pin or a promise still needs.
         now: the instant (UTC).
         grace: how long a file stays anyway, for readers that use it.
-        dry_run: only say what would go.
+        dry_run: only report what would be deleted.
 
     Raises:
         RequestError: the table has no such version.
         RequestError: another system made the table.
         CorruptTableError: the log is damaged.
     """
-    found = head(path)
-    if not 0 <= keep_from <= found:
+    newest = head(path)
+    if not 0 <= keep_from <= newest:
         raise RequestError(
             found=f"{path} must stay readable from delta_version {keep_from} on, but its log ends "
-            f"at {found}",
+            f"at {newest}",
             do="Nothing was deleted; the state and the table don't belong together",
         )
     _refuse_foreign(path)
     needed = _needed(path, keep_from, now - grace)
     old = _old(stored_files(path), now - grace)
-    going = [one for one in old if one.name not in needed]
-    return _gone(path, going, now - grace, dry_run=dry_run)
+    going = [file for file in old if file.name not in needed]
+    return _delete_old(path, going, now - grace, dry_run=dry_run)
 
 
 def vacuum_unborn(path: str, *, now: datetime, grace: timedelta, dry_run: bool) -> Vacuumed:
@@ -96,33 +96,35 @@ def vacuum_unborn(path: str, *, now: datetime, grace: timedelta, dry_run: bool) 
         path: where a table of ours will lie, whose commit lock the caller holds.
         now: the instant (UTC).
         grace: how long a file stays anyway, for the batch that writes it.
-        dry_run: only say what would go.
+        dry_run: only report what would be deleted.
     """
     if head(path) != ABSENT:
         return Vacuumed(path, (), 0)
-    ours = [one for one in stored_files(path) if is_written(one.name)]
-    return _gone(path, _old(ours, now - grace), now - grace, dry_run=dry_run)
+    ours = [file for file in stored_files(path) if is_written(file.name)]
+    return _delete_old(path, _old(ours, now - grace), now - grace, dry_run=dry_run)
 
 
 def _old(files: Sequence[StoredFile], before: datetime) -> list[StoredFile]:
-    """Choose the files that are old; of a folder in which a batch still writes none is."""
+    """Choose the files that are old, but none in a folder in which a batch still writes."""
     busy = {_folder(file) for file in files if file.written >= before and is_written(file.name)}
-    return [one for one in files if one.written < before and _folder(one) not in busy]
+    return [file for file in files if file.written < before and _folder(file) not in busy]
 
 
 def _folder(file: StoredFile) -> str:
     return file.name.split("/")[0]
 
 
-def _gone(path: str, going: Sequence[StoredFile], before: datetime, *, dry_run: bool) -> Vacuumed:
+def _delete_old(
+    path: str, going: Sequence[StoredFile], before: datetime, *, dry_run: bool
+) -> Vacuumed:
     if not dry_run:
-        delete_files(path, [one.name for one in going])
+        delete_files(path, [file.name for file in going])
         delete_empty_folders(path, ANY_FOLDER, before)
-    return Vacuumed(path, tuple(one.name for one in going), sum(one.bytes for one in going))
+    return Vacuumed(path, tuple(file.name for file in going), sum(file.bytes for file in going))
 
 
 def _needed(path: str, keep_from: int, gone_since: datetime) -> set[str]:
-    """Name every file that a kept version reads, or that went away so lately that readers may."""
+    """Name every file that a kept version reads, or that was removed too lately to be deleted."""
     needed: set[str] = set()
     for commit in file_changes(path):
         if commit.delta_version <= keep_from and commit.removed_at < gone_since:
@@ -136,13 +138,13 @@ def delete_table(path: str) -> None:
 
     Of a table that was never made, the files of its batches are deleted.
 
-    The first commit, which carries our mark, goes last: a deletion that was cut off can be finished.
+    The first commit, which carries our mark, is deleted last, so that an interrupted deletion can be finished.
 
     Raises:
         RequestError: its log does not begin with our mark.
     """
     if not is_table(path):
-        left = (one.name for one in stored_files(path) if is_written(one.name))
+        left = (file.name for file in stored_files(path) if is_written(file.name))
         delete_files(path, left)
         return
     _refuse_foreign(path)
@@ -164,13 +166,13 @@ def _refuse_foreign(path: str) -> None:
 
 def _delete_local(folder: Path) -> None:
     log = folder / _LOG
-    for one in (*folder.iterdir(), *log.iterdir()):
-        if one == log or one.name == _FIRST:
+    for path in (*folder.iterdir(), *log.iterdir()):
+        if path == log or path.name == _FIRST:
             continue
-        if one.is_dir():
-            shutil.rmtree(one)
+        if path.is_dir():
+            shutil.rmtree(path)
         else:
-            one.unlink()
+            path.unlink()
     shutil.rmtree(folder)
 
 
@@ -178,16 +180,16 @@ def _delete_remote(path: str) -> None:
     from pyarrow import fs  # noqa: PLC0415 - only tables in an object store need it
 
     store, root = fs.FileSystem.from_uri(path)
-    found = store.get_file_info(fs.FileSelector(root)) + store.get_file_info(
+    infos = store.get_file_info(fs.FileSelector(root)) + store.get_file_info(
         fs.FileSelector(f"{root}/{_LOG}")
     )
-    for one in found:
-        if one.base_name in (_LOG, _FIRST):
+    for info in infos:
+        if info.base_name in (_LOG, _FIRST):
             continue
-        if one.type == fs.FileType.Directory:
-            store.delete_dir(one.path)
+        if info.type == fs.FileType.Directory:
+            store.delete_dir(info.path)
         else:
-            store.delete_file(one.path)
+            store.delete_file(info.path)
     store.delete_dir(root)
 
 

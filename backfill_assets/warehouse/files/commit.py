@@ -68,7 +68,7 @@ class WrittenCells:
     def commit(
         self, cells: Collection[str], files: Sequence[CellFile], ticket: Ticket
     ) -> Committed:
-        """Let cells consist of some of these files, or others; files that no cell uses are removed.
+        """Replace the files of cells by the given ones; written files that no cell uses are removed.
 
         The rows of other cells in a replaced file are written again as a file of theirs.
 
@@ -79,15 +79,15 @@ class WrittenCells:
         self.offered = True
         asked, used = frozenset(cells), {file.name for file in files}
 
-        def rest(one: NamedFile) -> tuple[CellFile, ...] | None:
-            left = self._rest(one, asked)
+        def rest(file: NamedFile) -> tuple[CellFile, ...] | None:
+            left = self._rest(file, asked)
             used.update(other.name for other in left or ())
             return left
 
         done = set_cells(asked, files, rest, ticket)
-        done = replace(done, bytes=sum(one.bytes for one in self.files))
+        done = replace(done, bytes=sum(file.bytes for file in self.files))
         written = (*self.files, *chain.from_iterable(self._rests.values()))
-        if unused := [one.name for one in written if one.name not in used]:
+        if unused := [file.name for file in written if file.name not in used]:
             with suppress(OSError):  # published cells stay; `gc` removes these files
                 delete_files(self.path, unused)
         return done
@@ -98,40 +98,40 @@ class WrittenCells:
         Under the lock only rows that were added to the cells' blocks since then are written.
         """
         asked = frozenset(cells)
-        for one in files_at(self.path, head(self.path), asked):
-            self._rest(one, asked)
+        for file in files_at(self.path, head(self.path), asked):
+            self._rest(file, asked)
 
     def discard(self) -> None:
-        """Take all files away."""
+        """Remove all files."""
         remove_folder(self.path, self.folder)
         remove_folder(self.path, self._beside)
 
-    def _rest(self, one: NamedFile, asked: frozenset[str]) -> tuple[CellFile, ...] | None:
+    def _rest(self, file: NamedFile, asked: frozenset[str]) -> tuple[CellFile, ...] | None:
         """Give the files that replace a file for its other cells; None if it has none of the asked ones."""
-        if one.first == one.last:
+        if file.first == file.last:
             return ()
-        if one.name not in self._held:
-            self._held[one.name] = self._cells_in(one, asked)
-        held = self._held[one.name]
+        if file.name not in self._held:
+            self._held[file.name] = self._cells_in(file, asked)
+        held = self._held[file.name]
         if not held & asked:
             return None
-        key = one.name, held & asked
+        key = file.name, held & asked
         if key not in self._rests:
             folder, others = f"{self._beside}/{len(self._rests)}", held - asked
-            left = copy_files(self.path, [one], others, self.path, folder) if others else ()
+            left = copy_files(self.path, [file], others, self.path, folder) if others else ()
             self._rests[key] = left
         return self._rests[key]
 
-    def _cells_in(self, one: NamedFile, asked: frozenset[str]) -> frozenset[str]:
+    def _cells_in(self, file: NamedFile, asked: frozenset[str]) -> frozenset[str]:
         """Name the cells of a file; it may be missing where all of them get new rows.
 
         Raises:
             PinGoneError: it is gone, and held other cells, too.
         """
         try:
-            return cells_in(self.path, one)
+            return cells_in(self.path, file)
         except PinGoneError:
-            cells = self.cadence.cells(IntervalSet.of([reach(self.cadence, one)]))
+            cells = self.cadence.cells(IntervalSet.of([reach(self.cadence, file)]))
             within = frozenset(cell_text(self.cadence, cell) for cell in cells)
             if within <= asked:
                 return within
@@ -174,9 +174,9 @@ def copied_cells(
         PinGoneError: one of the files is not there any more.
     """
     with unwritten_cells(path, cadence) as written:
-        for number, one in enumerate(sources):
+        for number, source in enumerate(sources):
             folder = f"{written.folder}/{number}"
-            written.files += copy_files(one.path, one.files, one.cells, path, folder)
+            written.files += copy_files(source.path, source.files, source.cells, path, folder)
         yield written
 
 
@@ -184,7 +184,7 @@ def copied_cells(
 def old_cells(
     path: str, cadence: Cadence, files: Sequence[NamedFile], cells: Collection[str]
 ) -> Iterator[WrittenCells]:
-    """Name files again that a table's cells had; their rows of other cells are left out.
+    """Give files that a table's cells had, without their rows of other cells.
 
     Raises:
         PinGoneError: one of the files is not there any more.
@@ -208,7 +208,7 @@ def unwritten_cells(path: str, cadence: Cadence) -> Iterator[WrittenCells]:
 
 
 def _spelled(rows: DataFrame, model: Model, path: str) -> DataFrame:
-    """Spell nested fields as the table does, or will: most readers find them in files by letter."""
+    """Spell nested fields as the table does, or will: most readers match them case-sensitively."""
     if not any("struct<" in dtype for _, dtype in rows.dtypes):
         return rows
     at = head(path)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.files.commit import WrittenCells
 
 _LARGE = 2**26
-"""Bytes of a block whose files stay as they are: to write them again would cost more than it saves."""
+"""Bytes of a block from which on its files stay: writing them again would cost more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +70,18 @@ def joined_files(path: str) -> Iterator[Joined]:
             join_files(path, pile, f"{written.folder}/{number}")
             for number, pile in enumerate(piles)
         )
-        yield Joined(written, tuple(one for pile in piles for one in pile))
+        yield Joined(written, tuple(file for pile in piles for file in pile))
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Files that hold the rows of others of a table, which may stand for them."""
+    """Files that hold the same rows as other files of a table, and may replace them."""
 
     written: WrittenCells
     instead_of: tuple[NamedFile, ...]
 
     def commit(self, *, app_id: str, token: int) -> Committed:
-        """Let them stand for the others, in one commit that changes no row.
+        """Replace the other files by them, in one commit that changes no row.
 
         Args:
             app_id: the table's name for transaction ids.
@@ -106,8 +106,8 @@ def _piles(path: str) -> tuple[Cadence, list[list[NamedFile]]]:
     if not cadence.unit.is_subday:
         return cadence, []
     blocks: defaultdict[str, list[NamedFile]] = defaultdict(list)
-    for one in sorted(files_at(path, at), key=lambda file: (file.first, file.name)):
-        if one.first:  # the block of a foreign file without statistics is unknown
-            blocks[block_of(cadence, one.first)].append(one)
+    for file in sorted(files_at(path, at), key=lambda file: (file.first, file.name)):
+        if file.first:  # the block of a foreign file without statistics is unknown
+            blocks[block_of(cadence, file.first)].append(file)
     piles = (pile for pile in blocks.values() if len(pile) > 1)
-    return cadence, [pile for pile in piles if sum(one.bytes for one in pile) < _LARGE]
+    return cadence, [pile for pile in piles if sum(file.bytes for file in pile) < _LARGE]

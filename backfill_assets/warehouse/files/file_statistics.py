@@ -25,13 +25,13 @@ def statistics_of(store: FileSystem, path: str) -> tuple[int, dict[str, Any]]:
     Raises:
         FileNotFoundError: it is not there.
     """
-    from pyarrow import parquet  # noqa: PLC0415 - only who publishes files pays for it
+    from pyarrow import parquet  # noqa: PLC0415 - only publishing needs it
 
     with store.open_input_file(path) as file:
-        return file.size(), _said(parquet.read_metadata(file))
+        return file.size(), _statistics(parquet.read_metadata(file))
 
 
-def _said(footer: FileMetaData) -> dict[str, Any]:
+def _statistics(footer: FileMetaData) -> dict[str, Any]:
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     groups = [group for group in groups if group.num_rows]
     nulls: dict[str, int] = {}
@@ -40,11 +40,11 @@ def _said(footer: FileMetaData) -> dict[str, Any]:
     for number in range(footer.num_columns):
         parts = [group.column(number) for group in groups]
         name = footer.schema.column(number).path
-        found = [part.statistics for part in parts]
-        if "." in name or not parts or not all(one and one.has_null_count for one in found):
+        chunks = [part.statistics for part in parts]
+        if "." in name or not parts or not all(chunk and chunk.has_null_count for chunk in chunks):
             continue
-        nulls[name] = sum(one.null_count for one in found)
-        edges = _edges(found)
+        nulls[name] = sum(chunk.null_count for chunk in chunks)
+        edges = _edges(chunks)
         if edges is not None:
             least[name], largest[name] = edges
     return {
@@ -55,13 +55,16 @@ def _said(footer: FileMetaData) -> dict[str, Any]:
     }
 
 
-def _edges(found: Sequence[Statistics]) -> tuple[Any, Any] | None:
+def _edges(chunks: Sequence[Statistics]) -> tuple[Any, Any] | None:
     """Give the least and the largest value; None where they are not exact."""
-    if not all(one.has_min_max for one in found):
+    if not all(chunk.has_min_max for chunk in chunks):
         return None
     try:
-        values = [value for one in found for value in (one.min, one.max)]
-    except (ValueError, OverflowError):  # a date that Python has not, or a text that is none
+        values = [value for chunk in chunks for value in (chunk.min, chunk.max)]
+    except (
+        ValueError,
+        OverflowError,
+    ):  # a date outside of Python's range, or bytes that are no text
         return None
     if not all(_is_exact(value) for value in values):
         return None

@@ -41,7 +41,7 @@ from backfill_assets.warehouse.log.ticket import (
     RESTORED,
     Committed,
     Ticket,
-    named,
+    commit_properties,
 )
 from backfill_assets.warehouse.spark.session import RETENTION
 from backfill_assets.warehouse.spark.spark_errors import explaining
@@ -72,7 +72,7 @@ def keeps_rows(metadata: str | None) -> bool:
 def created_by(metadata: str | None) -> str | None:
     """Give the stored model that a new table was made for; None for other commits.
 
-    Snapshots of one version differ in words only, so this is enough to run it again after the
+    Snapshots of one version differ in metadata only, so this is enough to run it again after the
     state was lost.
     """
     if not metadata or not metadata.startswith(CREATED):
@@ -130,7 +130,7 @@ def create_table(
                 path,
                 Schema.from_json(json.dumps(schema)),
                 **cut,
-                commit_properties=named(created, created.transactions[0]),
+                commit_properties=commit_properties(created, created.transactions[0]),
             )
         except DeltaError:
             if head(path) == ABSENT:
@@ -148,7 +148,7 @@ _KEPT = {
     }.items()
 }
 _ALL_STATISTICS = {"delta.dataSkippingNumIndexedCols": "-1"}
-"""Of a wide table readers would else know nothing of the last column, `_cell`."""
+"""Else a wide table has no statistics of its last column, `_cell`."""
 
 
 def _fields(spark: Callable[[], SparkSession], columns: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -176,9 +176,9 @@ _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 def _names(dtype: Any) -> Iterator[str]:  # noqa: ANN401 - Delta's JSON: a name, an object, a list
     """Name every field in a type, nested ones too."""
     if isinstance(dtype, list):
-        for one in cast("list[Any]", dtype):
-            yield one["name"]
-            yield from _names(one["type"])
+        for field in cast("list[Any]", dtype):
+            yield field["name"]
+            yield from _names(field["type"])
     elif isinstance(dtype, dict):
         for part in ("fields", "elementType", "keyType", "valueType"):
             yield from _names(cast("dict[str, Any]", dtype).get(part))
@@ -220,10 +220,12 @@ def restore(path: str, to_version: int, *, app_id: str, token: int) -> Committed
         PinGoneError: that version can't be read any more.
     """
 
-    def back(table: DeltaTable, said: CommitProperties) -> None:
-        table.restore(to_version, commit_properties=said, post_commithook_properties=kept_log())
+    def restore_files(table: DeltaTable, properties: CommitProperties) -> None:
+        table.restore(
+            to_version, commit_properties=properties, post_commithook_properties=kept_log()
+        )
 
-    return enter(Ticket(path, app_id, token, f"{RESTORED}{to_version}}}"), back)
+    return enter(Ticket(path, app_id, token, f"{RESTORED}{to_version}}}"), restore_files)
 
 
 def evolve_table(
@@ -245,11 +247,11 @@ def evolve_table(
     changes.refuse_retyped(model.name, path)
     if not changes.added:
         return None
-    fields = [Field.from_json(json.dumps(one)) for one in _fields(spark, changes.added)]
+    fields = [Field.from_json(json.dumps(field)) for field in _fields(spark, changes.added)]
 
-    def add(table: DeltaTable, said: CommitProperties) -> None:
+    def add(table: DeltaTable, properties: CommitProperties) -> None:
         table.alter.add_columns(
-            fields, commit_properties=said, post_commithook_properties=kept_log()
+            fields, commit_properties=properties, post_commithook_properties=kept_log()
         )
 
     return enter(Ticket(path, app_id, token, _evolved(changes)), add)
@@ -265,22 +267,22 @@ def cells_touched(cadence: Cadence, path: str, delta_version: int) -> IntervalSe
     These are the cells of files that were added or removed, restricted to the cells in the commits'
     own metadata. Commits of other writers, and restores, have no such metadata: their files decide.
     """
-    reached = IntervalSet.of(reach(cadence, one) for one in files_changed(path, delta_version))
+    reached = IntervalSet.of(reach(cadence, file) for file in files_changed(path, delta_version))
     named = IntervalSet.empty()
     for commit in logged_commits(path, delta_version):
         if not commit.changes_data:
             continue
-        said = BatchCommit.from_json(commit.metadata)
-        if said is None:
+        batch = BatchCommit.from_json(commit.metadata)
+        if batch is None:
             return reached
-        named |= IntervalSet.of(one.cell for one in said.cells) | said.emptied
+        named |= IntervalSet.of(cell.cell for cell in batch.cells) | batch.emptied
     return reached & named
 
 
-def reach(cadence: Cadence, one: NamedFile) -> Interval:
+def reach(cadence: Cadence, file: NamedFile) -> Interval:
     """Give the span of the cells that a file may hold rows of: every cell where the log has no span."""
     try:
-        first, last = cell_of_text(cadence, one.first), cell_of_text(cadence, one.last)
+        first, last = cell_of_text(cadence, file.first), cell_of_text(cadence, file.last)
     except ValueError:
         return WHOLE_CELL
     return Interval(first.start, last.end)

@@ -61,20 +61,20 @@ class FilesRead:
 
 
 def table_of(pins: Sequence[InputPin], located: Callable[[str], str]) -> Table:
-    """Read the pins of one model or source as one table, the first over the others.
+    """Give the pins of one model or source as one table, the first over the others.
 
     Args:
         pins: of the tables.
         located: gives the path of a place, as the store knows it.
     """
-    top, *under = (Table(located(one.path), one.delta_version, one.cells) for one in pins)
+    top, *under = (Table(located(pin.path), pin.delta_version, pin.cells) for pin in pins)
     return replace(top, under=tuple(under))
 
 
 def without(table: Table, cells: IntervalSet) -> Table:
-    """Read a table as if no layer under it answered for these cells.
+    """Give a table without the rows of these cells in the layers under it.
 
-    So a plan's cells that are still to be built are empty, whatever the layers hold.
+    A plan's cells that are still to be built are then empty, whatever the layers hold.
     """
     nothing = Table("", ABSENT, cells)
     return replace(table, under=(nothing, *table.under))
@@ -83,7 +83,7 @@ def without(table: Table, cells: IntervalSet) -> Table:
 def table_read(
     pins: Sequence[InputPin], located: Callable[[str], str], certain: IntervalSet
 ) -> Table:
-    """Read the tables of a pointer as one, without the cells that its plan is still to build.
+    """Give the tables of a pointer as one, without the cells that its plan is still to build.
 
     Args:
         pins: of the tables.
@@ -102,16 +102,16 @@ def parts_of(cadence: Cadence, table: Table, cells: IntervalSet | None = None) -
         table: what is read.
         cells: only these; None for every cell.
     """
-    found: list[Part] = []
+    parts: list[Part] = []
     above = IntervalSet.empty()
-    for one in _flat(table):
-        where = _predicate(cadence, one.cells, above, cells)
-        if one.delta_version > ABSENT and where is not None:
-            found.append(Part(one.path, one.delta_version, where))
-        if one.cells is None:
+    for layer in _flat(table):
+        where = _predicate(cadence, layer.cells, above, cells)
+        if layer.delta_version > ABSENT and where is not None:
+            parts.append(Part(layer.path, layer.delta_version, where))
+        if layer.cells is None:
             break
-        above |= one.cells
-    return tuple(found)
+        above |= layer.cells
+    return tuple(parts)
 
 
 def rows_of(
@@ -136,7 +136,7 @@ def rows_of(
     if not frames:
         columns = {**stored_columns(model), CELL_COLUMN: cell_type(model.cadence)}
         return spark.createDataFrame([], ", ".join(f"{quoted(c)} {t}" for c, t in columns.items()))
-    return reduce(lambda one, other: one.unionByName(other), frames)
+    return reduce(lambda frame, other: frame.unionByName(other), frames)
 
 
 def files_read(model: Model, table: Table, cells: IntervalSet) -> tuple[FilesRead, ...]:
@@ -145,28 +145,28 @@ def files_read(model: Model, table: Table, cells: IntervalSet) -> tuple[FilesRea
     Raises:
         CorruptTableError: a table's log is damaged.
     """
-    found: list[FilesRead] = []
-    for one, inside in cells_by_table(table, cells):
+    by_table: list[FilesRead] = []
+    for layer, inside in cells_by_table(table, cells):
         asked = tuple(cell_text(model.cadence, cell) for cell in model.cadence.cells(inside))
-        files = files_at(one.path, one.delta_version, asked)
-        found.append(FilesRead(one.path, asked, files))
-    return tuple(found)
+        files = files_at(layer.path, layer.delta_version, asked)
+        by_table.append(FilesRead(layer.path, asked, files))
+    return tuple(by_table)
 
 
 def cells_by_table(table: Table, cells: IntervalSet) -> Iterator[tuple[Table, IntervalSet]]:
     """Give the cells that are read from each of the tables; a table without any is left out."""
     above = IntervalSet.empty()
-    for one in _flat(table):
-        inside = (cells if one.cells is None else one.cells & cells) - above
+    for layer in _flat(table):
+        inside = (cells if layer.cells is None else layer.cells & cells) - above
         above |= inside
-        if inside and one.delta_version > ABSENT:
-            yield one, inside
+        if inside and layer.delta_version > ABSENT:
+            yield layer, inside
 
 
 def _flat(table: Table) -> Iterator[Table]:
     yield table
-    for one in table.under:
-        yield from _flat(one)
+    for layer in table.under:
+        yield from _flat(layer)
 
 
 def _predicate(

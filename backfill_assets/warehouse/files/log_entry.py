@@ -17,9 +17,9 @@ from backfill_assets.warehouse.log.ticket import (
     CommitLostError,
     Committed,
     Ticket,
-    found,
+    commit_properties,
+    committed,
     in_log,
-    named,
 )
 from backfill_assets.warehouse.spark.spark_errors import CommitConflictError, explaining
 
@@ -71,7 +71,7 @@ def set_cells(
     refuse_gone(ticket.path, files)
 
     def change(table: DeltaTable) -> Change:
-        held = {one.name: one for one in files_of(table, cells)} if cells else {}
+        held = {file.name: file for file in files_of(table, cells)} if cells else {}
         gone: list[NamedFile] = []
         rests: list[CellFile] = []
         for name in held.keys() - {file.name for file in files}:
@@ -80,7 +80,7 @@ def set_cells(
                 gone.append(held[name])
                 rests += left
         refuse_gone(ticket.path, rests)
-        return gone, [*(one for one in files if one.name not in held), *rests]
+        return gone, [*(file for file in files if file.name not in held), *rests]
 
     return _entered(ticket, change, new_rows=True)
 
@@ -98,8 +98,8 @@ def exchange_files(
     refuse_gone(ticket.path, added)
 
     def change(table: DeltaTable) -> Change:
-        there = {one.name for one in files_of(table)}
-        if lost := [one.name for one in gone if one.name not in there]:
+        there = {file.name for file in files_of(table)}
+        if lost := [file.name for file in gone if file.name not in there]:
             raise CommitConflictError(path=ticket.path, found=f"{lost[0]} has gone meanwhile")
         return gone, added
 
@@ -111,14 +111,14 @@ def _entered(
 ) -> Committed:
     """Write the entry that removes the files of a change, and adds those that replace them."""
 
-    def write(table: DeltaTable, said: CommitProperties) -> None:
+    def write(table: DeltaTable, properties: CommitProperties) -> None:
         columns = table.metadata().partition_columns
         table.create_write_transaction(
             [*_actions(*change(table), columns, new_rows=new_rows)],
             "append",
             table.schema(),
             columns,
-            commit_properties=said,
+            commit_properties=properties,
             post_commithook_properties=kept_log(),
         )
 
@@ -145,11 +145,11 @@ def enter(ticket: Ticket, write: Callable[[DeltaTable, CommitProperties], None])
     from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
 
     table, transaction = _opened(ticket)
-    before, said = table.version(), named(ticket, transaction)
+    before, properties = table.version(), commit_properties(ticket, transaction)
     with explaining(ticket.path):
         try:
-            write(table, said)
-        except Exception as error:  # the library has no one class for it
+            write(table, properties)
+        except Exception as error:  # the library has no common class for them
             # A later step, such as a checkpoint, may fail: only the log shows whether the entry is there.
             if (done := in_log(ticket, before)) is not None:
                 return done
@@ -157,7 +157,7 @@ def enter(ticket: Ticket, write: Callable[[DeltaTable, CommitProperties], None])
             if isinstance(error, CommitFailedError):
                 raise CommitConflictError(path=ticket.path, found=str(error)) from error
             raise
-    return found(ticket, before)
+    return committed(ticket, before)
 
 
 def _opened(ticket: Ticket) -> tuple[DeltaTable, int]:
@@ -178,7 +178,7 @@ def _opened(ticket: Ticket) -> tuple[DeltaTable, int]:
 
 
 def kept_log() -> PostCommitHookProperties:
-    """Let deltalake make checkpoints, and delete nothing of the log."""
+    """Let deltalake write checkpoints, but delete nothing of the log."""
     from deltalake import PostCommitHookProperties  # noqa: PLC0415
 
     return PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False)
@@ -190,20 +190,20 @@ def _actions(
     from deltalake.transaction import AddAction, RemoveAction  # noqa: PLC0415
 
     now = time.time_ns() // 1_000_000
-    for one in gone:
+    for file in gone:
         yield RemoveAction(
-            one.name,
+            file.name,
             data_change=new_rows,
             deletion_timestamp=now,
-            size=one.bytes,
-            partition_values=partition_values(columns, one),
+            size=file.bytes,
+            partition_values=partition_values(columns, file),
         )
-    for one in added:
+    for file in added:
         yield AddAction(
-            path=one.name,
-            size=one.bytes,
-            partition_values=partition_values(columns, one),
+            path=file.name,
+            size=file.bytes,
+            partition_values=partition_values(columns, file),
             modification_time=now,
             data_change=new_rows,
-            stats=one.statistics,
+            stats=file.statistics,
         )

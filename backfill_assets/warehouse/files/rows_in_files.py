@@ -40,26 +40,26 @@ def rows_in_files(
     Raises:
         NeedsSparkError: there are more rows, or the files can't be read here.
     """
-    from deltalake import DeltaTable  # noqa: PLC0415 - only who reads rows pays for it
+    from deltalake import DeltaTable  # noqa: PLC0415 - only readers of rows need it
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
     from pyarrow.dataset import ParquetReadOptions  # noqa: PLC0415
     from pyarrow.lib import ArrowException  # noqa: PLC0415
 
     options = ParquetReadOptions(coerce_int96_timestamp_unit="us")  # as Spark reads them
     left = most
-    for one, inside in cells_by_table(table, cells):
+    for layer, inside in cells_by_table(table, cells):
         try:
-            at_pin = DeltaTable(one.path, version=one.delta_version)
+            at_pin = DeltaTable(layer.path, version=layer.delta_version)
             held = at_pin.to_pyarrow_dataset(parquet_read_options=options)
             chosen = _condition(model, inside)
             left -= held.count_rows(filter=chosen)
             if left < 0:
-                raise NeedsSparkError(one.path, f"there are more than {most:,} rows")
+                raise NeedsSparkError(layer.path, f"there are more than {most:,} rows")
             there = [name for name in names if name in held.schema.names]
-            found = held.to_table(columns=there, filter=chosen)
+            rows = held.to_table(columns=there, filter=chosen)
         except (OSError, ValueError, OverflowError, DeltaError, ArrowException) as error:
-            raise NeedsSparkError(one.path, str(error)) from error
-        yield found
+            raise NeedsSparkError(layer.path, str(error)) from error
+        yield rows
 
 
 def _condition(model: Model, cells: IntervalSet) -> pc.Expression:
@@ -77,7 +77,7 @@ def _condition(model: Model, cells: IntervalSet) -> pc.Expression:
     if cadence.unit is Unit.WHOLE:
         return field == pc.scalar(date.fromisoformat(cell_text(cadence, WHOLE_CELL)))
     chosen = [(field >= at(span.start)) & (field < at(span.end)) for span in cells]
-    found = chosen[0]
-    for one in chosen[1:]:
-        found |= one
-    return found
+    condition = chosen[0]
+    for other in chosen[1:]:
+        condition |= other
+    return condition

@@ -27,8 +27,8 @@ class FileChanges:
     Attributes:
         delta_version: of the commit.
         added: paths below the table.
-        removed: the same of those that later versions don't read; they still lie there.
-        removed_at: when it took them away, by the writer's clock.
+        removed: paths of files that later versions don't read; they still exist.
+        removed_at: when the commit removed them, by the writer's clock.
     """
 
     delta_version: int
@@ -61,11 +61,13 @@ def file_changes(path: str) -> Iterator[FileChanges]:
     for number in range(ABSENT + 1, head(path) + 1):
         actions = actions_of(path, number)
         removed = [action["remove"] for action in actions if "remove" in action]
-        times = [int(one.get("deletionTimestamp") or 0) for one in removed]
+        times = [int(file.get("deletionTimestamp") or 0) for file in removed]
         yield FileChanges(
             number,
-            added=frozenset(unquote(one["add"]["path"]) for one in actions if "add" in one),
-            removed=frozenset(unquote(one["path"]) for one in removed),
+            added=frozenset(
+                unquote(action["add"]["path"]) for action in actions if "add" in action
+            ),
+            removed=frozenset(unquote(file["path"]) for file in removed),
             removed_at=datetime.fromtimestamp(max(times, default=0) / 1000, UTC),
         )
 
@@ -86,9 +88,9 @@ def _local_files(table: Path) -> Iterator[StoredFile]:
             file = Path(folder, name)
             if file.suffix == _SUFFIX:
                 with suppress(FileNotFoundError):
-                    found = file.stat()
-                    written = datetime.fromtimestamp(found.st_mtime, UTC)
-                    yield StoredFile(str(file.relative_to(table)), found.st_size, written)
+                    status = file.stat()
+                    written = datetime.fromtimestamp(status.st_mtime, UTC)
+                    yield StoredFile(str(file.relative_to(table)), status.st_size, written)
 
 
 def delete_files(path: str, names: Iterable[str]) -> None:
@@ -121,10 +123,10 @@ def delete_empty_folders(path: str, pattern: str, before: datetime) -> None:
     if table is None:
         return
     for folder in table.glob(pattern):
-        with suppress(FileNotFoundError):  # something goes on in it
+        with suppress(FileNotFoundError):  # a batch is writing there
             inside = [folder, *folder.rglob("*")]
-            touched = max(one.stat().st_mtime for one in inside)
-            if all(one.is_dir() for one in inside) and touched < before.timestamp():
+            touched = max(entry.stat().st_mtime for entry in inside)
+            if all(entry.is_dir() for entry in inside) and touched < before.timestamp():
                 shutil.rmtree(folder, ignore_errors=True)
                 _remove_empty(table, table)
 
@@ -145,10 +147,10 @@ def _remote_files(path: str) -> list[StoredFile]:
 
     store, root = fs.FileSystem.from_uri(path.rstrip("/"))
     everything = fs.FileSelector(root, recursive=True, allow_not_found=True)
-    found = store.get_file_info(everything)
-    names = {one.path.removeprefix(f"{root}/"): one for one in found if one.is_file}
+    infos = store.get_file_info(everything)
+    names = {info.path.removeprefix(f"{root}/"): info for info in infos if info.is_file}
     return [
-        StoredFile(name, one.size, one.mtime or _EPOCH)
-        for name, one in sorted(names.items())
+        StoredFile(name, info.size, info.mtime or _EPOCH)
+        for name, info in sorted(names.items())
         if name.endswith(_SUFFIX) and not name.startswith(f"{_LOG}/")
     ]

@@ -44,11 +44,11 @@ def source_bytes(
         CorruptTableError: the log is damaged.
     """
     if column is None or cadence is None or cells is None or cadence.unit is Unit.WHOLE:
-        return sum(int(one[_BYTES]) for one in _files(path, delta_version, [_BYTES]))
+        return sum(int(file[_BYTES]) for file in _files(path, delta_version, [_BYTES]))
     return round(
         sum(
-            one[_BYTES] * _share(_span(one, column, cadence.tz), cells)
-            for one in _files(path, delta_version)
+            file[_BYTES] * _share(_span(file, column, cadence.tz), cells)
+            for file in _files(path, delta_version)
         )
     )
 
@@ -69,10 +69,10 @@ def bytes_in(path: str, delta_version: int | None = None) -> int:
 def _files(
     path: str, delta_version: int | None, only: list[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Read the few parts of the log's entries on files that an estimate over thousands needs."""
+    """Read only those fields of the log's entries on files that an estimate needs."""
     if head(path) == ABSENT:
         return []
-    import pyarrow as pa  # noqa: PLC0415 - planning pays for them only when it estimates
+    import pyarrow as pa  # noqa: PLC0415 - only estimates need them
     from deltalake import DeltaTable  # noqa: PLC0415
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
@@ -80,8 +80,10 @@ def _files(
         actions = DeltaTable(path, version=delta_version).get_add_actions(flatten=True)
     except DeltaError as error:
         raise CorruptTableError(path=path, found=str(error)) from error
-    said = actions if only is None else actions.select(only)
-    return pa.RecordBatchReader.from_stream(said).read_all().to_pylist()  # pa.table imports pandas
+    entries = actions if only is None else actions.select(only)
+    return (
+        pa.RecordBatchReader.from_stream(entries).read_all().to_pylist()
+    )  # pa.table imports pandas
 
 
 def _span(file: Mapping[str, Any], column: str, tz: str) -> Interval | None:

@@ -82,7 +82,7 @@ class Table:
     @property
     def exists(self) -> bool:
         """Whether there is anything to read."""
-        return self.delta_version > ABSENT or any(one.exists for one in self.under)
+        return self.delta_version > ABSENT or any(layer.exists for layer in self.under)
 
 
 def table_now(path: str) -> Table:
@@ -114,7 +114,7 @@ def delta_schema(path: str, delta_version: int) -> tuple[tuple[str, str], ...]:
         CorruptTableError: the log is damaged.
     """
     schema = delta_json_schema(path, delta_version)
-    return tuple((one["name"], _simple(one["type"])) for one in schema["fields"])
+    return tuple((field["name"], _simple(field["type"])) for field in schema["fields"])
 
 
 def delta_json_schema(path: str, delta_version: int) -> Any:  # noqa: ANN401 - Delta's JSON
@@ -133,7 +133,7 @@ def delta_json_schema(path: str, delta_version: int) -> Any:  # noqa: ANN401 - D
 
 
 def delta_type(dtype: str) -> str | None:
-    """Give Delta's word for a Spark type; None for a nested type, and for one that is not known here."""
+    """Give Delta's name of a Spark type; None for a nested or an unknown type."""
     plain = _canonical(dtype)
     words = {short: long for long, short in _SIMPLE.items()}
     if plain in words:
@@ -141,9 +141,9 @@ def delta_type(dtype: str) -> str | None:
     return plain if plain in _PLAIN or re.fullmatch(_DECIMAL, plain) else None
 
 
-def same_type(one: str, other: str) -> bool:
+def same_type(dtype: str, other: str) -> bool:
     """Compare two Spark type strings, whatever their spelling."""
-    return _canonical(one) == _canonical(other)
+    return _canonical(dtype) == _canonical(other)
 
 
 def _canonical(dtype: str) -> str:
@@ -160,5 +160,5 @@ def _simple(dtype: Any) -> str:  # noqa: ANN401 - Delta's JSON: a name, or a nes
         case "map":
             return f"map<{_simple(dtype['keyType'])},{_simple(dtype['valueType'])}>"
         case _:
-            fields = (f"{one['name']}:{_simple(one['type'])}" for one in dtype["fields"])
+            fields = (f"{field['name']}:{_simple(field['type'])}" for field in dtype["fields"])
             return f"struct<{','.join(fields)}>"

@@ -97,19 +97,19 @@ def clear_unborn(path: str) -> None:
 
 
 def commits_there(path: str) -> frozenset[int]:
-    """Name the commits whose own files are still there: cleaning a log up takes old ones away."""
+    """Name the commits whose own files still exist: a log's clean-up removes old ones."""
     return frozenset(int(m[1]) for name in _log_names(path) if (m := _COMMIT.fullmatch(name)))
 
 
 def born_as(path: str) -> str:
-    """Give the id that Delta gave a table with its first commit; empty where that is gone.
+    """Give the id that Delta gave a table with its first commit; empty if that commit is gone.
 
     Raises:
         CorruptTableError: the first commit is not what Delta writes.
     """
     if not is_table(path):
         return ""
-    described = (one["metaData"] for one in actions_of(path, 0) if "metaData" in one)
+    described = (action["metaData"] for action in actions_of(path, 0) if "metaData" in action)
     return str(next(described, {}).get("id", ""))
 
 
@@ -131,7 +131,9 @@ def commits_since(path: str, delta_version: int) -> tuple[tuple[int, str | None]
     Raises:
         CorruptTableError: one of them is missing or can't be read.
     """
-    return tuple((one.delta_version, one.metadata) for one in logged_commits(path, delta_version))
+    return tuple(
+        (commit.delta_version, commit.metadata) for commit in logged_commits(path, delta_version)
+    )
 
 
 def last_token(path: str, app_id: str) -> int:
@@ -203,19 +205,25 @@ def _unreadable(path: str, delta_version: int, error: Exception) -> CorruptTable
 
 
 def _commit(delta_version: int, actions: list[dict[str, Any]]) -> LoggedCommit:
-    if not actions or not all(isinstance(one, dict) for one in actions):
+    if not actions or not all(isinstance(action, dict) for action in actions):
         message = "it holds no actions"
         raise ValueError(message)
-    info: dict[str, Any] = next((one["commitInfo"] for one in actions if "commitInfo" in one), {})
+    info: dict[str, Any] = next(
+        (action["commitInfo"] for action in actions if "commitInfo" in action), {}
+    )
     added = [action["add"] for action in actions if "add" in action]
-    removed = [one["remove"] for one in actions if "remove" in one]
+    removed = [action["remove"] for action in actions if "remove" in action]
     return LoggedCommit(
         delta_version=delta_version,
         operation=str(info.get("operation", "")),
         metadata=info.get("userMetadata"),
-        changes_data=any(one.get("dataChange", True) for one in (*added, *removed)),
-        bytes_added=sum(int(one["size"]) for one in added),
-        tokens={one["txn"]["appId"]: int(one["txn"]["version"]) for one in actions if "txn" in one},
+        changes_data=any(file.get("dataChange", True) for file in (*added, *removed)),
+        bytes_added=sum(int(file["size"]) for file in added),
+        tokens={
+            action["txn"]["appId"]: int(action["txn"]["version"])
+            for action in actions
+            if "txn" in action
+        },
         committed_at=_instant(info.get("timestamp")),
     )
 
@@ -228,12 +236,12 @@ def _log_names(path: str) -> list[str]:
     folder = local_folder(path)
     if folder is not None:
         log = folder / "_delta_log"
-        return [one.name for one in log.iterdir()] if log.is_dir() else []
+        return [file.name for file in log.iterdir()] if log.is_dir() else []
     from pyarrow import fs  # noqa: PLC0415 - only tables in an object store need it
 
     store, root = fs.FileSystem.from_uri(f"{path.rstrip('/')}/_delta_log")
     selector = fs.FileSelector(root, allow_not_found=True)
-    return [one.base_name for one in store.get_file_info(selector)]
+    return [file.base_name for file in store.get_file_info(selector)]
 
 
 def _read(path: str, name: str) -> str:

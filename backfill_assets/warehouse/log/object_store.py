@@ -53,7 +53,7 @@ def refuse_careless_store(path: str) -> None:
 
 
 def _overwrites(probe: str) -> bool:
-    """Let several commit at once; whether more than one succeeded.
+    """Let several writers commit at once; whether more than one succeeded.
 
     delta-rs looks for a newer version first, so only writers at one time ask the store itself. On a busy
     machine they may come one after the other all the same, so one look does not prove enough.
@@ -69,10 +69,10 @@ def _commits(start: Barrier, table: DeltaTable) -> bool:
     from deltalake import CommitProperties  # noqa: PLC0415
     from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
 
-    said = CommitProperties(max_commit_retries=0)
+    properties = CommitProperties(max_commit_retries=0)
     start.wait()
     try:
-        table.create_write_transaction([], "append", table.schema(), commit_properties=said)
+        table.create_write_transaction([], "append", table.schema(), commit_properties=properties)
     except CommitFailedError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Tickets: the metadata of a commit, by which it is found in the log again.
+"""Tickets: the metadata of a commit, which identifies it in the log.
 
 Every commit of a table carries the same transaction id with a larger number than the one before, so
 a writer whose lock was taken over is refused; and every commit is looked up in the log afterwards.
@@ -83,9 +83,9 @@ class Committed:
     bytes: int
 
 
-def named(ticket: Ticket, transaction: int) -> CommitProperties:
-    """Give a ticket as deltalake writes it; an entry that another one came before is not retried."""
-    from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - only who commits pays
+def commit_properties(ticket: Ticket, transaction: int) -> CommitProperties:
+    """Give deltalake's properties of a ticket's commit, which is not retried after another entry."""
+    from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - only commits need it
 
     return CommitProperties(
         custom_metadata={"userMetadata": ticket.metadata},
@@ -94,8 +94,8 @@ def named(ticket: Ticket, transaction: int) -> CommitProperties:
     )
 
 
-def found(ticket: Ticket, head_before: int) -> Committed:
-    """Find a ticket's commit in the log.
+def committed(ticket: Ticket, head_before: int) -> Committed:
+    """Read a ticket's commit from the log.
 
     Raises:
         CommitLostError: it is not there.

@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
 
 def _unfit_table(*, model: str, path: str, missing: list[str], retyped: list[str]) -> RequestError:
-    found = "; ".join(
+    differences = "; ".join(
         f"{word} {', '.join(names)}"
         for word, names in (("it lacks", missing), ("of another type are", retyped))
         if names
     )
     return RequestError(
-        found=f"the table at {path} can't be adopted as '{model}': {found}. Nothing was written",
+        found=f"the table at {path} can't be adopted as '{model}': {differences}. Nothing was written",
         do="correct the declaration, or write a table that fits",
     )
 
@@ -94,30 +94,30 @@ def profile_table(
         counted = rows.groupBy(F.expr(number).alias("cell")).count().collect()
     counts = {row["cell"]: row["count"] for row in counted}
     refuse_outside(rows, model, (), {None: counts[None]} if None in counts else {})
-    cells = tuple(cell_of_number(model.cadence, one) for one in sorted(counts))
+    cells = tuple(cell_of_number(model.cadence, cell) for cell in sorted(counts))
     known = inputs or {}
     audits = [audit for audit in model.audits if _comparable(audit, known)]
     audited = replace(model, audits=audits)
     subject = Subject(audited, cells, Table(table.path, ABSENT), known)
-    left_out = tuple(one.name for one in model.audits if one not in audits)
+    left_out = tuple(audit.name for audit in model.audits if audit not in audits)
     return ForeignProfile(IntervalSet.of(cells), profile(rows, subject), rows, subject, left_out)
 
 
 def adopted_from(table: Table) -> RowsFrom:
-    """Let batches copy a foreign table's rows instead of computing them: see `computed_batch`."""
+    """Give a function by which batches copy a foreign table's rows: see `computed_batch`."""
 
     def rows(
         session: SparkSession,
         model: Model,
         interval: Interval,
-        inputs: Mapping[str, Input],  # noqa: ARG001 - one of the ways that a batch comes by its rows
+        inputs: Mapping[str, Input],  # noqa: ARG001 - the signature of `RowsFrom`
     ) -> DataFrame:
-        found = foreign_rows(session, model, table)
+        frame = foreign_rows(session, model, table)
         time = model.time_column
         if time is None:
-            return found
-        dtype = found.schema[time].dataType.simpleString()
-        return found.where(time_predicate(time, dtype, model.cadence, [interval]))
+            return frame
+        dtype = frame.schema[time].dataType.simpleString()
+        return frame.where(time_predicate(time, dtype, model.cadence, [interval]))
 
     return rows
 
@@ -132,12 +132,12 @@ def foreign_rows(spark: SparkSession, model: Model, table: Table) -> DataFrame:
     if not table.exists:
         raise MissingTableError(name=model.name, path=table.path)
     rows = snapshot_df(spark, table.path, table.delta_version)
-    found = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
-    missing = [column.name for column in model.schema if column.name not in found]
+    types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+    missing = [column.name for column in model.schema if column.name not in types]
     retyped = [
-        f"{column.name} {found[column.name]} (declared {column.dtype})"
+        f"{column.name} {types[column.name]} (declared {column.dtype})"
         for column in model.schema
-        if column.name in found and not same_type(found[column.name], column.dtype)
+        if column.name in types and not same_type(types[column.name], column.dtype)
     ]
     if missing or retyped:
         raise _unfit_table(model=model.name, path=table.path, missing=missing, retyped=retyped)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 NO_SUM = "NaN"
-"""What `exact_sum` gives where some value has no decimal."""
+"""The result of `exact_sum` where some value has no decimal."""
 
 EXACT = Context(prec=100, rounding=ROUND_HALF_UP)
 """Decimal arithmetic in Python as `exact_sum` does it in Spark."""
@@ -99,24 +99,24 @@ def sum_of_doubles(counted: Iterable[tuple[float, int]]) -> Decimal | None:
         counted: values, and how often each occurs.
     """
     total = Decimal(0).scaleb(-_PLACES)
-    for one, times in counted:
-        if not math.isfinite(one):
+    for value, times in counted:
+        if not math.isfinite(value):
             return None
-        exact = Decimal(repr(one)).quantize(total, context=EXACT)
+        exact = Decimal(repr(value)).quantize(total, context=EXACT)
         if abs(exact) >= _TOO_LARGE:
             return None
         total = EXACT.add(total, EXACT.multiply(exact, times))
     return total
 
 
-def same_value(one: str, other: str, dtype: DataType) -> str:
+def same_value(value: str, other: str, dtype: DataType) -> str:
     """Write Spark SQL that compares two expressions, NULLs included.
 
     Maps and variants, which Spark can't compare, are compared by their canonical form.
     """
     if _is_incomparable(dtype.jsonValue()):
-        return f"{canonical(one, dtype)} <=> {canonical(other, dtype)}"
-    return f"{one} <=> {other}"
+        return f"{canonical(value, dtype)} <=> {canonical(other, dtype)}"
+    return f"{value} <=> {other}"
 
 
 def canonical(value: str, dtype: DataType, depth: int = 0) -> str:
@@ -158,17 +158,17 @@ def _canonical_struct(value: str, dtype: StructType, depth: int) -> str:
 
 
 def _canonical_array(value: str, element: DataType, depth: int) -> str:
-    one = f"x{depth}"
-    inner = _flagged(one, element, depth + 1)
-    items = f"transform({value}, {one} -> struct({inner}))"
+    item = f"x{depth}"
+    inner = _flagged(item, element, depth + 1)
+    items = f"transform({value}, {item} -> struct({inner}))"
     return f"IF({value} IS NULL, NULL, struct(size({value}), {items}))"
 
 
 def _canonical_map(value: str, dtype: Any, depth: int) -> str:  # noqa: ANN401 - a MapType
-    one = f"x{depth}"
-    key = canonical(f"{one}.key", dtype.keyType, depth + 1)
-    inner = _flagged(f"{one}.value", dtype.valueType, depth + 1)
-    entries = f"array_sort(transform(map_entries({value}), {one} -> struct({key}, {inner})))"
+    entry = f"x{depth}"
+    key = canonical(f"{entry}.key", dtype.keyType, depth + 1)
+    inner = _flagged(f"{entry}.value", dtype.valueType, depth + 1)
+    entries = f"array_sort(transform(map_entries({value}), {entry} -> struct({key}, {inner})))"
     return f"IF({value} IS NULL, NULL, struct(size({value}), {entries}))"
 
 
@@ -180,6 +180,6 @@ def _is_incomparable(described: Any) -> bool:  # noqa: ANN401 - Spark's JSON of 
             parts = ("type", "elementType", "fields")
             return any(_is_incomparable(described[part]) for part in parts if part in described)
         case list():
-            return any(_is_incomparable(one) for one in described)
+            return any(_is_incomparable(element) for element in described)
         case _:
             return False

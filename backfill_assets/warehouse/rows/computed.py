@@ -1,4 +1,4 @@
-"""A computed batch: files that no log names yet; they are audited, then published unchanged."""
+"""A computed batch: files that no log names yet, which are audited and then published unchanged."""
 
 from __future__ import annotations
 
@@ -102,20 +102,20 @@ class ComputedBatch:
             RequestError: a cell's files do not hold the rows that were measured of it.
         """
         try:
-            found = profile(self.rows, self._subject)
+            profiles = profile(self.rows, self._subject)
         except BackfillAssetsError as error:
             refuse_gone(self.target.path, self.written.files)
             raise error from error.__cause__
-        self._refuse_mislaid(found)
-        return found
+        self._refuse_mislaid(profiles)
+        return profiles
 
     def _refuse_mislaid(self, profiles: Sequence[CellProfile]) -> None:
         rows = rows_by_cell(self.target.path, self.written.files)
-        for one in profiles:
-            text = cell_text(self.model.cadence, one.cell)
-            if rows[text] != one.content.rows:
+        for measured in profiles:
+            text = cell_text(self.model.cadence, measured.cell)
+            if rows[text] != measured.content.rows:
                 raise RequestError(
-                    found=f"{one.content.rows} rows of the cell {text} of {self.target.path} were "
+                    found=f"{measured.content.rows} rows of the cell {text} of {self.target.path} were "
                     f"audited, and the files that were written for it hold {rows[text]}. "
                     "Nothing was committed",
                     do="This is a defect: report it with the model's cadence and the settings of "
@@ -129,19 +129,19 @@ class ComputedBatch:
     def commit(
         self, ticket: Ticket, now: Table, unchanged: Mapping[Interval, int] = _NONE
     ) -> Committed:
-        """Let the cells consist of the files, in one commit.
+        """Replace the cells' files by these, in one commit.
 
         Args:
             ticket: what the commit says of itself.
             now: the target as it stands under the commit lock.
-            unchanged: how many rows each cell has whose own table holds the same ones already: it
-                keeps its files.
+            unchanged: the number of rows of each cell whose table holds the same ones already: such
+                a cell keeps its files.
 
         Raises:
             DoubleMeanwhileError: another commit has put a unique value into another cell.
             DeclarationError: a batch that committed meanwhile has put a key elsewhere.
-            MovedMeanwhileError: the same, of a model whose rows may move; or one has written a cell
-                that they move out of.
+            MovedMeanwhileError: the same of a model whose rows may move, or a batch has written a
+                cell that they move out of.
             CommitLostError: another writer has taken the table over.
         """
         if now != self.target:
@@ -162,10 +162,10 @@ class ComputedBatch:
         every, changed = sorted(texts.values()), {texts[text] for text in texts if text not in kept}
         files: list[CellFile] = []
         others = [*self.written.files]
-        while reached := [one for one in others if not changed.isdisjoint(one.may_hold(every))]:
+        while reached := [file for file in others if not changed.isdisjoint(file.may_hold(every))]:
             files += reached
-            others = [one for one in others if one not in reached]
-            changed.update(*(one.may_hold(every) for one in reached))
+            others = [file for file in others if file not in reached]
+            changed.update(*(file.may_hold(every) for file in reached))
         return changed, files
 
     def _are_moved_cells_written(self, now: Table) -> bool:
@@ -196,7 +196,7 @@ class ComputedBatch:
 def _whole(model: Model, path: str, cells: Mapping[Interval, int]) -> IntervalSet:
     """Name those of some cells whose files hold their rows, and are there.
 
-    A vacuum of a stranger may have taken them.
+    A vacuum by another system may have removed files.
     """
     asked = {cell_text(model.cadence, cell): cell for cell in cells}
     files = files_at(path, head(path), asked) if asked else ()
@@ -207,7 +207,7 @@ def _whole(model: Model, path: str, cells: Mapping[Interval, int]) -> IntervalSe
 
 @dataclass(frozen=True)
 class EmptyBatch:
-    """Cells that will hold no row, which takes no query.
+    """Cells that will hold no row, so that no query is run.
 
     Attributes:
         model: whose they are.
@@ -229,17 +229,17 @@ class EmptyBatch:
         """Give an empty profile per cell."""
         return empty_profiles(self.model, self.cells)
 
-    def failing_rows(self, audit: Audit) -> tuple[str, ...]:  # noqa: ARG002 - as of any batch
+    def failing_rows(self, audit: Audit) -> tuple[str, ...]:  # noqa: ARG002 - the signature of `ComputedBatch`
         """Give no rows."""
         return ()
 
     def commit(
         self,
         ticket: Ticket,
-        now: Table,  # noqa: ARG002 - as of any batch
+        now: Table,  # noqa: ARG002 - the signature of `ComputedBatch`
         unchanged: Mapping[Interval, int] = _NONE,
     ) -> Committed:
-        """Let the cells consist of no files, in one commit.
+        """Remove the cells' files, in one commit.
 
         Raises:
             CommitLostError: another writer has taken the table over.
@@ -247,18 +247,20 @@ class EmptyBatch:
         prepare_table(self.spark, self.model, ticket)
         cells = (cell for cell in self.cells if cell not in unchanged)
         with unwritten_cells(ticket.path, self.model.cadence) as written:
-            return written.commit({cell_text(self.model.cadence, one) for one in cells}, (), ticket)
+            return written.commit(
+                {cell_text(self.model.cadence, cell) for cell in cells}, (), ticket
+            )
 
 
 def holds_kept_rows(model: Model, cells: Sequence[Interval], target: Table) -> bool:
     """Whether cells hold rows that stay although the query gave none for them."""
     if not (model.keeps_rows and target.exists):
         return False
-    return any(one.files for one in files_read(model, target, IntervalSet.of(cells)))
+    return any(read.files for read in files_read(model, target, IntervalSet.of(cells)))
 
 
 @contextmanager
-def computed_batch(  # noqa: PLR0913 - all that a batch is made of
+def computed_batch(  # noqa: PLR0913 - the parts of a batch
     session: SparkSession,
     model: Model,
     opened: OpenBatch,
@@ -278,15 +280,15 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
         inputs: the same, by upstream name.
         target: the table as it stands, layers included.
         now: the instant that its rows are stamped with.
-        rows_from: where the rows come from: the query, unless told otherwise.
-        history: where rows may be that only history has, and whether they are carried over.
+        rows_from: gives the rows: by default the model's query.
+        history: the published table, whose kept rows are carried over or counted.
     """
     request = opened.request
     stamp = RowStamp(request.plan_id, request.batch_id, request.fingerprint, now)
     with explaining(target.path), ExitStack() as held:
         held.callback(release, session)
 
-        def kept(rows: DataFrame) -> DataFrame:
+        def cached(rows: DataFrame) -> DataFrame:
             held.callback(rows.unpersist)
             return rows.cache()
 
@@ -297,19 +299,19 @@ def computed_batch(  # noqa: PLR0913 - all that a batch is made of
             or model.keeps_rows
             or isinstance(model.kind, IncrementalByUniqueKey)
         ):
-            computed = kept(computed)  # the rows compared with it have queries of their own
+            computed = cached(computed)  # the rows compared with it have queries of their own
         moved = cells_moved_from(computed, model, request.cells, target)
         cells = tuple(sorted((*request.cells, *moved)))
-        found = told = None
+        historic = kept_rows = None
         if history is not None:
-            found = kept(only_in_history(computed, model, request.cells, target, history))
-            told = Kept.of(found, model, carried=history.carried)
-        carried = found if told is not None and told.carried else None
+            historic = cached(only_in_history(computed, model, request.cells, target, history))
+            kept_rows = Kept.of(historic, model, carried=history.carried)
+        carried = historic if kept_rows is not None and kept_rows.carried else None
         rows = result_rows(computed, model, request.cells, target, stamp, moved, carried)
         written = held.enter_context(written_cells(rows, model, cells, target.path))
         rows = rows_written(session, rows.schema, written)
         yield ComputedBatch(
-            model, cells, IntervalSet.of(moved), target, inputs, computed, rows, written, told
+            model, cells, IntervalSet.of(moved), target, inputs, computed, rows, written, kept_rows
         )
 
 

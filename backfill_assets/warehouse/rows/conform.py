@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def _unlike_declared(
     *, model: str, missing: list[str], extra: list[str], retyped: list[str]
 ) -> DeclarationError:
-    found = "; ".join(
+    differences = "; ".join(
         f"{word} {', '.join(names)}"
         for word, names in (
             ("without", missing),
@@ -43,7 +43,7 @@ def _unlike_declared(
         if names
     )
     return DeclarationError(
-        found=f"the query of '{model}' gave rows {found}",
+        found=f"the query of '{model}' gave rows {differences}",
         expected="exactly the declared columns",
         do="Cast or rename in the query, or change the declaration",
     )
@@ -75,19 +75,19 @@ def contract(computed: DataFrame, model: Model) -> DataFrame:
         DeclarationError: columns are missing, extra or of another type.
         DeclarationError: the time column can't name a cell on the model's grid.
     """
-    found = {field.name: field.dataType.simpleString() for field in computed.schema.fields}
+    types = {field.name: field.dataType.simpleString() for field in computed.schema.fields}
     declared = {column.name: column.dtype for column in model.schema}
-    missing = [name for name in declared if name not in found]
-    extra = [name for name in found if name not in declared]
+    missing = [name for name in declared if name not in types]
+    extra = [name for name in types if name not in declared]
     retyped = [
-        f"{name} {found[name]} (declared {dtype})"
+        f"{name} {types[name]} (declared {dtype})"
         for name, dtype in declared.items()
-        if name in found and not same_type(found[name], dtype)
+        if name in types and not same_type(types[name], dtype)
     ]
     if missing or extra or retyped:
         raise _unlike_declared(model=model.name, missing=missing, extra=extra, retyped=retyped)
     time = model.time_column or ""
-    cell = F.expr(cell_expression(time, found.get(time, ""), model.cadence))
+    cell = F.expr(cell_expression(time, types.get(time, ""), model.cadence))
     return _latest(computed.select(*map(quoted, declared), cell.alias(CELL_COLUMN)), model)
 
 
@@ -99,7 +99,7 @@ def without_cells(rows: DataFrame, model: Model, cells: IntervalSet) -> DataFram
     return rows.where(~inside)
 
 
-def result_rows(  # noqa: PLR0913, PLR0917 - all that the rows are made of
+def result_rows(  # noqa: PLR0913, PLR0917 - the parts of the rows
     computed: DataFrame,
     model: Model,
     cells: Sequence[Interval],
@@ -159,7 +159,7 @@ def _latest(rows: DataFrame, model: Model) -> DataFrame:
 
 
 def _absent(before: DataFrame, computed: DataFrame, model: Model) -> DataFrame:
-    """Rows of the table whose keys the computation does not know."""
+    """Rows of the table whose keys were not computed."""
     keys = computed.select(*map(quoted, model.key))
     return before.select(*_contract_columns(model)).join(keys, list(model.key), "left_anti")
 

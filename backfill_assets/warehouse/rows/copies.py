@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from backfill_assets.warehouse.log.ticket import Committed, Ticket
 
 
-def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied from where to where
+def copy_cells(  # noqa: PLR0913, PLR0917 - what is copied, from where, to where
     spark: Callable[[], SparkSession],
     model: Model,
     source: Table,
@@ -90,7 +90,7 @@ def restore_cells(
     differing: IntervalSet,
     ticket: Ticket,
 ) -> Committed:
-    """Let the differing cells of a table consist of the files that they had at an older delta_version.
+    """Give the differing cells of a table the files back that they had at an older delta_version.
 
     Args:
         spark: gives a session; asked only where rows have to be read.
@@ -102,7 +102,7 @@ def restore_cells(
 
     Raises:
         DoubleMeanwhileError: a unique value that comes back is in another cell by now.
-        DeclarationError: the same of a key.
+        DeclarationError: a key that comes back is in another cell by now.
         CommitLostError: another writer has taken the table over.
         PinGoneError: a file of that version is not there any more.
     """
@@ -122,8 +122,8 @@ def find_commit(path: str, since: int, batch_id: str) -> LoggedCommit | None:
         CorruptTableError: the log is damaged.
     """
     for commit in logged_commits(path, since):
-        said = BatchCommit.from_json(commit.metadata)
-        if said is not None and said.batch_id == batch_id:
+        batch = BatchCommit.from_json(commit.metadata)
+        if batch is not None and batch.batch_id == batch_id:
             return commit
     return None
 
@@ -136,10 +136,10 @@ def _fits(source: Table, path: str) -> bool:
     """
     known, cut = dict(delta_schema(path, head(path))), partition_columns(path)
     return all(
-        partition_columns(one.path) == cut
-        and known.items() >= {*delta_schema(one.path, one.delta_version)}
-        for one in (source, *source.under)
-        if one.delta_version > ABSENT
+        partition_columns(table.path) == cut
+        and known.items() >= {*delta_schema(table.path, table.delta_version)}
+        for table in (source, *source.under)
+        if table.delta_version > ABSENT
     )
 
 

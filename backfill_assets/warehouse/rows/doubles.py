@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 class DoubleMeanwhileError(BackfillAssetsError):
-    """Rows hold a value that must be single, and that another cell has got since they were audited."""
+    """Rows hold a unique value that another cell has received since they were audited."""
 
     def __init__(self, model: Model, audit: Unique, clashes: Sequence[Clash]) -> None:
         self.model, self.audit = model.name, audit.name
-        self.cells = tuple(number_text(model.cadence, one.cell) for one in clashes)
+        self.cells = tuple(number_text(model.cadence, clash.cell) for clash in clashes)
         super().__init__(
             f"'{model.name}' got values of {', '.join(audit.columns)} in the cells "
             f"{', '.join(self.cells)} since these rows were audited, and they hold the same ones, for "
@@ -43,12 +43,12 @@ class DoubleMeanwhileError(BackfillAssetsError):
 
 
 def may_be_twice(model: Model) -> bool:
-    """Whether a value that must be single could be in two cells: not where its columns name the cell."""
-    single = [audit.columns for audit in _unique(model)]
+    """Whether a unique value can be in two cells: not if its columns contain the time column."""
+    unique = [audit.columns for audit in _unique(model)]
     if isinstance(model.kind, IncrementalByUniqueKey):
-        single.append(tuple(model.key))
+        unique.append(tuple(model.key))
     time = model.time_column
-    return time is not None and any(time not in columns for columns in single)
+    return time is not None and any(time not in columns for columns in unique)
 
 
 def refuse_doubles(
@@ -75,20 +75,20 @@ def refuse_doubles(
         if (others := rows_elsewhere(rows.sparkSession, model, cells, table, audit.columns))
         is not None
     ]
-    came = None
+    in_touched = None
     if elsewhere and since is not None:
         touched = cells_touched(model.cadence, table.path, since)
         if not touched:
             return
-        came = cells_predicate(model.cadence, touched)
+        in_touched = cells_predicate(model.cadence, touched)
     for audit, others in elsewhere:
-        looked_at = others if came is None else others.where(came)
-        if found := clashes_with(rows, looked_at, model, audit.columns, table.path):
-            raise DoubleMeanwhileError(model, audit, found)
+        compared = others if in_touched is None else others.where(in_touched)
+        if clashes := clashes_with(rows, compared, model, audit.columns, table.path):
+            raise DoubleMeanwhileError(model, audit, clashes)
 
 
 def _unique(model: Model) -> Iterator[Unique]:
-    """Give the blocking audits of uniqueness; a merge looks at its key by itself."""
+    """Yield the blocking audits of uniqueness, but that of the key, which a merge checks itself."""
     for audit in audits_of(model):
         if not isinstance(audit, Unique) or audit.severity is not Severity.BLOCKING:
             continue

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 RowsFrom: TypeAlias = "Callable[[SparkSession, Model, Interval, Mapping[str, Input]], DataFrame]"
-"""How a batch comes by its rows: `compute`, unless an adoption or an empty backfill says otherwise."""
+"""What gives a batch its rows: `compute`, but in an adoption or an empty backfill."""
 
 
 class SchemaDriftError(BackfillAssetsError):
@@ -59,32 +59,32 @@ class Input:
 
     @property
     def name(self) -> str:
-        """The name that the model's query knows it by."""
+        """The name by which the model's query reads it."""
         return self.declared.name
 
 
-def read_cells(spark: SparkSession, one: Input) -> DataFrame:
+def read_cells(spark: SparkSession, upstream: Input) -> DataFrame:
     """Read an upstream's declared columns, of exactly the cells that the batch reads.
 
     Raises:
         MissingTableError: a source has no table.
         SchemaDriftError: a source's table differs from its declaration.
     """
-    if isinstance(one.declared, Model):
-        return _rows_of_model(spark, one.declared, one.table, one.cells)
-    rows = _whole_source(spark, one.declared, one.table)
-    time = one.declared.time_column
+    if isinstance(upstream.declared, Model):
+        return _rows_of_model(spark, upstream.declared, upstream.table, upstream.cells)
+    rows = _whole_source(spark, upstream.declared, upstream.table)
+    time = upstream.declared.time_column
     if time is None:
         return rows
     dtype = rows.schema[time].dataType.simpleString()
-    return rows.where(time_predicate(time, dtype, one.declared.cadence, one.cells))
+    return rows.where(time_predicate(time, dtype, upstream.declared.cadence, upstream.cells))
 
 
-def read_whole(spark: SparkSession, one: Input) -> DataFrame:
+def read_whole(spark: SparkSession, upstream: Input) -> DataFrame:
     """Read an upstream's declared columns in every cell, at the pin."""
-    if isinstance(one.declared, Model):
-        return _rows_of_model(spark, one.declared, one.table, None)
-    return _whole_source(spark, one.declared, one.table)
+    if isinstance(upstream.declared, Model):
+        return _rows_of_model(spark, upstream.declared, upstream.table, None)
+    return _whole_source(spark, upstream.declared, upstream.table)
 
 
 def compute(
@@ -93,12 +93,12 @@ def compute(
     """Build the result of a model's query over its inputs for one interval, without executing it.
 
     Args:
-        session: the batch's own, for its views are named after the upstreams.
+        session: the batch's own, since its views are named after the upstreams.
         model: whose query runs.
-        interval: the batch's cells as one.
+        interval: from the first to the last of the batch's cells.
         inputs: by upstream name.
     """
-    frames = {name: read_cells(session, one) for name, one in inputs.items()}
+    frames = {name: read_cells(session, upstream) for name, upstream in inputs.items()}
     if not isinstance(model.logic, SqlQuery):
         return _loaded(model.logic)(frames, interval)
     # A name that no author gives a CTE, which would hide the view.
@@ -126,7 +126,7 @@ def _loaded(query: ModuleQuery | FunctionQuery) -> Callable[..., DataFrame]:
 def no_rows(
     session: SparkSession,
     model: Model,
-    interval: Interval,  # noqa: ARG001 - one of the ways that a batch comes by its rows
+    interval: Interval,  # noqa: ARG001 - the signature of `RowsFrom`
     inputs: Mapping[str, Input],  # noqa: ARG001
 ) -> DataFrame:
     """Give an empty frame with the declared columns, for cells that are recorded as empty."""
@@ -145,14 +145,14 @@ def _whole_source(spark: SparkSession, source: Source, table: Table) -> DataFram
     if not table.exists:
         raise MissingTableError(name=source.name, path=table.path)
     rows = snapshot_df(spark, table.path, table.delta_version)
-    found = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+    types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
     for column in source.schema:
-        dtype = found.get(column.name)
+        dtype = types.get(column.name)
         if dtype is None or not same_type(dtype, column.dtype):
             raise SchemaDriftError(
                 source=source.name,
                 column=column.name,
-                found=dtype or f"missing (there are {', '.join(found)})",
+                found=dtype or f"missing (there are {', '.join(types)})",
                 expected=column.dtype,
             )
     return rows.select(*(quoted(column.name) for column in source.schema))

@@ -59,8 +59,8 @@ class Kept:
     def of(cls, rows: DataFrame, model: Model, *, carried: bool) -> Kept:
         """Count rows by cell."""
         number = number_expression(model.cadence)
-        found = rows.groupBy(F.expr(number).alias("cell")).count().orderBy("cell").collect()
-        return cls({number_text(model.cadence, row[0]): row[1] for row in found}, carried)
+        counted = rows.groupBy(F.expr(number).alias("cell")).count().orderBy("cell").collect()
+        return cls({number_text(model.cadence, row[0]): row[1] for row in counted}, carried)
 
     @property
     def rows(self) -> int:

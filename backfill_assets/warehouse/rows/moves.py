@@ -31,8 +31,8 @@ _NAMED, _SAMPLE = 5, 3
 
 def key_in_another_cell(model: Model, clashes: Sequence[Clash]) -> DeclarationError:
     """Name the cells outside the batch that hold keys of it, and a few of the keys."""
-    cells = ", ".join(number_text(model.cadence, one.cell) for one in clashes[:_NAMED])
-    keys = ", ".join(one.key for one in clashes[:_SAMPLE])
+    cells = ", ".join(number_text(model.cadence, clash.cell) for clash in clashes[:_NAMED])
+    keys = ", ".join(clash.key for clash in clashes[:_SAMPLE])
     return DeclarationError(
         found=f"'{model.name}' already holds keys of this batch in the cells {cells}"
         f"{'...' if len(clashes) > _NAMED else ''}, for example {keys}",
@@ -66,7 +66,7 @@ def cells_moved_from(
     clashes = keys_in_other_cells(computed, model, cells, target)
     if clashes and not (isinstance(model.kind, IncrementalByUniqueKey) and model.kind.rows_move):
         raise key_in_another_cell(model, clashes)
-    return tuple(cell_of_number(model.cadence, one.cell) for one in clashes)
+    return tuple(cell_of_number(model.cadence, clash.cell) for clash in clashes)
 
 
 def keys_in_other_cells(
@@ -95,20 +95,20 @@ def clashes_with(
         others: an answer of `rows_elsewhere`.
         model: whose rows they are.
         columns: whose values are compared; a NULL equals nothing.
-        path: of the table, for the words of an error.
+        path: of the table, for an error's text.
     """
     keys = [quoted(name) for name in columns]
     number = number_expression(model.cadence)
     clashing = others.join(rows.select(*keys), list(columns), "left_semi")
     with explaining(path):
-        found = (
+        by_cell = (
             clashing.selectExpr(f"{number} AS cell", f"to_json(struct({', '.join(keys)})) AS key")
             .groupBy("cell")
             .agg({"key": "min"})
             .orderBy("cell")
             .collect()
         )
-    return tuple(Clash(row[0], row[1]) for row in found)
+    return tuple(Clash(row[0], row[1]) for row in by_cell)
 
 
 def rows_elsewhere(

@@ -56,5 +56,5 @@ def refuse_outside(
 
 
 def _example(rows: DataFrame, where: str) -> str:
-    found = as_json(rows.where(where), 1)
-    return found[0] if found else "(none)"
+    examples = as_json(rows.where(where), 1)
+    return examples[0] if examples else "(none)"

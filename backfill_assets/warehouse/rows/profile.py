@@ -104,12 +104,12 @@ def profile(rows: DataFrame, subject: Subject) -> tuple[CellProfile, ...]:
     parts = [_main(rows, subject, wanted)]
     parts += [part for audit in audits_of(subject.model) for part in _extra(rows, audit, subject)]
     with explaining(subject.target.path):
-        collected = reduce(lambda one, other: one.unionByName(other), parts).collect()
+        collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
     answers = _Answers(defaultdict(dict))
     for row in collected:
         answers.parts[row["part"]][row["cell"]] = row["answers"]
     counted = list(wanted).index("rows")
-    counts = {cell: int(found[counted]) for cell, found in answers.parts[_MAIN].items()}
+    counts = {cell: int(answer[counted]) for cell, answer in answers.parts[_MAIN].items()}
     refuse_outside(rows, subject.model, subject.cells, counts)
     return tuple(
         _cell_profile(subject.model, cell, answers, list(wanted)) for cell in subject.cells
@@ -181,13 +181,13 @@ def _unreferenced(audit: References) -> str:
 def _extra(rows: DataFrame, audit: Audit, subject: Subject) -> list[DataFrame]:
     match audit:
         case Unique():
-            found = [_duplicates(rows, audit, subject)]
+            parts = [_duplicates(rows, audit, subject)]
             elsewhere = _elsewhere(rows, audit, subject)
             if elsewhere is not None:
                 part = f"elsewhere.{audit.name}"
                 number = number_expression(subject.model.cadence)
-                found.append(_part(part, elsewhere, number, _COUNTED))
-            return found
+                parts.append(_part(part, elsewhere, number, _COUNTED))
+            return parts
         case Reconciles():
             return [_upstream_sums(rows, audit, subject)]
         case _:
@@ -225,11 +225,11 @@ def _all_given(columns: Sequence[str]) -> str:
 
 def _upstream_sums(rows: DataFrame, audit: Reconciles, subject: Subject) -> DataFrame:
     """Sum the upstream's column by the model's own cells."""
-    one, cadence = subject.inputs[audit.upstream], subject.model.cadence
-    upstream = read_whole(rows.sparkSession, one)
+    upstream_input, cadence = subject.inputs[audit.upstream], subject.model.cadence
+    upstream = read_whole(rows.sparkSession, upstream_input)
     types = {field.name: field.dataType.simpleString() for field in upstream.schema.fields}
     total = f"array({_total(audit.to_column, upstream.schema)})"
-    time = one.declared.time_column
+    time = upstream_input.declared.time_column
     if time is None or cadence.unit is Unit.WHOLE:
         return _part(audit.name, upstream, "CAST(0 AS BIGINT)", total)
     span = IntervalSet.of(subject.cells)
@@ -300,5 +300,5 @@ def _failing(audit: Audit, answers: _Answers, number: int, main: Mapping[str, st
 
 
 def _first(answers: _Answers, part: str, number: int) -> str:
-    found = answers.of(part, number)
-    return found[0] if found else "0"
+    values = answers.of(part, number)
+    return values[0] if values else "0"

@@ -48,11 +48,11 @@ def _repeated(rows: DataFrame, audit: Unique, subject: Subject, limit: int) -> t
     same = Window.partitionBy(*(quoted(name) for name in audit.columns))
     counted = rows.withColumn("_same", F.count(F.lit(1)).over(same))
     given = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in audit.columns)
-    found = as_json(counted.where(f"_same > 1 AND {given}").drop("_same"), limit)
+    repeated = as_json(counted.where(f"_same > 1 AND {given}").drop("_same"), limit)
     others = rows_elsewhere(
         rows.sparkSession, subject.model, subject.cells, subject.target, audit.columns
     )
-    if found or others is None:
-        return found
+    if repeated or others is None:
+        return repeated
     clashing = rows.join(others.drop(CELL_COLUMN), list(audit.columns), "left_semi")
     return as_json(clashing, limit)

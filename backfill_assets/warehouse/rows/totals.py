@@ -1,7 +1,7 @@
-"""Totals: what the columns of a table come to in some cells, in one pass over its rows.
+"""Totals: the sums and counts of a table's columns in some cells, in one pass over its rows.
 
-Some million rows of plain types are read from their files, in a second, and for all others Spark is
-asked; both say the same.
+Some million rows of plain types are read from their files in a second; all others are read by Spark,
+with the same results.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _WIDEST = 30
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What some columns of a table come to.
+    """The sums and counts of some columns of a table.
 
     Attributes:
         rows: how many rows there are.
         filled: in how many of them each column is not NULL.
         sums: the exact sum of each numeric column (doubles to nine places); None where one value
-            has none, as not-a-numbers. Columns that are not numeric are left out.
+            has none, such as NaN. Columns that are not numeric are left out.
     """
 
     rows: int
@@ -89,7 +89,7 @@ def totals_in_files(
         CorruptTableError: a table's log is damaged.
     """
     if cells is None:
-        raise NeedsSparkError(table.path, "all of its cells are asked about")
+        raise NeedsSparkError(table.path, "all of its cells are to be read")
     rows, filled = 0, dict.fromkeys(names, 0)
     sums: dict[str, list[Decimal | None]] = defaultdict(list)
     types: dict[str, pa.DataType] = {}
@@ -113,7 +113,7 @@ def _is_numeric(table: Table, dtype: pa.DataType) -> bool:
     Raises:
         NeedsSparkError: only Spark sums its type exactly.
     """
-    import pyarrow as pa  # noqa: PLC0415 - only who reads rows pays for it
+    import pyarrow as pa  # noqa: PLC0415 - only readers of rows need it
 
     types = pa.types
     if types.is_floating(dtype) and not types.is_float64(dtype):
@@ -124,7 +124,7 @@ def _is_numeric(table: Table, dtype: pa.DataType) -> bool:
 
 
 def _sum_of(column: pa.ChunkedArray) -> Decimal | None:
-    import pyarrow as pa  # noqa: PLC0415 - only who reads rows pays for it
+    import pyarrow as pa  # noqa: PLC0415 - only readers of rows need it
     import pyarrow.compute as pc  # noqa: PLC0415
 
     if pa.types.is_float64(column.type):
@@ -160,8 +160,8 @@ def totals_by_spark(
         there = [name for name in names if name in rows.columns]
         wanted = dict(_wanted(rows.schema, there))
         asked = [f"{sql} AS `{number}`" for number, sql in enumerate(wanted.values())]
-        (found,) = rows.selectExpr(*asked).collect()
-    answers = dict(zip(wanted, found, strict=True))
+        (row,) = rows.selectExpr(*asked).collect()
+    answers = dict(zip(wanted, row, strict=True))
     return Totals(
         rows=answers["rows"],
         filled={name: answers[f"filled.{name}"] for name in there},

@@ -44,7 +44,7 @@ class Difference:
     Attributes:
         more: how many it holds more than before.
         columns: which columns changed, where all others together hold the same rows; None: unknown,
-            or rows came or went.
+            or rows were added or removed.
     """
 
     more: int
@@ -66,15 +66,15 @@ def changed_rows(
     Raises:
         NeedsSparkError: files are missing, or only Spark can read them exactly.
     """
-    names = frozenset(one.name for one in source.schema)
+    names = frozenset(column.name for column in source.schema)
     try:
         comparison = _Comparison(path, source, since, until, _schema(path, source, since, until))
-        found = {
-            cell: one.more
-            for cell, one in comparison.sums(cells, [names]).items()
-            if one.more or any(one.totals)
+        differing = {
+            cell: sums.more
+            for cell, sums in comparison.sums(cells, [names]).items()
+            if sums.more or any(sums.totals)
         }
-        alike = IntervalSet.of(cell for cell, more in found.items() if not more)
+        alike = IntervalSet.of(cell for cell, more in differing.items() if not more)
         columns = changed_columns(source, alike, comparison.same) if alike else {}
     except (
         OSError,
@@ -82,9 +82,9 @@ def changed_rows(
         KeyError,
         NotImplementedError,
         OverflowError,
-    ) as error:  # pyarrow's own are these
+    ) as error:  # pyarrow raises these
         raise NeedsSparkError(path, str(error)) from error
-    return {cell: Difference(more, columns.get(cell)) for cell, more in found.items()}
+    return {cell: Difference(more, columns.get(cell)) for cell, more in differing.items()}
 
 
 @dataclass
@@ -108,23 +108,23 @@ class _Comparison:
     def same(self, cells: IntervalSet, groups: Sequence[Columns]) -> dict[Interval, list[bool]]:
         """Decide, by cell, for each group of columns whether they together hold the same rows."""
         return {
-            cell: [not total for total in one.totals]
-            for cell, one in self.sums(cells, groups).items()
-            if not one.more
+            cell: [not total for total in sums.totals]
+            for cell, sums in self.sums(cells, groups).items()
+            if not sums.more
         }
 
     def sums(self, cells: IntervalSet, groups: Sequence[Columns]) -> dict[Interval, _Sums]:
-        """Read the files that came and went, one after the other."""
-        found: dict[Interval, _Sums] = {}
+        """Read the added and removed files, one after the other."""
+        by_cell: dict[Interval, _Sums] = {}
         for way, action in self._files():
             for rows in self._read(action):
                 for cell, count, totals in self._summed(rows, groups):
                     if cell in cells:
-                        one = found.setdefault(cell, _Sums(0, [0] * len(groups)))
-                        one.more += way * count
-                        both = zip(one.totals, totals, strict=True)
-                        one.totals = [(now + way * more) % 2**64 for now, more in both]
-        return found
+                        cell_sums = by_cell.setdefault(cell, _Sums(0, [0] * len(groups)))
+                        cell_sums.more += way * count
+                        both = zip(cell_sums.totals, totals, strict=True)
+                        cell_sums.totals = [(now + way * more) % 2**64 for now, more in both]
+        return by_cell
 
     def _files(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         ways: Counter[str] = Counter()
@@ -132,13 +132,13 @@ class _Comparison:
         for at in range(self.since + 1, self.until + 1):
             for action in actions_of(self.path, at):
                 for what, way in (("add", 1), ("remove", -1)):
-                    one = action.get(what)
-                    if one is None or not one.get("dataChange", True):
+                    entry = action.get(what)
+                    if entry is None or not entry.get("dataChange", True):
                         continue
-                    if one.get("deletionVector"):
+                    if entry.get("deletionVector"):
                         raise NeedsSparkError(self.path, "a file has a deletion vector")
-                    ways[one["path"]] += way
-                    known[one["path"]] = {**known.get(one["path"], {}), **one}
+                    ways[entry["path"]] += way
+                    known[entry["path"]] = {**known.get(entry["path"], {}), **entry}
         yield from ((way, known[name]) for name, way in ways.items() if way)
 
     def _read(self, action: Mapping[str, Any]) -> Iterator[pa.Table]:
@@ -154,15 +154,15 @@ class _Comparison:
         partition = action.get("partitionValues") or {}
         with pq.ParquetFile(where, filesystem=folder) as file:
             there = {*file.schema_arrow.names}
-            held = [one for one in self.schema.names if one in there]
-            for found in file.iter_batches(_AT_ONCE, columns=held):
+            held = [column for column in self.schema.names if column in there]
+            for batch in file.iter_batches(_AT_ONCE, columns=held):
                 columns = [
-                    _constant(partition[one.name], one.type, found.num_rows)
-                    if one.name in partition
-                    else found.column(one.name).cast(one.type)
-                    if one.name in there
-                    else pa.nulls(found.num_rows, one.type)
-                    for one in self.schema
+                    _constant(partition[field.name], field.type, batch.num_rows)
+                    if field.name in partition
+                    else batch.column(field.name).cast(field.type)
+                    if field.name in there
+                    else pa.nulls(batch.num_rows, field.type)
+                    for field in self.schema
                 ]
                 yield pa.table(columns, schema=self.schema)
 
@@ -177,10 +177,10 @@ class _Comparison:
         hashes = _hashed(rows, groups)
         numbers, known = self._numbered(rows)
         order = np.argsort(numbers, kind="stable")
-        found, first = np.unique(numbers[order], return_index=True)
-        totals = [np.add.reduceat(one[order], first) for one in hashes]
+        distinct, first = np.unique(numbers[order], return_index=True)
+        totals = [np.add.reduceat(hashed[order], first) for hashed in hashes]
         counts = np.diff([*first, len(numbers)])
-        for at, number in enumerate(found):
+        for at, number in enumerate(distinct):
             if number >= 0:
                 yield known[int(number)], int(counts[at]), [int(total[at]) for total in totals]
 
@@ -198,13 +198,13 @@ class _Comparison:
             return np.full(len(times), -1), []
         edge = pc.call_function("min_max", [times]).as_py()
         if pa.types.is_date(times.type) and not self.source.cadence.unit.is_subday:
-            cells = self._cells(*(_midnight(edge[one], self.source) for one in ("min", "max")))
+            cells = self._cells(*(_midnight(edge[end], self.source) for end in ("min", "max")))
             zone = zone_of(self.source.cadence.tz)
-            starts = [(one.start.astimezone(zone).date() - _EPOCH).days for one in cells]
+            starts = [(cell.start.astimezone(zone).date() - _EPOCH).days for cell in cells]
             values = times.cast(pa.int32())
         elif pa.types.is_timestamp(times.type) and times.type.tz:
-            cells = self._cells(*(edge[one].astimezone(UTC) for one in ("min", "max")))
-            starts = [epoch_of(one.start) * 1_000_000 for one in cells]
+            cells = self._cells(*(edge[end].astimezone(UTC) for end in ("min", "max")))
+            starts = [epoch_of(cell.start) * 1_000_000 for cell in cells]
             values = times.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
         else:
             raise NeedsSparkError(self.path, f"its event time is a {times.type}")
@@ -223,8 +223,8 @@ class _Comparison:
 
 
 def _schema(path: str, source: Source, since: int, until: int) -> pa.Schema:
-    """Give the declared columns that the table has; those of before must have the same types."""
-    import pyarrow as pa  # noqa: PLC0415 - only who compares pays for it
+    """Give the declared columns that the table has; the earlier ones must have the same types."""
+    import pyarrow as pa  # noqa: PLC0415 - only comparisons need it
     from deltalake import DeltaTable  # noqa: PLC0415
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
@@ -235,10 +235,10 @@ def _schema(path: str, source: Source, since: int, until: int) -> pa.Schema:
     features = {*(table.protocol().reader_features or ())} - _KNOWN_FEATURES
     mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none")
     if features or mapped != "none":
-        found = f"it uses {', '.join(sorted(features)) or 'column mapping'}"
-        raise NeedsSparkError(path, found)
-    before, there = (pa.schema(one.schema().to_arrow()) for one in (old, table))
-    held = [one.name for one in source.schema if one.name in {*before.names, *there.names}]
+        reason = f"it uses {', '.join(sorted(features)) or 'column mapping'}"
+        raise NeedsSparkError(path, reason)
+    before, there = (pa.schema(version.schema().to_arrow()) for version in (old, table))
+    held = [column.name for column in source.schema if column.name in {*before.names, *there.names}]
     for name in held:
         if name not in there.names:
             raise NeedsSparkError(path, f"column '{name}' is gone")
@@ -277,17 +277,17 @@ def _hashed(rows: pa.Table, groups: Sequence[Columns]) -> list[np.ndarray[Any, A
         for number, name in enumerate(rows.column_names, start=1)
         if any(name in group for group in groups)
     }
-    found: list[np.ndarray[Any, Any]] = []
+    hashes: list[np.ndarray[Any, Any]] = []
     for group in groups:
         total = np.zeros(rows.num_rows, dtype=np.uint64)
         for name in group & columns.keys():
             total += columns[name]
-        found.append(_mixed(total))
-    return found
+        hashes.append(_mixed(total))
+    return hashes
 
 
 def _salt(number: int) -> int:
-    """Give a column's own number, so that values that change places between columns are seen."""
+    """Give a column's own number, so that values swapped between columns are seen."""
     return number * _NULL % 2**64
 
 
@@ -296,7 +296,7 @@ def _mixed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     import numpy as np  # noqa: PLC0415
     from pandas.util import hash_array  # noqa: PLC0415
 
-    hashing: Any = hash_array  # its stubs take it for a class
+    hashing: Any = hash_array  # a class in its stubs
     return np.asarray(hashing(values, categorize=False), dtype=np.uint64)
 
 

@@ -53,7 +53,7 @@ def logged_type(path: str, delta_version: int, column: str) -> tuple[str, str]:
     Raises:
         CorruptTableError: the log is damaged.
     """
-    from deltalake import DeltaTable  # noqa: PLC0415 - only who observes pays for it
+    from deltalake import DeltaTable  # noqa: PLC0415 - only observing needs it
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     try:
@@ -97,7 +97,7 @@ def rows_at(path: str, delta_version: int) -> int | None:
     Raises:
         CorruptTableError: the log is damaged.
     """
-    counts: list[int | None] = [one.get("num_records") for one in _files(path, delta_version)]
+    counts: list[int | None] = [entry.get("num_records") for entry in _files(path, delta_version)]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 
@@ -110,12 +110,12 @@ def added_files(
     Raises:
         CorruptTableError: the log is damaged.
     """
-    for one in _files(path, delta_version):
-        yield unquote(one["path"]), _added(one, column, cadence)
+    for entry in _files(path, delta_version):
+        yield unquote(entry["path"]), _added(entry, column, cadence)
 
 
 def _files(path: str, delta_version: int) -> list[dict[str, Any]]:
-    import pyarrow as pa  # noqa: PLC0415 - only who observes pays for them
+    import pyarrow as pa  # noqa: PLC0415 - only observing needs them
     from deltalake import DeltaTable  # noqa: PLC0415
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
@@ -126,14 +126,14 @@ def _files(path: str, delta_version: int) -> list[dict[str, Any]]:
     return pa.RecordBatchReader.from_stream(actions).read_all().to_pylist()
 
 
-def _added(one: Mapping[str, Any], column: str, cadence: Cadence) -> File:
-    rows, nulls = one.get("num_records"), one.get(f"null_count.{column}")
-    if f"partition.{column}" in one:
-        exact = one[f"partition.{column}"]
+def _added(entry: Mapping[str, Any], column: str, cadence: Cadence) -> File:
+    rows, nulls = entry.get("num_records"), entry.get(f"null_count.{column}")
+    if f"partition.{column}" in entry:
+        exact = entry[f"partition.{column}"]
         if exact is None:
             return File(timeless=True)
         return File(_instant(exact, cadence), _instant(exact, cadence), rows)
-    first, last = one.get(f"min.{column}"), one.get(f"max.{column}")
+    first, last = entry.get(f"min.{column}"), entry.get(f"max.{column}")
     if first is None and last is None and rows is not None and nulls == rows:
         return File(timeless=True)
     if first is None or last is None:
@@ -149,17 +149,17 @@ def _file(
         return File(timeless=True)
     try:
         return File(_read(first, dtype, cadence), _read(last, dtype, cadence), rows)
-    except ValueError:  # no time that the log writes, so the cells are unknown
+    except ValueError:  # not a time in the log's form, so the cells are unknown
         return File()
 
 
 def _read(text: str, dtype: str, cadence: Cadence) -> datetime:
     if dtype == "date":
         return _instant(date.fromisoformat(text[:10]), cadence)
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is None and dtype == "timestamp_ntz":
-        return _instant(found.replace(tzinfo=zone_of(cadence.tz)), cadence)
-    return _instant(found, cadence)
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None and dtype == "timestamp_ntz":
+        return _instant(instant.replace(tzinfo=zone_of(cadence.tz)), cadence)
+    return _instant(instant, cadence)
 
 
 def _instant(value: date | datetime, cadence: Cadence) -> datetime:
@@ -176,10 +176,10 @@ def _instant(value: date | datetime, cadence: Cadence) -> datetime:
 
 def _statistics(text: str | None) -> Mapping[str, Any]:
     try:
-        found = json.loads(text) if text else {}
+        statistics = json.loads(text) if text else {}
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return statistics if isinstance(statistics, dict) else {}
 
 
 def _deleted(action: Mapping[str, Any]) -> int:

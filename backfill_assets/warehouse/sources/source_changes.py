@@ -44,7 +44,7 @@ class Touched:
     """The cells that a range of a log concerns.
 
     Attributes:
-        changed: cells that got or lost rows for certain, and how many more they hold now.
+        changed: cells that certainly got or lost rows, and how many more they hold now.
         unsure: cells that may have changed: only their rows can tell.
         commits: per commit that added or removed rows, the cells that it may concern; empty where
             they are unknown, or the source is one cell.
@@ -55,15 +55,15 @@ class Touched:
     commits: tuple[IntervalSet, ...] = ()
 
     def parts(self, cells: IntervalSet) -> tuple[IntervalSet, ...]:
-        """Part changed cells into changes: commits that concern one of them are one change."""
-        found: list[IntervalSet] = []
+        """Divide changed cells into changes: commits with a changed cell in common are one change."""
+        parts: list[IntervalSet] = []
         for commit in self.commits or (cells,):
-            one = commit & cells
-            apart = [other for other in found if not other & one]
-            joined = [other for other in found if other & one]
-            found = [*apart, *([IntervalSet.union_all([one, *joined])] if one else [])]
-        left = cells - IntervalSet.union_all(found)
-        return (*found, *([left] if left else []))
+            common = commit & cells
+            apart = [other for other in parts if not other & common]
+            joined = [other for other in parts if other & common]
+            parts = [*apart, *([IntervalSet.union_all([common, *joined])] if common else [])]
+        left = cells - IntervalSet.union_all(parts)
+        return (*parts, *([left] if left else []))
 
 
 def life_of(source: Source) -> IntervalSet:
@@ -76,12 +76,12 @@ def life_of(source: Source) -> IntervalSet:
 
 
 def is_cut(source: Source) -> bool:
-    """Whether the source's rows belong to cells: else it is one, and any change concerns it."""
+    """Whether the source is cut into cells; otherwise it is one cell, and any change concerns it."""
     return source.time_column is not None and source.cadence.unit is not Unit.WHOLE
 
 
 def table_id(path: str) -> str:
-    """Give Delta's id that a table was born with; empty where its first commit is cleaned away."""
+    """Give the id that Delta gave a table with its first commit; empty if that commit is gone."""
     return born_as(path)
 
 
@@ -98,32 +98,34 @@ def touched(path: str, source: Source, since: int, until: int) -> Touched:
     """
     if not commits_there(path) >= {*range(since + 1, until + 1)}:
         return Touched(unsure=life_of(source))
-    actions = [(at, one) for at in range(since + 1, until + 1) for one in actions_of(path, at)]
-    if any("metaData" in one for _, one in actions) and since > ABSENT:
+    actions = [
+        (at, action) for at in range(since + 1, until + 1) for action in actions_of(path, at)
+    ]
+    if any("metaData" in action for _, action in actions) and since > ABSENT:
         before, after = (_declared_types(path, source, at) for at in (since, until))
         if any(before[name] not in (None, after[name]) for name in before):
             return Touched(unsure=life_of(source))
-    came, went = _files(actions, "add"), _files(actions, "remove")
-    added, removed = [one for _, one in came], [one for _, one in went]
+    additions, removals = _files(actions, "add"), _files(actions, "remove")
+    added, removed = [action for _, action in additions], [action for _, action in removals]
     if not is_cut(source):
         return _whole([*map(rows_of, added)], [*map(rows_of, removed)])
     read = _reader(path, source, until)
     new = [*map(read, added)]
     gone = list(_removed(path, source, since, removed, added, read))
     commits: dict[int, list[IntervalSet]] = {}
-    for (at, _), file in zip((*came, *went), (*new, *gone), strict=True):
+    for (at, _), file in zip((*additions, *removals), (*new, *gone), strict=True):
         cells = file.cells(source.cadence)
         commits.setdefault(at, []).append(life_of(source) if cells is None else cells)
-    found = tuple(IntervalSet.union_all(cells) for cells in commits.values())
-    return replace(_sorted(source, new, gone), commits=found)
+    concerned = tuple(IntervalSet.union_all(cells) for cells in commits.values())
+    return replace(_sorted(source, new, gone), commits=concerned)
 
 
 def _files(
     actions: Iterable[tuple[int, Mapping[str, Any]]], what: str
 ) -> list[tuple[int, Mapping[str, Any]]]:
-    """Give the files that came, or went, with data, each with its commit."""
-    named = ((at, one[what]) for at, one in actions if what in one)
-    return [(at, one) for at, one in named if one.get("dataChange", True)]
+    """Give the files that were added, or removed, with a data change, each with its commit."""
+    named = ((at, action[what]) for at, action in actions if what in action)
+    return [(at, file) for at, file in named if file.get("dataChange", True)]
 
 
 def present(path: str, source: Source, delta_version: int) -> Touched:
@@ -138,13 +140,13 @@ def present(path: str, source: Source, delta_version: int) -> Touched:
     return Touched({WHOLE_CELL: rows} if rows else {})
 
 
-def _whole(came: list[int | None], went: list[int | None]) -> Touched:
+def _whole(added: list[int | None], removed: list[int | None]) -> Touched:
     """Judge a source that is one cell; files that replace others may hold the same rows."""
-    if not came and not went:
+    if not added and not removed:
         return Touched()
-    known = [rows for rows in (*came, *went) if rows is not None]
-    more = sum(known[: len(came)]) - sum(known[len(came) :])
-    if len(known) < len(came) + len(went) or (came and went and not more):
+    known = [rows for rows in (*added, *removed) if rows is not None]
+    more = sum(known[: len(added)]) - sum(known[len(added) :])
+    if len(known) < len(added) + len(removed) or (added and removed and not more):
         return Touched(unsure=IntervalSet.of([WHOLE_CELL]))
     return Touched({WHOLE_CELL: more} if more else {})
 
@@ -153,8 +155,8 @@ def _declared_types(path: str, source: Source, delta_version: int) -> dict[str, 
     """Read the types of the declared columns; None for one that is not there."""
     from backfill_assets.warehouse.files.tables import delta_schema  # noqa: PLC0415 - it imports this log
 
-    found = dict(delta_schema(path, delta_version))
-    return {column.name: found.get(column.name) for column in source.schema}
+    types = dict(delta_schema(path, delta_version))
+    return {column.name: types.get(column.name) for column in source.schema}
 
 
 def _reader(path: str, source: Source, until: int) -> Callable[[Mapping[str, Any]], File]:
@@ -167,32 +169,32 @@ def _removed(
     path: str,
     source: Source,
     since: int,
-    went: list[Mapping[str, Any]],
-    came: list[Mapping[str, Any]],
+    removals: list[Mapping[str, Any]],
+    additions: list[Mapping[str, Any]],
     read: Callable[[Mapping[str, Any]], File],
 ) -> Iterator[File]:
     """Read removed files; where their entry is incomplete, from their earlier entry in the log."""
-    added = {one["path"]: one for one in came}
+    added = {action["path"]: action for action in additions}
     before: dict[str, File] | None = None
-    for one in went:
-        found = read(one)
-        if found.cells(source.cadence) is None and one["path"] in added:
-            found = read(added[one["path"]])
-        if found.cells(source.cadence) is None and since > ABSENT:
+    for action in removals:
+        file = read(action)
+        if file.cells(source.cadence) is None and action["path"] in added:
+            file = read(added[action["path"]])
+        if file.cells(source.cadence) is None and since > ABSENT:
             if before is None:
                 column = str(source.time_column)
                 before = dict(added_files(path, since, column, source.cadence))
-            found = before.get(unquote(one["path"]), found)
-        yield found
+            file = before.get(unquote(action["path"]), file)
+        yield file
 
 
-def _sorted(source: Source, came: list[File], went: list[File]) -> Touched:
+def _sorted(source: Source, added: list[File], removed: list[File]) -> Touched:
     """Separate the cells that certainly changed from those whose rows must be read."""
     cadence, life = source.cadence, life_of(source)
     more: Counter[Interval] = Counter()
     ways: dict[Interval, set[int]] = {}
     unsure: list[IntervalSet] = []
-    for way, file in (*((1, one) for one in came), *((-1, one) for one in went)):
+    for way, file in (*((1, entry) for entry in added), *((-1, entry) for entry in removed)):
         cells = file.cells(cadence)
         inside = life if cells is None else cells & life
         only = _only(cadence, inside)
@@ -201,9 +203,9 @@ def _sorted(source: Source, came: list[File], went: list[File]) -> Touched:
             continue
         more[only] += way * file.rows
         ways.setdefault(only, set()).add(way)
-    # As many rows as before, some of them written anew: only reading them shows a change.
+    # As many rows as before, but some were written anew: only reading them shows a change.
     unsure.append(
-        IntervalSet.of(cell for cell, found in ways.items() if found == _BOTH and not more[cell])
+        IntervalSet.of(cell for cell, signs in ways.items() if signs == _BOTH and not more[cell])
     )
     open_ = IntervalSet.union_all(unsure)
     return Touched({cell: rows for cell, rows in more.items() if rows and cell not in open_}, open_)
@@ -213,6 +215,6 @@ _BOTH = {1, -1}
 
 
 def _only(cadence: Cadence, cells: IntervalSet) -> Interval | None:
-    """Give the cell that these are, if they are one."""
+    """Give the only cell of a set; None if it has several or none."""
     hull = cells.hull()
     return hull if hull is not None and cadence.next(hull.start) == hull.end else None

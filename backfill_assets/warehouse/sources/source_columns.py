@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Columns: TypeAlias = frozenset[str]
 
 Same: TypeAlias = Callable[[IntervalSet, Sequence[Columns]], Mapping[Interval, Sequence[bool]]]
-"""Tells, by cell, of each group of columns whether these together hold the same rows as before."""
+"""Decides, by cell, for each group of columns whether they together hold the same rows as before."""
 
 _MOST_GROUPS = 16  # compared in one pass over the rows
 
@@ -63,17 +63,17 @@ def _kept(
         cell: [group for group in groups if group and fixed <= group < every]
         for cell, groups in tried.items()
     }
-    found = Counter(chain.from_iterable(usable.values())).most_common(_MOST_GROUPS)
-    if not found:
+    frequent = Counter(chain.from_iterable(usable.values())).most_common(_MOST_GROUPS)
+    if not frequent:
         return {}
-    groups = [group for group, _ in found]
+    groups = [group for group, _ in frequent]
     answers = same(IntervalSet.of(cell for cell, some in usable.items() if some), groups)
     shown = {
-        cell: [group for group, answer in zip(groups, told, strict=True) if answer]
-        for cell, told in answers.items()
+        cell: [group for group, answer in zip(groups, flags, strict=True) if answer]
+        for cell, flags in answers.items()
     }
     return {
         cell: group
         for cell, some in usable.items()
-        for group in [one for one in some if one in shown.get(cell, ())][:1]
+        for group in [candidate for candidate in some if candidate in shown.get(cell, ())][:1]
     }

@@ -46,10 +46,10 @@ def rows_by_cell(
     """
     rows = _rows(spark, path, source, delta_version, cells)
     with explaining(path):
-        found = rows.groupBy("_cell").count().collect()
+        counted = rows.groupBy("_cell").count().collect()
     return {
         cell: SourceCell(cell, row["count"])
-        for row in found
+        for row in counted
         for cell in (_cell(source, row["_cell"]),)
     }
 
@@ -71,13 +71,15 @@ def content_by_cell(
         for number, at in enumerate(versions)
     ]
     with explaining(path):
-        collected = reduce(lambda one, other: one.unionByName(other), parts).collect()
-    found: tuple[dict[Interval, SourceCell], ...] = tuple({} for _ in versions)
-    said = _declared(source)
+        collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
+    contents: tuple[dict[Interval, SourceCell], ...] = tuple({} for _ in versions)
+    declared = _declared(source)
     for row in collected:
         cell, total = _cell(source, row["_cell"]), joined(int(row["high"]), int(row["low"]))
-        found[row["at"]][cell] = SourceCell(cell, row["rows"], f"{said}:{row['rows']}:{total}")
-    return found
+        contents[row["at"]][cell] = SourceCell(
+            cell, row["rows"], f"{declared}:{row['rows']}:{total}"
+        )
+    return contents
 
 
 def _rows(
@@ -87,10 +89,10 @@ def _rows(
     frame = snapshot_df(spark, path, delta_version)
     known = set(frame.columns)
     declared = [
-        F.col(quoted(one.name))
-        if one.name in known
-        else F.lit(None).cast(one.dtype).alias(one.name)
-        for one in source.schema
+        F.col(quoted(column.name))
+        if column.name in known
+        else F.lit(None).cast(column.dtype).alias(column.name)
+        for column in source.schema
     ]
     if not is_cut(source):
         return frame.select(*declared, F.lit(0).cast("bigint").alias("_cell"))
@@ -131,14 +133,14 @@ def _same(
         for number, frame in enumerate(frames)
     ]
     with explaining(path):
-        collected = reduce(lambda one, other: one.unionByName(other), parts).collect()
-    found: dict[Interval, dict[int, tuple[int, ...]]] = {}
+        collected = reduce(lambda frame, other: frame.unionByName(other), parts).collect()
+    by_cell: dict[Interval, dict[int, tuple[int, ...]]] = {}
     for row in collected:
         totals = (joined(int(row[f"high{at}"]), int(row[f"low{at}"])) for at in range(len(groups)))
-        found.setdefault(_cell(source, row["_cell"]), {})[row["at"]] = (row["rows"], *totals)
+        by_cell.setdefault(_cell(source, row["_cell"]), {})[row["at"]] = (row["rows"], *totals)
     return {
-        cell: tuple(one == other for one, other in zip(both[0][1:], both[1][1:], strict=True))
-        for cell, both in found.items()
+        cell: tuple(before == after for before, after in zip(both[0][1:], both[1][1:], strict=True))
+        for cell, both in by_cell.items()
         if len(both) == len(frames) and both[0][0] == both[1][0]
     }
 
@@ -161,7 +163,7 @@ def _sums(frame: DataFrame, source: Source, groups: Sequence[frozenset[str]]) ->
 
 def _contents(rows: DataFrame, source: Source, number: int) -> DataFrame:
     hashed = rows.withColumn(
-        "_row", F.expr(key_hash([one.name for one in source.schema], rows.schema))
+        "_row", F.expr(key_hash([column.name for column in source.schema], rows.schema))
     )
     high, low = sums("_row")
     return (
@@ -177,7 +179,7 @@ def _cell(source: Source, number: int) -> Interval:
 
 def _declared(source: Source) -> str:
     """Describe the sums: those over other columns, or over rounded values, can't be compared."""
-    types = {one.name: one.dtype for one in source.schema}
+    types = {column.name: column.dtype for column in source.schema}
     text = "|".join(f"{name} {dtype}" for name, dtype in types.items())
     if once_rounded(types, ()):
         text += "|exact"

@@ -34,5 +34,5 @@ def cells_with_rows(
             return IntervalSet.empty() if rows.isEmpty() else cells
         dtype = rows.schema[time].dataType.simpleString()
         number = number_expression(source.cadence, cell_expression(time, dtype, source.cadence))
-        found = rows.select(F.expr(number).alias("cell")).distinct().collect()
-    return IntervalSet.of(cell_of_number(source.cadence, row["cell"]) for row in found)
+        numbered = rows.select(F.expr(number).alias("cell")).distinct().collect()
+    return IntervalSet.of(cell_of_number(source.cadence, row["cell"]) for row in numbered)

@@ -29,10 +29,10 @@ _LOST = ("INVALID_HANDLE.SESSION_", "StatusCode.UNAVAILABLE", "on closed channel
 class SparkUnreachableError(BackfillAssetsError):
     """No Spark Connect server answers at the address in the settings."""
 
-    def __init__(self, server: str, seconds: float, found: str) -> None:
+    def __init__(self, server: str, seconds: float, reason: str) -> None:
         self.server = server
         super().__init__(
-            f"the Spark Connect server {server} did not answer within {seconds:g} s: {found}. What "
+            f"the Spark Connect server {server} did not answer within {seconds:g} s: {reason}. What "
             "is published and recorded is as it was. Start it (here: `make spark-server`), or "
             "correct SPARK_REMOTE, and run again"
         )
@@ -108,13 +108,13 @@ def _session(url: str) -> SparkSession:
         ("grpc.max_reconnect_backoff_ms", _LONGEST_WAIT * 1000),
     ]
     # `SparkSession.builder.remote` does the same, but takes no options of a channel.
-    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # noqa: TID251 - it is written, not read
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # noqa: TID251 - it is set, not read
     opened = Remote.builder.channelBuilder(DefaultChannelBuilder(url, options)).create()
     return cast("SparkSession", opened)
 
 
 def be_patient(session: SparkSession, patience: float) -> None:
-    """Let a session wait as long as we do for a server that is away; Spark's own wait is longer."""
+    """Set how long a session waits for a server that is away: Spark's default is longer than ours."""
     from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415
 
     policy = DefaultPolicy(
@@ -126,7 +126,7 @@ def be_patient(session: SparkSession, patience: float) -> None:
 
 
 def cloned(session: SparkSession) -> SparkSession:
-    """Open another session with the settings of this one, as patient as it."""
+    """Open another session with the settings of this one, its patience included."""
     clone = _remote(session).cloneSession()
     clone.client.set_retry_policies(session.client.get_retry_policies())
     clone.release_session_on_close = True  # a clone is made without its constructor
@@ -142,14 +142,14 @@ def release(session: SparkSession) -> None:
 
 
 def hang_up(session: SparkSession) -> None:
-    """Stop a session; where its server is away, without waiting for it."""
+    """Stop a session, without waiting for a server that is away."""
     if _remote(session) in _OPEN and not _remote(session).is_stopped:
         be_patient(session, 0)
     session.stop()
 
 
 def _remote(session: SparkSession) -> RemoteSession:
-    """Name the class that a session really has: pyspark declares one for both kinds."""
+    """Give a session its real class: pyspark declares one class for both kinds."""
     return cast("RemoteSession", session)
 
 
@@ -159,7 +159,7 @@ _CLONES: WeakSet[RemoteSession] = WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Hang up: a connection that the interpreter finds open as it ends keeps it from ending."""
+    """Close all connections: an open one keeps the interpreter from ending."""
     for session in tuple(_OPEN):
         if not session.is_stopped:
             session.client.close()
@@ -171,7 +171,7 @@ def is_lost(session: SparkSession) -> bool:
         return True
     try:
         session.conf.get("spark.sql.session.timeZone")
-    except Exception as error:  # noqa: BLE001 - every one of them arrives as the same class
+    except Exception as error:  # noqa: BLE001 - all errors arrive as the same class
         return tells_lost(str(error))
     return False
 
@@ -197,17 +197,17 @@ def _wait_for(url: str, patience: float) -> str:
     try:
         retrying(lambda: socket.create_connection((host, port), timeout=_LONGEST_WAIT).close())
     except OSError as error:
-        found = error.strerror or str(error)
-        raise SparkUnreachableError(f"{host}:{port}", patience, found) from error
+        reason = error.strerror or str(error)
+        raise SparkUnreachableError(f"{host}:{port}", patience, reason) from error
     return f"{host}:{port}"
 
 
 def _refuse_unfit(session: SparkSession, server: str) -> None:
     import pyspark  # noqa: PLC0415
 
-    found, expected = session.version, pyspark.__version__
-    if found.split(".")[:2] != expected.split(".")[:2]:
-        raise SparkVersionError(server, found, expected)
+    version, expected = session.version, pyspark.__version__
+    if version.split(".")[:2] != expected.split(".")[:2]:
+        raise SparkVersionError(server, version, expected)
     if not str(session.conf.get(_CATALOG_KEY, "")).endswith("DeltaCatalog"):
         raise SparkWithoutDeltaError(server)
 

@@ -29,7 +29,7 @@ _SUBMIT_OPTIONS = {"spark.driver.memory": "--driver-memory", "spark.master": "--
 
 @dataclass(frozen=True, slots=True)
 class ConnectServer:
-    """Where a server of ours runs, and in which folder it keeps its log and process id.
+    """A server of ours: its port, and the folder with its log and process id.
 
     Attributes:
         folder: holds ``spark-server.log`` and ``spark-server.pid``.
@@ -145,7 +145,7 @@ def server_command(settings: SparkSettings, port: int) -> list[str]:
 def server_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Give the environment of Spark's own processes: ours, without variables that they must not see.
 
-    The URL of our state may hold a password, and a server is no client of another one.
+    The URL of our state may hold a password, and a server must not connect to another server.
     """
     withheld = ("BACKFILL_", "SPARK_REMOTE", "SPARK_CONNECT_MODE", "SPARK_LOCAL_REMOTE")
     kept = {name: text for name, text in environment.items() if not name.startswith(withheld)}
@@ -174,7 +174,7 @@ def _answers(port: int) -> bool:
 
 
 _STARTED: dict[int, subprocess.Popen[bytes]] = {}
-"""The servers that this process has started, and takes leave of when it stops them."""
+"""The servers that this process has started, and waits for when it stops them."""
 
 
 def _ended(pid: int) -> bool:
@@ -186,7 +186,7 @@ def _ended(pid: int) -> bool:
 
 
 def _is_server(pid: int) -> bool:
-    """Whether a process is a Connect server: process ids are used again."""
+    """Whether a process is a Connect server: process ids are reused."""
     return _CLASS in _command_of(pid)
 
 

@@ -27,13 +27,13 @@ def is_dead(session: SparkSession) -> bool:
         _ = (
             session.sparkContext.defaultParallelism
         )  # asks the driver, which refuses once it was shut down
-    except Exception:  # noqa: BLE001 - what doesn't answer is dead, however it says so
+    except Exception:  # noqa: BLE001 - any error means that it does not answer
         return True
     return False
 
 
 def forget(session: SparkSession) -> None:
-    """Let the next session of this process start anew: with another driver, where this one is gone."""
+    """Forget a session, so that the next one starts anew: with another driver, if this one is gone."""
     gateway = gateway_of(session.sparkContext)
     with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
         session.stop()
@@ -46,7 +46,7 @@ def forget(session: SparkSession) -> None:
 
 
 def interrupt(session: SparkSession) -> None:
-    """Cancel the Spark jobs of a session of its own, from any thread, embedded or over Connect.
+    """Cancel the Spark jobs of a batch's session, from any thread, embedded or over Connect.
 
     By session, not by tag: an embedded session knows a tag only in the thread that has set it.
     """
@@ -55,7 +55,7 @@ def interrupt(session: SparkSession) -> None:
 
 @contextmanager
 def keeping_signals() -> Iterator[None]:
-    """Start Spark without its own answer to Ctrl-C, which cancels all jobs, commits included."""
+    """Keep our handler of Ctrl-C while Spark starts: its own cancels all jobs, commits included."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,8 +1,8 @@
-"""All that we use of PySpark without a public name: why, and what is looked for in its place.
+"""The private names of PySpark that we use: why, and which public name is missing.
 
 After its JVM was killed, PySpark keeps a gateway to nowhere and hands out the dead session for ever;
-`stop()` raises before it has forgotten it. What it keeps is taken from it here, as `stop()` itself
-would do. The public way that is missing: a `stop()` that works without a JVM.
+`stop()` raises before it has forgotten it. What it keeps is removed here, as `stop()` itself would
+do. What is missing: a public `stop()` that works without a JVM.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 TRIED = "4.2.0"
-"""The release of PySpark that has all of them."""
+"""A release of PySpark that has all of these names."""
 _OF_CONTEXT = ("_active_spark_context", "_gateway", "_jvm")
 _OF_SESSION = ("_instantiatedSession", "_activeSession")
 
@@ -30,8 +30,8 @@ def check_names() -> None:
     """
     for kind, name in _kept():
         if not hasattr(kind, name):
-            found = f"{kind.__name__} has no {name}"
-            raise PrivateNameError("pyspark", found, tried=TRIED, where=__name__)
+            missing = f"{kind.__name__} has no {name}"
+            raise PrivateNameError("pyspark", missing, tried=TRIED, where=__name__)
 
 
 def gateway_of(context: SparkContext) -> Any:  # noqa: ANN401 - py4j's, untyped
@@ -51,7 +51,7 @@ def forget_gateway(gateway: Any) -> bool:  # noqa: ANN401 - py4j's, untyped
 
 
 def _kept() -> Iterator[tuple[Any, str]]:
-    """Where PySpark keeps a driver for the whole process."""
+    """Yield the attributes in which PySpark keeps a driver for the whole process."""
     from pyspark import SparkContext  # noqa: PLC0415 - half a second that planning must not pay
     from pyspark.sql import SparkSession  # noqa: PLC0415
 

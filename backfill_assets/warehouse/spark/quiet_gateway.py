@@ -16,10 +16,10 @@ _LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
 def quiet_gateway() -> None:
     """Let py4j write no traceback for a lost connection; a second call has no effect."""
     for name in _LOGGERS:
-        logging.getLogger(name).addFilter(_is_worth_telling)
+        logging.getLogger(name).addFilter(_is_worth_logging)
 
 
-def _is_worth_telling(record: logging.LogRecord) -> bool:
+def _is_worth_logging(record: logging.LogRecord) -> bool:
     raised = record.exc_info[1] if record.exc_info else None
     if "py4j" not in PurePath(record.pathname).parts or not _is_lost(raised):
         return True

@@ -84,7 +84,7 @@ class SparkSettings:
         driver_memory: of the embedded JVM.
         shuffle_partitions: few, since batches are small.
         cores: of this machine that this process may use.
-        extra: settings that win over ours.
+        extra: settings that override ours.
     """
 
     jars_dir: Path
@@ -99,7 +99,7 @@ class SparkSettings:
 
 
 def spark_settings(settings: Settings, extra: Mapping[str, str] | None = None) -> SparkSettings:
-    """Give Spark's part of the settings; `extra` wins over ours."""
+    """Give Spark's part of the settings; `extra` overrides ours."""
     return SparkSettings(
         jars_dir=settings.jars_dir,
         warehouse=f"{settings.data_root}/spark-warehouse",
@@ -211,7 +211,7 @@ RETENTION = {
     "logRetentionDuration": "interval 36500 days",
     "deletedFileRetentionDuration": "interval 36500 days",
 }
-"""Delta's clocks never end a pin; only our own collection does."""
+"""Delta's own retention never removes what a pin needs; only our collection removes files."""
 
 
 def start_session(settings: SparkSettings) -> SparkSession:
@@ -257,11 +257,11 @@ def refuse_local_log_store(spark: SparkSession) -> None:
     Raises:
         UnsafeLogStoreError: it is `LocalLogStore`, by setting or by Delta's default.
     """
-    found = spark.conf.get(LOG_STORE_KEY, None) or spark.conf.get(
+    log_store = spark.conf.get(LOG_STORE_KEY, None) or spark.conf.get(
         "spark.delta.logStore.class", None
     )
-    if found is None or found.endswith("LocalLogStore"):
-        raise UnsafeLogStoreError(found or "Delta's default, LocalLogStore")
+    if log_store is None or log_store.endswith("LocalLogStore"):
+        raise UnsafeLogStoreError(log_store or "Delta's default, LocalLogStore")
 
 
 def batch_session(spark: SparkSession, tuning: Mapping[str, str] | None = None) -> SparkSession:

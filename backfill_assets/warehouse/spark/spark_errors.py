@@ -111,11 +111,11 @@ _CANCELLED = ("SPARK_JOB_CANCELLED", "OPERATION_CANCELED")
 
 
 class NeedsSparkError(BackfillAssetsError):
-    """The rows can't be read, or not be compared, without Spark."""
+    """The rows can't be read, or can't be compared, without Spark."""
 
-    def __init__(self, path: str, found: str) -> None:
+    def __init__(self, path: str, reason: str) -> None:
         self.path = path
-        super().__init__(f"the rows of the table at {path} can't be read without Spark: {found}")
+        super().__init__(f"the rows of the table at {path} can't be read without Spark: {reason}")
 
 
 class WarehouseUnwritableError(BackfillAssetsError):
@@ -199,9 +199,9 @@ def explained(error: Exception, path: str = "a table") -> Exception:
         (_CONFLICTS, CommitConflictError),
         (_DAMAGED, CorruptTableError),
     ):
-        found = next((mark for mark in marks if mark in text), None)
-        if found is not None:
-            return kind(path=path, found=_line_with(text, found))
+        matched = next((mark for mark in marks if mark in text), None)
+        if matched is not None:
+            return kind(path=path, found=_line_with(text, matched))
     return error
 
 
@@ -229,9 +229,9 @@ def _whole_text(error: BaseException | None) -> str:
 
 
 def _text(error: object) -> str:
-    """Write an error; one of Java's is asked for its words, and Java may be dead.
+    """Give an error's text; a Java error's comes from the JVM, which may be dead.
 
-    delta-rs writes each cause of an error in a line of its own: they become one.
+    delta-rs writes each cause of an error on a line of its own; they are joined to one line.
     """
     try:
         return _CAUSE.sub(": ", str(error))

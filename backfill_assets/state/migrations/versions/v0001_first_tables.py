@@ -1,4 +1,4 @@
-"""The first tables, the counter at nought, and the environment that everybody reads."""
+"""The first tables, the counter at zero, and the environment `prod`."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def _widen_environments() -> None:
 
 
 def _widen_versions() -> None:
-    """Give each table to prod where prod reads it, else to somebody who does."""
+    """Give each table to prod where prod reads it, else to another environment that does."""
     _add(
         "versions",
         sa.Column("owner", sa.Text()),

@@ -65,13 +65,13 @@ def _rounded(definition: str) -> tuple[frozenset[str] | None, bool]:
     """Read from a stored model which columns were rounded (None: not known), and whether the key was."""
     try:
         model = json.loads(definition)["v"]
-        types = {one["v"]["name"]: one["v"]["dtype"] for one in model["columns"]}
+        types = {column["v"]["name"]: column["v"]["dtype"] for column in model["columns"]}
         key = tuple(model["unique_key"])
     except (KeyError, TypeError, ValueError):
         return None, True
-    found = frozenset(name for name, dtype in types.items() if _ONCE_ROUNDED.search(dtype))
+    rounded = frozenset(name for name, dtype in types.items() if _ONCE_ROUNDED.search(dtype))
     # A value was hashed with its row's key, so a rounded key spoiled all of them.
-    return (frozenset(types), True) if found & frozenset(key) else (found, False)
+    return (frozenset(types), True) if rounded & frozenset(key) else (rounded, False)
 
 
 def _marked(text: str, batch_id: str, columns: frozenset[str] | None, *, key: bool) -> str:

@@ -1,6 +1,6 @@
 """Where tables lie below the data root is kept relative to it: a copied or moved folder is whole.
 
-The old data root is told by the tables' own paths, ``<root>/tables/<subject>/<version>``. It is the
+The old data root is read from the tables' own paths, ``<root>/tables/<subject>/<version>``. It is the
 data root of today, or a folder whose tables are found below the data root of today, to which they
 were copied or moved. Tables below any other folder lie elsewhere, and keep their paths.
 """
@@ -38,7 +38,7 @@ def upgrade() -> None:
 
 
 def _left(connection: sa.Connection, data_root: str) -> set[str]:
-    """Name the roots that tables had which lie below the data root by now.
+    """Name the former roots of tables that lie below the data root by now.
 
     Raises:
         LookupError: an object store may have been copied, which is not seen from here.

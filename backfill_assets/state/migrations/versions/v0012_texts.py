@@ -41,7 +41,7 @@ def _named(definition: str, held: dict[str, str]) -> str:
     """Write a definition that names its texts; unchanged where it would not come back letter by letter."""
     if not any(f'"@":"{kind}"' in definition for kind in _HELD_IN):
         return definition
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
 
     def name(value: dict[str, Any]) -> dict[str, Any]:
         field: str = _HELD_IN.get(str(value.get("@")), "")
@@ -51,7 +51,7 @@ def _named(definition: str, held: dict[str, str]) -> str:
         if not isinstance(text, str):
             return value
         sha256 = hashlib.sha256(text.encode()).hexdigest()
-        found[sha256] = text
+        texts[sha256] = text
         return {**value, "v": {**inner, field: {"@": "text", "v": sha256}}}
 
     try:
@@ -60,7 +60,7 @@ def _named(definition: str, held: dict[str, str]) -> str:
         return definition
     if _written(json.loads(definition)) != definition:
         return definition
-    held.update(found)
+    held.update(texts)
     return _written(named)
 
 
