@@ -134,7 +134,7 @@ def _schedule(timed: _Timed, known: Known) -> dg.ScheduleDefinition:
         waits = (
             [] if timed.job == LATE_JOB or not ticked.late else late_data_waits(context.instance)
         )
-        notes = (*ticked.said, *waits, *(look.note for look in looks if look.note))
+        notes = (*ticked.notes, *waits, *(look.note for look in looks if look.note))
         for line in notes:
             context.log.info(line)
         if not ticked.requests:

@@ -58,7 +58,7 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
             share=settings.backfill_share,
         )
         graph, seen = project.loaded.graph, project.store.sources.observed()
-        notes = (*ticked.said, *unobserved_sources(context.instance, graph, ticked.memory, seen))
+        notes = (*ticked.notes, *unobserved_sources(context.instance, graph, ticked.memory, seen))
         for line in notes:
             context.log.info(line)
         skip = None if ticked.requests else "; ".join((_IDLE, *notes))

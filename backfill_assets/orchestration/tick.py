@@ -36,13 +36,13 @@ class Ticked:
     Attributes:
         requests: the runs to request.
         memory: what the next tick need not look at.
-        said: what people should know, a sentence each.
+        notes: what people should know, a sentence each.
         late: whether late data waits to be brought in, wanted or not.
     """
 
     requests: tuple[dg.RunRequest, ...]
     memory: ScanMemory
-    said: tuple[str, ...]
+    notes: tuple[str, ...]
     late: bool = False
 
 

@@ -67,11 +67,11 @@ class BatchRow:
         finished_at: when it ended; None while it runs.
         delta_version: of its commit, if it got that far.
         rows: how many its cells hold.
-        bytes_written: by its commit, if Delta said.
+        bytes_written: by its commit, if Delta reported it.
         error: why it failed.
         failure: which kind of failure that was; None for none.
-        resources: the Spark settings that were its own; None for none, or where only the table's log
-            was left to tell.
+        resources: the Spark settings that were its own; None for none, or if the row was
+            restored from the table's log.
         who: the person or the automation whose run it was; None where that is not known.
     """
 
@@ -107,7 +107,7 @@ class Ending:
     Attributes:
         delta_version: the number that Delta gave it.
         bytes_written: how much it wrote, if known.
-        finished_at: when it was done; None when only the log is left to tell.
+        finished_at: when it was done; None if the log does not have it.
     """
 
     delta_version: int

@@ -103,7 +103,7 @@ class Environments(Aggregate[D]):
         return self._database.read(lambda connection: owed.named(connection, environment))
 
     def save_environment(self: Environments[Database], environment: Environment) -> None:
-        """Create an environment, or change all that is said of it."""
+        """Create an environment, or change all of its settings."""
         self._database.write(lambda connection: save_environment(connection, environment))
 
     def touch_environment(
@@ -264,7 +264,7 @@ def finalized(connection: sa.Connection, name: str) -> Finalized | None:
 
 
 def save_environment(connection: sa.Connection, saved: Environment) -> None:
-    """Create an environment, or change all that is said of it."""
+    """Create an environment, or change all of its settings."""
     values = {name: getattr(saved, name) for name in Environment.__dataclass_fields__}
     changed = sa.update(ENVIRONMENTS).where(ENVIRONMENTS.c.name == saved.name).values(values)
     if connection.execute(changed).rowcount == 0:

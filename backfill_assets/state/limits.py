@@ -87,7 +87,7 @@ class Limits(Aggregate[D]):
 
         Args:
             scope: ``all``, ``model:<name>`` or ``plan:<id>``.
-            slots: how many; None takes away what was set.
+            slots: how many; None removes the limit.
             who: the person who asks.
 
         Raises:
@@ -102,7 +102,7 @@ class Limits(Aggregate[D]):
 def set_limit(
     connection: sa.Connection, scope: str, slots: int | None, who: str, now: datetime
 ) -> None:
-    """Set how many batches may be in flight at once; None takes the limit away.
+    """Set how many batches may be in flight at once; None removes the limit.
 
     Raises:
         RequestError: it is less than one.

@@ -1,7 +1,7 @@
 """Commit locks: commit and record are one critical section per table.
 
 A lock is a row with a heartbeat and a fencing token. The token grows with every take, so a holder
-that slept through a takeover is told apart from the one that holds the table now.
+that slept through a takeover differs from the one that holds the table now.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Published:
 
     Attributes:
         cells: all of it.
-        changed: those whose content is not what people read before, or that they read no more.
+        changed: those whose content differs from what people read before, or that are removed.
         built: by the number at which its inputs were really pinned: which cells.
     """
 
@@ -59,11 +59,11 @@ def strike_rebuilt(
     """
     beneath = {layer.version for at in (new, old) if at is not None for layer in at.layers}
     ours = sa.and_(OWED.c.version.in_(sorted(beneath)), OWED.c.environment == new.environment)
-    meant = sa.or_(OWED.c.version == new.version, ours)
-    if connection.execute(sa.select(OWED.c.since).where(meant).limit(1)).first() is None:
+    selected = sa.or_(OWED.c.version == new.version, ours)
+    if connection.execute(sa.select(OWED.c.since).where(selected).limit(1)).first() is None:
         return
     for built_at, cells in done.built.items():
-        owed.strike(connection, cells, sa.and_(meant, OWED.c.since < built_at))
+        owed.strike(connection, cells, sa.and_(selected, OWED.c.since < built_at))
 
 
 def restamp_later_changes(

@@ -326,7 +326,7 @@ def _remember(connection: sa.Connection, source: str, cells: Iterable[SourceCell
     """Update what unchanged cells hold; their stamps stay."""
     rows: sa.BindParameter[Any] = sa.bindparam("rows")
     content: sa.BindParameter[Any] = sa.bindparam("held")
-    told = sa.update(SOURCE_CELLS).where(
+    kept = sa.update(SOURCE_CELLS).where(
         _CELLS.source == source, _CELLS.starts == sa.bindparam("cell")
     )
     known = [
@@ -334,7 +334,7 @@ def _remember(connection: sa.Connection, source: str, cells: Iterable[SourceCell
         for cell in cells
     ]
     if known:
-        connection.execute(told.values(row_count=rows, content=content), known)
+        connection.execute(kept.values(row_count=rows, content=content), known)
 
 
 def _drawn(connection: sa.Connection, source: str) -> str:

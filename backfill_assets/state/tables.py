@@ -35,7 +35,7 @@ def _value(name: str) -> sa.Column[Any]:
 # One ever-growing number. Its row stays locked until the transaction that drew from it commits.
 COUNTER = sa.Table("counter", METADATA, _text("name", key=True), _number("value"))
 
-# The last three columns tell of the last publication: when, by which plan, and which models it
+# The last three columns describe the last publication: when, by which plan, and which models it
 # removed.
 ENVIRONMENTS = sa.Table(
     "environments",
@@ -289,7 +289,7 @@ POINTER_MOVES = sa.Table(
 )
 
 # Sources that were looked at: up to which delta_version every change is known. `table_id` is Delta's
-# own, which tells a table that was made anew; `declared` is what its cells are cut by; `runs` are
+# own, which differs for a table that was made anew; `declared` is what its cells are cut by; `runs` are
 # its cells again, touching ones with one stamp joined, for a picture is drawn often; `bytes` of its
 # files at that head (NULL: not counted yet).
 OBSERVED_SOURCES = sa.Table(
@@ -299,7 +299,7 @@ OBSERVED_SOURCES = sa.Table(
 )  # fmt: skip
 
 # What each cell of a source held when it was looked at last; `changed_at` is 0 for what was there
-# at the first look. `content` tells the same rows from others where they were read, else NULL.
+# at the first look. `content` is equal for the same rows if they were read, else NULL.
 # `columns_changed_at` has the columns (JSON) that changed after `changed_at`, while the rest did not.
 SOURCE_CELLS = sa.Table(
     "source_cells", METADATA, _text("source", key=True), _number("starts", key=True),

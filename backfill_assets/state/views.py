@@ -52,7 +52,7 @@ class Views(Aggregate[D]):
     def of(self, environment: str, *, only: Collection[str] | None = None) -> StateView:
         """Draw the picture of an environment that planning works on.
 
-        Of a workspace's own cells, `changed_at` is told against what the environment that it follows
+        Of a workspace's own cells, `changed_at` is relative to what the environment that it follows
         publishes now.
 
         Args:
@@ -276,7 +276,7 @@ def _runs(plain: Iterable[Pointer]) -> sa.Select[*tuple[Any, ...]]:
 
 
 def _begins() -> sa.ColumnElement[int]:
-    """1 where a cell does not go on from the one before it."""
+    """Give 1 for a cell that starts a new run, 0 for one that continues the run before it."""
 
     def before(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         return sa.func.lag(column).over(partition_by=POINTERS.c.model, order_by=_RECORDS.starts)

@@ -37,7 +37,7 @@ class ColumnChanges:
         """Refuse a table in which a column has another type.
 
         Raises:
-            RequestError: one has.
+            RequestError: a column has another type.
         """
         if self.retyped:
             raise RequestError(

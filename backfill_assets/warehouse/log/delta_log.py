@@ -46,7 +46,7 @@ class LoggedCommit:
         delta_version: Delta's number.
         operation: Delta's name of its kind.
         metadata: the `userMetadata` that the writer gave; None if it gave none.
-        changes_data: whether rows came or went; a fence or a new empty table changes none.
+        changes_data: whether rows were added or removed; a fence or a new empty table changes none.
         bytes_added: size of the files that it added.
         tokens: the transaction versions that it carries, by application id.
         committed_at: when, by the writer's clock (UTC); None if it did not say.
