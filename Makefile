@@ -14,11 +14,10 @@ help: ## Show this list
 env: ## Create .venv from the lock and fetch the Delta jars, if that is not done yet
 	@$(PYTHON) scripts/doctor.py
 	@$(PYTHON) scripts/setup_env.py
-	@$(BIN)/python scripts/fetch_jars.py
-	@$(BIN)/python scripts/archive_classes.py
+	@BACKFILL_JARS_DIR=.spark-jars $(BIN)/backfill setup
 
 s3-jars: env ## Fetch the jars by which Spark reads and writes S3 (13 MB), if that is not done yet
-	@$(BIN)/python scripts/fetch_jars.py --s3
+	@BACKFILL_JARS_DIR=.spark-jars $(BIN)/backfill setup --s3
 
 demo: export DAGSTER_HOME := $(CURDIR)
 demo: env ## Land real input and fill the whole history of every model

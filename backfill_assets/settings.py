@@ -26,7 +26,7 @@ class Settings(BaseSettings):
         data_dir: folder (or URI) under which tables lie; a relative one is below the folder that
             the process starts in.
         state_url: SQLAlchemy URL of the state; empty means SQLite in the data folder.
-        jars_dir: folder with Spark's Delta jars, filled once by ``make env``.
+        jars_dir: folder with Spark's Delta jars, filled once by ``backfill setup``.
         spark_master: Spark's master; ``local[*]`` runs inside the process. Spark's own name,
             ``SPARK_MASTER``, counts where ours is not set. Empty means the default.
         spark_remote: URL of a Spark Connect server, ``sc://host:port``, which wins over a master;

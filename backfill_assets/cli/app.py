@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 VERBS = {
+    "setup": "setup:setup",
     "run": "run:run",
     "status": "status:status",
     "plan": "plan:plan",
