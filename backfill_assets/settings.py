@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
+from zoneinfo import available_timezones
 
 from pydantic import AliasChoices, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -12,6 +14,12 @@ from backfill_assets.errors import DeclarationError
 
 LOCAL = "local[*]"
 """Spark's master that is the process itself, on all of its cores."""
+
+
+_MEMORY = re.compile(r"[1-9]\d*[kmgt]b?", re.ASCII | re.IGNORECASE)
+_OFF_PEAK = re.compile(
+    r"([01]\d|2[0-3]):[0-5]\d-([01]\d:[0-5]\d|2[0-3]:[0-5]\d|24:00) (\S+)", re.ASCII
+)
 
 
 def _also_by_spark(name: str) -> AliasChoices:
@@ -98,6 +106,23 @@ class Settings(BaseSettings):
             raise ValueError("expected s3://, by which every program that reads it knows the place")
         return found
 
+    @field_validator("spark_memory")
+    @classmethod
+    def _memory(cls, found: str) -> str:
+        if not _MEMORY.fullmatch(found):
+            raise ValueError("expected a number and its unit, such as 4g or 512m")
+        return found
+
+    @field_validator("off_peak")
+    @classmethod
+    def _window(cls, found: str) -> str:
+        window = _OFF_PEAK.fullmatch(" ".join(found.split()))
+        if found and (window is None or window[3] not in available_timezones()):
+            raise ValueError(
+                "expected two times of the day and a time zone, such as 22:00-06:00 Europe/Berlin"
+            )
+        return found
+
     @field_validator("spark_master")
     @classmethod
     def _master(cls, found: str) -> str:
@@ -151,6 +176,6 @@ def read_settings() -> Settings:
         name = "_".join(str(part) for part in first["loc"]).upper()
         name = name if name.startswith(("BACKFILL_", "SPARK_REMOTE")) else f"BACKFILL_{name}"
         raise DeclarationError(
-            found=f"{name} is {first['input']!r}: {first['msg']}",
+            found=f"{name} is {first['input']!r}: {first['msg'].removeprefix('Value error, ')}",
             do="correct it in the environment",
         ) from error

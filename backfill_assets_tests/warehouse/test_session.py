@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def test_jars_that_were_not_fetched_are_named_with_what_to_do(tmp_path: Path):
     settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path))
-    with pytest.raises(MissingJarsError, match="make env"):
+    with pytest.raises(MissingJarsError, match="backfill setup"):
         spark_config(settings)
 
 
