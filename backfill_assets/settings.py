@@ -27,7 +27,9 @@ def _also_by_spark(name: str) -> AliasChoices:
 
 
 class Settings(BaseSettings):
-    """What a person may set, each as ``BACKFILL_<NAME>`` in the environment.
+    """What a person may set, each as ``BACKFILL_<NAME>``.
+
+    In the environment, or in a file `.env` of the folder that the process starts in; the environment wins.
 
     Attributes:
         catalog: the module with MODELS and SOURCES.
@@ -67,7 +69,7 @@ class Settings(BaseSettings):
         currency: that of the prices.
     """
 
-    model_config = SettingsConfigDict(env_prefix="BACKFILL_")
+    model_config = SettingsConfigDict(env_prefix="BACKFILL_", env_file=".env", extra="ignore")
 
     catalog: str = "backfill_assets.pipelines.catalog"
     data_dir: str = "data"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "Set up": {
+        "init": "init:init",
         "setup": "setup:setup",
     },
     "Look": {
