@@ -39,7 +39,7 @@ def test_jars_that_were_not_fetched_are_named_with_what_to_do(tmp_path: Path):
 def test_tables_in_s3_need_the_jars_for_it(tmp_path: Path):
     (tmp_path / "delta.jar").write_bytes(b"")
     settings = SparkSettings(jars_dir=tmp_path, warehouse="s3://tables/warehouse")
-    with pytest.raises(MissingS3JarsError, match="make s3-jars"):
+    with pytest.raises(MissingS3JarsError, match="backfill setup --s3"):
         spark_config(settings)
     (tmp_path / "s3").mkdir()
     (tmp_path / "s3" / "hadoop-aws.jar").write_bytes(b"")

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from backfill_assets.warehouse.spark.jars import submit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +39,6 @@ def archive(jars: Path, spark_home: Path, tell: Callable[[str], None]) -> None:
         partial = Path(folder) / ARCHIVE
         done = subprocess.run(  # noqa: S603 - Spark's own program
             command(jars, spark_home, partial, Path(folder)),
-            env=os.environ  # noqa: TID251 - the program gets what this one has
-            | {"SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": sys.executable},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -70,4 +69,4 @@ def command(jars: Path, spark_home: Path, partial: Path, folder: Path) -> list[s
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     }
     options = [word for one in settings.items() for word in ("--conf", "=".join(one))]
-    return [str(spark_home / "bin" / "spark-submit"), *options, str(WORK), str(folder)]
+    return [*submit(spark_home), *options, str(WORK), str(folder)]

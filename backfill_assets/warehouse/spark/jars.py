@@ -6,7 +6,6 @@ under another name and renamed at the end.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,8 +13,6 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import pyspark
 
 from backfill_assets.errors import RequestError
 
@@ -56,6 +53,8 @@ def fetch_jars(folder: Path, *, s3: bool = False, tell: Callable[[str], None]) -
 
 def spark_home() -> Path:
     """Give the folder of the installed Spark."""
+    import pyspark  # noqa: PLC0415 - others that only look for the archive must not pay for it
+
     return Path(pyspark.__file__).parent
 
 
@@ -80,6 +79,12 @@ def s3_coordinates(spark_home: Path) -> str:
     raise RequestError(
         found="the installed pyspark has no hadoop-client-api jar", do="install pyspark again"
     )
+
+
+def submit(spark_home: Path) -> list[str]:
+    """Give the words that begin a program of this very Spark in this very Python, whatever is set."""
+    own = [f"SPARK_HOME={spark_home}", f"PYSPARK_PYTHON={sys.executable}"]
+    return ["/usr/bin/env", *own, str(spark_home / "bin" / "spark-submit")]
 
 
 def fetch(target: Path, wanted: str, spark_home: Path, tell: Callable[[str], None]) -> None:
@@ -128,11 +133,9 @@ def resolve(wanted: str, ivy: Path, spark_home: Path) -> None:
     options = [word for setting in settings for word in ("--conf", setting)]
     done = subprocess.run(  # noqa: S603 - Spark's own program
         [
-            *(str(spark_home / "bin" / "spark-submit"), "--packages", wanted),
+            *(*submit(spark_home), "--packages", wanted),
             *("--exclude-packages", AWS_BUNDLE, *options, str(nothing)),
         ],
-        env=os.environ  # noqa: TID251 - the program gets what this one has
-        | {"SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": sys.executable},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
