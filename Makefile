@@ -6,7 +6,7 @@ WRITE_PATH := backfill_assets_tests/engine backfill_assets_tests/warehouse backf
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: examples edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect test stories test-all check bench lock bounds clean
+.PHONY: examples edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect wheel test stories test-all check bench lock bounds clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,11 +14,10 @@ help: ## Show this list
 env: ## Create .venv from the lock and fetch the Delta jars, if that is not done yet
 	@$(PYTHON) scripts/doctor.py
 	@$(PYTHON) scripts/setup_env.py
-	@$(BIN)/python scripts/fetch_jars.py
-	@$(BIN)/python scripts/archive_classes.py
+	@BACKFILL_JARS_DIR=.spark-jars $(BIN)/backfill setup
 
 s3-jars: env ## Fetch the jars by which Spark reads and writes S3 (13 MB), if that is not done yet
-	@$(BIN)/python scripts/fetch_jars.py --s3
+	@BACKFILL_JARS_DIR=.spark-jars $(BIN)/backfill setup --s3
 
 demo: export DAGSTER_HOME := $(CURDIR)
 demo: env ## Land real input and fill the whole history of every model
@@ -37,6 +36,9 @@ spark-server-stop: ## Stop it
 audit: export DAGSTER_HOME := $(CURDIR)
 audit: env ## Audit the published data; ends with 1 when a blocking audit fails
 	@$(BIN)/backfill audit
+
+wheel: env ## Build the wheel into dist
+	@$(BIN)/hatchling build -t wheel
 
 test: s3-jars ## Run the tests, but not the long ones, three at a time
 	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
+from zoneinfo import available_timezones
 
 from pydantic import AliasChoices, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -14,19 +16,27 @@ LOCAL = "local[*]"
 """Spark's master that is the process itself, on all of its cores."""
 
 
+_MEMORY = re.compile(r"[1-9]\d*[kmgt]b?", re.ASCII | re.IGNORECASE)
+_OFF_PEAK = re.compile(
+    r"([01]\d|2[0-3]):[0-5]\d-([01]\d:[0-5]\d|2[0-3]:[0-5]\d|24:00) (\S+)", re.ASCII
+)
+
+
 def _also_by_spark(name: str) -> AliasChoices:
     return AliasChoices(f"BACKFILL_SPARK_{name}", f"SPARK_{name}")
 
 
 class Settings(BaseSettings):
-    """What a person may set, each as ``BACKFILL_<NAME>`` in the environment.
+    """What a person may set, each as ``BACKFILL_<NAME>``.
+
+    In the environment, or in a file `.env` of the folder that the process starts in; the environment wins.
 
     Attributes:
         catalog: the module with MODELS and SOURCES.
         data_dir: folder (or URI) under which tables lie; a relative one is below the folder that
             the process starts in.
         state_url: SQLAlchemy URL of the state; empty means SQLite in the data folder.
-        jars_dir: folder with Spark's Delta jars, filled once by ``make env``.
+        jars_dir: folder with Spark's Delta jars, filled once by ``backfill setup``.
         spark_master: Spark's master; ``local[*]`` runs inside the process. Spark's own name,
             ``SPARK_MASTER``, counts where ours is not set. Empty means the default.
         spark_remote: URL of a Spark Connect server, ``sc://host:port``, which wins over a master;
@@ -59,7 +69,7 @@ class Settings(BaseSettings):
         currency: that of the prices.
     """
 
-    model_config = SettingsConfigDict(env_prefix="BACKFILL_")
+    model_config = SettingsConfigDict(env_prefix="BACKFILL_", env_file=".env", extra="ignore")
 
     catalog: str = "backfill_assets.pipelines.catalog"
     data_dir: str = "data"
@@ -96,6 +106,23 @@ class Settings(BaseSettings):
             raise ValueError("expected a folder without \\, % and control characters")
         if found.startswith("s3a://"):
             raise ValueError("expected s3://, by which every program that reads it knows the place")
+        return found
+
+    @field_validator("spark_memory")
+    @classmethod
+    def _memory(cls, found: str) -> str:
+        if not _MEMORY.fullmatch(found):
+            raise ValueError("expected a number and its unit, such as 4g or 512m")
+        return found
+
+    @field_validator("off_peak")
+    @classmethod
+    def _window(cls, found: str) -> str:
+        window = _OFF_PEAK.fullmatch(" ".join(found.split()))
+        if found and (window is None or window[3] not in available_timezones()):
+            raise ValueError(
+                "expected two times of the day and a time zone, such as 22:00-06:00 Europe/Berlin"
+            )
         return found
 
     @field_validator("spark_master")
@@ -151,6 +178,6 @@ def read_settings() -> Settings:
         name = "_".join(str(part) for part in first["loc"]).upper()
         name = name if name.startswith(("BACKFILL_", "SPARK_REMOTE")) else f"BACKFILL_{name}"
         raise DeclarationError(
-            found=f"{name} is {first['input']!r}: {first['msg']}",
+            found=f"{name} is {first['input']!r}: {first['msg'].removeprefix('Value error, ')}",
             do="correct it in the environment",
         ) from error

@@ -22,7 +22,16 @@ def test_what_can_be_made_again_lies_with_the_data_or_beside_us():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("PLAN_DAYS", "0"), ("PROMISE_DAYS", "-1"), ("PRICE_PER_HOUR", "dear")],
+    [
+        ("PLAN_DAYS", "0"),
+        ("PROMISE_DAYS", "-1"),
+        ("PRICE_PER_HOUR", "dear"),
+        ("SPARK_MEMORY", "lots"),
+        ("SPARK_MEMORY", "4"),
+        ("OFF_PEAK", "25:00-99:00"),
+        ("OFF_PEAK", "22:00-06:00"),
+        ("OFF_PEAK", "22:00-06:00 Europe/Atlantis"),
+    ],
 )
 def test_a_setting_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str):
     monkeypatch.setenv(f"BACKFILL_{name}", value)
@@ -71,3 +80,8 @@ def test_a_connect_server_that_is_no_url_of_one_is_refused(monkeypatch: pytest.M
         DeclarationError, match=r"SPARK_REMOTE is .*; correct it in the environment"
     ):
         read_settings()
+
+
+@pytest.mark.parametrize("window", ["", "22:00-06:00 Europe/Berlin", "00:00-24:00  UTC"])
+def test_off_peak_hours_are_two_times_and_a_zone(window: str):
+    assert Settings(off_peak=window).off_peak == window

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from importlib.metadata import version as version_of
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.exceptions import TyperException
@@ -22,39 +23,54 @@ from backfill_assets.errors import BackfillAssetsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-VERBS = {
-    "run": "run:run",
-    "status": "status:status",
-    "plan": "plan:plan",
-    "show": "show:show",
-    "apply": "apply:apply",
-    "pause": "pause:pause",
-    "resume": "resume:resume",
-    "stop": "stop:stop",
-    "limit": "limit:app",
-    "diff": "diff:diff",
-    "promote": "promote:promote",
-    "abandon": "abandon:abandon",
-    "rollback": "rollback:rollback",
-    "undo": "undo:undo",
-    "history": "history:history",
-    "envs": "envs:app",
-    "resolve": "resolve:resolve",
-    "gc": "gc:gc",
-    "adopt": "adopt:adopt",
-    "why": "why:why",
-    "why-not": "why_not:why_not",
-    "batches": "batches:batches",
-    "audit": "audit:audit",
-    "metrics": "metrics:metrics",
-    "report": "report:report",
-    "state": "state:app",
+GROUPS = {
+    "Set up": {
+        "init": "init:init",
+        "setup": "setup:setup",
+    },
+    "Look": {
+        "status": "status:status",
+        "why": "why:why",
+        "why-not": "why_not:why_not",
+        "batches": "batches:batches",
+        "history": "history:history",
+        "resolve": "resolve:resolve",
+        "audit": "audit:audit",
+        "metrics": "metrics:metrics",
+    },
+    "Fill": {
+        "run": "run:run",
+        "limit": "limit:app",
+        "report": "report:report",
+    },
+    "Change history": {
+        "plan": "plan:plan",
+        "show": "show:show",
+        "apply": "apply:apply",
+        "pause": "pause:pause",
+        "resume": "resume:resume",
+        "stop": "stop:stop",
+        "diff": "diff:diff",
+        "promote": "promote:promote",
+        "abandon": "abandon:abandon",
+        "rollback": "rollback:rollback",
+        "undo": "undo:undo",
+        "adopt": "adopt:adopt",
+    },
+    "Clean up": {
+        "envs": "envs:app",
+        "gc": "gc:gc",
+        "state": "state:app",
+    },
 }
-"""Every verb, in the order of ``--help``: its module in `cli`, and the function or app in it."""
+"""Every verb by what it is for, in the order of ``--help``: its module in `cli`, and the function or app in it."""
+
+VERBS = {verb: place for verbs in GROUPS.values() for verb, place in verbs.items()}
+"""Every verb, and where it is."""
 
 app = typer.Typer(
     name="backfill",
-    cls=lazily(VERBS),
+    cls=lazily(GROUPS),
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -63,8 +79,19 @@ app = typer.Typer(
 )
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        say(f"backfill {version_of('backfill-assets')}")
+        raise typer.Exit
+
+
 @app.callback()
-def backfill() -> None:
+def backfill(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Say the release."),
+    ] = False,
+) -> None:
     """Stand above the verbs; typer takes this for a sign that there are several."""
 
 

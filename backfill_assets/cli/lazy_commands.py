@@ -53,8 +53,9 @@ class Verbs(Mapping[str, Any]):
         return " ".join(said.split())
 
 
-def lazily(places: Mapping[str, str]) -> type[TyperGroup]:
-    """Make a typer group from a table of verbs."""
+def lazily(groups: Mapping[str, Mapping[str, str]]) -> type[TyperGroup]:
+    """Make a typer group from tables of verbs, each under a heading of its help."""
+    places = {verb: place for verbs in groups.values() for verb, place in verbs.items()}
 
     class Lazily(TyperGroup):
         """A group that imports a verb when it is called."""
@@ -69,10 +70,12 @@ def lazily(places: Mapping[str, str]) -> type[TyperGroup]:
             return list(self.verbs)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
-            """Write the table of verbs without importing one."""
-            rows = [(verb, self.verbs.says(verb)) for verb in self.list_commands(ctx)]
-            with formatter.section("Commands"):
-                formatter.write_dl(rows)
+            """Write the tables of verbs without importing one, as far as they are known."""
+            known = set(self.list_commands(ctx))
+            for heading, verbs in groups.items():
+                rows = [(verb, self.verbs.says(verb)) for verb in verbs if verb in known]
+                with formatter.section(heading):
+                    formatter.write_dl(rows, col_max=max(map(len, known)) + 2)
 
     return Lazily
 

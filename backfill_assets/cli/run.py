@@ -71,6 +71,7 @@ def run(
     with opened_run(env, run_id=run_id, clock=clock_at(now)) as opened:
         names = selected(opened.graph, select)
         targets = _targets(opened, names, start, end)
+        _announce(opened, _missing(opened, targets))
         everything = not select and start is None and end is None
         late = healed(opened) if everything else None  # it looks, too, and gaps read what it builds
         looks = late.looks if late else _looked(opened, names)
@@ -105,7 +106,6 @@ def _filled(
     opened: RunContext, targets: Mapping[str, IntervalSet], todo: Mapping[str, int]
 ) -> dict[str, tuple[Event, ...]]:
     """Fill the missing cells, show the progress, and record the time."""
-    _announce(opened, todo)
     since, at_once = opened.at_work.seconds(), read_settings().max_batches
     with shown(opened.graph, todo) as listener:
         told = fill_cells(opened, targets, listener, batches_at_once=at_once)
@@ -175,6 +175,9 @@ def _missing(opened: RunContext, targets: Mapping[str, IntervalSet]) -> dict[str
 
 
 def _announce(opened: RunContext, todo: Mapping[str, int]) -> None:
+    """Say what the run is before its first step; nothing where no cell lacks as far as is recorded."""
+    if not any(todo.values()):
+        return
     missing = counted(sum(todo.values()), "cell")
     models = counted(sum(1 for count in todo.values() if count), "model")
     say(

@@ -76,6 +76,8 @@ class FailureKind(StrEnum):
         INPUT: what the batch reads, or the table that it writes, is not as it must be.
         TIMEOUT: it took longer than its model allows.
         CANCELLED: a person stopped its run or its plan.
+        SETUP: Spark can't be used as it is set up here, such as without Delta's jars. It is asked for
+            again later, as a person may have mended it; trying at once would meet the same.
     """
 
     TRANSIENT = "transient"
@@ -84,3 +86,4 @@ class FailureKind(StrEnum):
     INPUT = "input"
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
+    SETUP = "setup"

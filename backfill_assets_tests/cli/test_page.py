@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from backfill_assets.cli.app import INTERRUPTED, VERBS, app
+from backfill_assets.cli.app import GROUPS, INTERRUPTED, VERBS, app
 from backfill_assets.cli.exits import CHANGES, MEANS, TELLS_CHANGES, TELLS_WHAT_WAITS, WAITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pytest
+
+    from backfill_assets_tests.cli.conftest import Backfill
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 
@@ -64,3 +69,21 @@ def test_only_the_verbs_that_tell_changes_say_so_in_their_help():
 
     assert said == {*TELLS_CHANGES}
     assert said <= {*VERBS}
+
+
+def test_the_help_fits_80_columns_and_has_every_verb_below_a_heading(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+
+    lines = backfill("--help").lines
+    headings = [line.rstrip(":") for line in lines if re.fullmatch(r"[A-Z][a-z ]+:", line)]
+    verbs = [found[1] for line in lines if (found := re.match(r"  ([a-z-]+)  +\S", line))]
+
+    assert max(map(len, lines)) <= 80
+    assert headings == ["Options", *GROUPS]
+    assert [verb for verb in verbs if verb in VERBS] == [*VERBS]
+
+
+def test_the_release_is_said(backfill: Backfill):
+    assert backfill("--version").out == f"backfill {version('backfill-assets')}\n"

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from backfill_assets.warehouse.spark.class_archive import archive
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-    from types import ModuleType
 
 # Finds the file in `--conf spark.driver.extraJavaOptions="-XX:ArchiveClassesAtExit=FILE" ...`.
 ARCHIVING = r"""
@@ -16,11 +16,6 @@ for word in "$@"; do case "$word" in *ArchiveClassesAtExit=*)
   echo classes > "$(echo "$word" | sed 's/.*AtExit=//; s/".*//')" ;;
 esac; done
 """
-
-
-@pytest.fixture
-def classes(script: Callable[[str], ModuleType]) -> ModuleType:
-    return script("archive_classes")
 
 
 @pytest.fixture
@@ -43,29 +38,29 @@ def spark(tmp_path: Path, body: str) -> Path:
     return home
 
 
-def test_an_archive_is_made_once(classes: ModuleType, jars: Path, tmp_path: Path):
-    classes.archive(jars, spark(tmp_path, ARCHIVING))
+def test_an_archive_is_made_once(jars: Path, tmp_path: Path):
+    archive(jars, spark(tmp_path, ARCHIVING), print)
     assert (jars / "classes.jsa").read_text() == "classes\n"
 
-    classes.archive(jars, spark(tmp_path, "exit 1"))
+    archive(jars, spark(tmp_path, "exit 1"), print)
     assert sorted(one.name for one in jars.iterdir()) == ["classes.jsa", "delta.jar"]
 
 
-def test_an_archive_of_another_spark_is_made_anew(classes: ModuleType, jars: Path, tmp_path: Path):
+def test_an_archive_of_another_spark_is_made_anew(jars: Path, tmp_path: Path):
     (jars / "classes.jsa").write_text("of an older Spark")
     os.utime(jars / "classes.jsa", (1, 1))
     home = spark(tmp_path, ARCHIVING)
     os.utime(home / "jars", (2, 2))
 
-    classes.archive(jars, home)
+    archive(jars, home, print)
 
     assert (jars / "classes.jsa").read_text() == "classes\n"
 
 
 def test_without_an_archive_the_set_up_goes_on_and_says_why(
-    classes: ModuleType, jars: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    jars: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    classes.archive(jars, spark(tmp_path, "echo 'Unrecognized option: -XX:Archive'; exit 1"))
+    archive(jars, spark(tmp_path, "echo 'Unrecognized option: -XX:Archive'; exit 1"), print)
 
     assert [one.name for one in jars.iterdir()] == ["delta.jar"]
-    assert "Unrecognized option: -XX:Archive" in capsys.readouterr().err
+    assert "Unrecognized option: -XX:Archive" in capsys.readouterr().out

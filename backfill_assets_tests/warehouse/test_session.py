@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from backfill_assets.models.spark_tuning import TUNABLE
+from backfill_assets.warehouse.spark.class_archive import ARCHIVE
 from backfill_assets.warehouse.spark.session import (
-    CLASS_ARCHIVE,
     CLASS_PATH_KEY,
     LOG_STORE_KEY,
     MissingJarsError,
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 def test_jars_that_were_not_fetched_are_named_with_what_to_do(tmp_path: Path):
     settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path))
-    with pytest.raises(MissingJarsError, match="make env"):
+    with pytest.raises(MissingJarsError, match="backfill setup"):
         spark_config(settings)
 
 
 def test_tables_in_s3_need_the_jars_for_it(tmp_path: Path):
     (tmp_path / "delta.jar").write_bytes(b"")
     settings = SparkSettings(jars_dir=tmp_path, warehouse="s3://tables/warehouse")
-    with pytest.raises(MissingS3JarsError, match="make s3-jars"):
+    with pytest.raises(MissingS3JarsError, match="backfill setup --s3"):
         spark_config(settings)
     (tmp_path / "s3").mkdir()
     (tmp_path / "s3" / "hadoop-aws.jar").write_bytes(b"")
@@ -62,12 +62,9 @@ def test_a_class_archive_is_mapped_with_the_class_path_that_it_was_made_for(tmp_
     without = spark_config(settings)
     assert without["spark.driver.extraJavaOptions"] == "-Dmine=1"
     assert CLASS_PATH_KEY not in without
-    (tmp_path / CLASS_ARCHIVE).write_bytes(b"")
+    (tmp_path / ARCHIVE).write_bytes(b"")
     found = spark_config(settings)
-    assert (
-        f'"-XX:SharedArchiveFile={tmp_path / CLASS_ARCHIVE}"'
-        in found["spark.driver.extraJavaOptions"]
-    )
+    assert f'"-XX:SharedArchiveFile={tmp_path / ARCHIVE}"' in found["spark.driver.extraJavaOptions"]
     assert found["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
     assert found[CLASS_PATH_KEY] == str(tmp_path / "delta.jar")
     theirs = replace(settings, extra={CLASS_PATH_KEY: "/opt/other.jar"})
@@ -77,7 +74,7 @@ def test_a_class_archive_is_mapped_with_the_class_path_that_it_was_made_for(tmp_
 
 def test_a_jvm_that_finds_the_archive_unfit_starts_all_the_same(tmp_path: Path):
     (tmp_path / "delta.jar").write_bytes(b"")
-    (tmp_path / CLASS_ARCHIVE).write_bytes(b"no archive")
+    (tmp_path / ARCHIVE).write_bytes(b"no archive")
     settings = SparkSettings(jars_dir=tmp_path, warehouse=str(tmp_path))
     options = shlex.split(spark_config(settings)["spark.driver.extraJavaOptions"])
     done = subprocess.run(

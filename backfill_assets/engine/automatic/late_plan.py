@@ -45,7 +45,12 @@ if TYPE_CHECKING:
     from backfill_assets.planning.rule.late_work import LateWork
 
 _ROUNDS = 4
-_MAY_PASS = (FailureKind.TRANSIENT, FailureKind.TIMEOUT, FailureKind.CANCELLED)
+_MAY_PASS = (
+    FailureKind.TRANSIENT,
+    FailureKind.TIMEOUT,
+    FailureKind.CANCELLED,
+    FailureKind.SETUP,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,7 @@ if TYPE_CHECKING:
 _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
     FailureKind.TRANSIENT: (
         # Spark, the network, a disk, the database
-        SparkLostError, SparkUnreachableError, SparkVersionError, SparkWithoutDeltaError,
-        MissingJarsError, MissingS3JarsError, UnsafeLogStoreError, WarehouseUnwritableError, StoreFailedError,
+        SparkLostError, SparkUnreachableError, WarehouseUnwritableError, StoreFailedError,
         CarelessStoreError,
         StateBusyError, StateUnavailableError,
         # other writers
@@ -81,6 +80,9 @@ _KINDS: Mapping[FailureKind, tuple[type[Exception], ...]] = {
     FailureKind.TIMEOUT: (BatchTimeoutError, BatchTooOldError),
     FailureKind.CANCELLED: (
         RunCancelledError, PlanCancelledError, PlanPausedOrStoppedError, JobsCancelledError,
+    ),
+    FailureKind.SETUP: (
+        MissingJarsError, MissingS3JarsError, UnsafeLogStoreError, SparkVersionError, SparkWithoutDeltaError,
     ),
 }  # fmt: skip
 

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 
 TRIES = 8
 """How often what takes too long comes again, over some four hours."""
-_PASSING = (FailureKind.TRANSIENT, FailureKind.TIMEOUT, FailureKind.CANCELLED, None)
+_PASSING = (
+    FailureKind.TRANSIENT,
+    FailureKind.TIMEOUT,
+    FailureKind.CANCELLED,
+    FailureKind.SETUP,
+    None,
+)
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=2), timedelta(hours=1)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backfill_assets.errors import BackfillAssetsError
+from backfill_assets.warehouse.spark.class_archive import ARCHIVE
 from backfill_assets.warehouse.spark.connect import cloned, connect
 from backfill_assets.warehouse.spark.private_names import check_names
 from backfill_assets.warehouse.spark.quiet_gateway import quiet_gateway
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 LOG_STORE_KEY = "spark.delta.logStore.file.impl"
 _ATOMIC_LOG_STORE = "io.delta.storage.HDFSLogStore"
 _SHUFFLE_PARTITIONS = 4
-CLASS_ARCHIVE = "classes.jsa"
-"""Beside Delta's jars: Spark's classes as a JVM has loaded them before, made at set-up."""
 CLASS_PATH_KEY = "spark.driver.extraClassPath"
 _JAVA_KEY = "spark.driver.extraJavaOptions"
 _SILENT = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
@@ -54,8 +53,8 @@ class MissingJarsError(BackfillAssetsError):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         super().__init__(
-            f"no jar of Delta lies in {folder}; fetch them once with `make env`, or name the "
-            "folder that has them in BACKFILL_JARS_DIR"
+            f"no jar of Delta lies in {folder}; `backfill setup` fetches them once, or name the folder that "
+            "has them in BACKFILL_JARS_DIR"
         )
 
 
@@ -65,8 +64,8 @@ class MissingS3JarsError(BackfillAssetsError):
     def __init__(self, warehouse: str, folder: Path) -> None:
         self.warehouse, self.folder = warehouse, folder
         super().__init__(
-            f"Spark can't reach {warehouse}: no jar of Hadoop's S3 client lies in {folder}; fetch them "
-            "once with `make s3-jars`"
+            f"Spark can't reach {warehouse}: no jar of Hadoop's S3 client lies in {folder}; "
+            "`backfill setup --s3` fetches them once"
         )
 
 
@@ -149,7 +148,7 @@ def _archived(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
 
     An archive fits one class path only, so Delta's jars stand on it, too.
     """
-    archive = settings.jars_dir.resolve() / CLASS_ARCHIVE
+    archive = settings.jars_dir.resolve() / ARCHIVE
     local = settings.master.startswith("local")  # a cluster's driver has a class path of its own
     if not local or not archive.exists() or CLASS_PATH_KEY in settings.extra:
         return {}

@@ -1,24 +1,23 @@
-"""The Delta jars of a checkout: fetched once by Spark's own resolver into `.spark-jars`.
+"""Delta's jars, and those for S3: fetched once by Spark's own resolver into a folder.
 
-Runs in the environment's Python. Later starts of Spark name these files and resolve nothing.
-The folder is whole or absent: it is filled under another name and renamed at the end.
-With `--s3` also the jars by which Spark reads and writes S3, into `.spark-jars/s3`.
+Later starts of Spark name these files and resolve nothing. The folder is whole or absent: it is filled
+under another name and renamed at the end.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
 import sys
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backfill_assets.errors import RequestError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 SCALA = "2.13"
 STAMP = "fetched"
@@ -28,32 +27,35 @@ AWS_BUNDLE = "software.amazon.awssdk:bundle"
 """Clients of every service of AWS, 600 MB: the few that S3 needs are named instead of it."""
 OURS = ("io.delta_", "org.apache.hadoop_hadoop-aws-", "software.amazon.")
 UNLESS_BROUGHT = ("org.locationtech.jts_", "org.reactivestreams_")
-NO_NETWORK = """\
-Expected to reach the Maven repository that Spark asks by default. Connect this machine, or name a
-mirror (export DEFAULT_ARTIFACT_REPOSITORY=<address>) or a proxy
-(export JAVA_TOOL_OPTIONS="-Dhttps.proxyHost=<host> -Dhttps.proxyPort=<port>"),
-and run `make env` again. Nothing was left half done."""
+NO_NETWORK = (
+    "connect this machine, or name a mirror (export DEFAULT_ARTIFACT_REPOSITORY=<address>) or a proxy (export "
+    'JAVA_TOOL_OPTIONS="-Dhttps.proxyHost=<host> -Dhttps.proxyPort=<port>"), and run `backfill setup` again; '
+    "nothing was left half done"
+)
 
 
-class FetchError(Exception):
-    """Jars that could not be fetched, in words for the person who started it."""
+def fetch_jars(folder: Path, *, s3: bool = False, tell: Callable[[str], None]) -> None:
+    """Let a folder hold Delta's jars, and its folder `s3` those for S3 if wanted; what is there stays.
+
+    Args:
+        folder: where; it is made.
+        s3: whether Spark is to read and write S3.
+        tell: told in words what is fetched.
+
+    Raises:
+        RequestError: Spark could not resolve them.
+    """
+    home = spark_home()
+    fetch(folder, coordinate(), home, tell)
+    if s3:
+        fetch(folder / "s3", s3_coordinates(home), home, tell)
 
 
-def main(root: Path, arguments: list[str]) -> int:
-    """Fill `.spark-jars` unless it is filled; return the process's exit code."""
-    package = find_spec("pyspark")
-    if package is None or package.origin is None:
-        print("\nFound no pyspark in this Python. Run `make env` instead.\n", file=sys.stderr)
-        return 1
-    try:
-        spark_home, jars = Path(package.origin).parent, root / ".spark-jars"
-        fetch(jars, coordinate(), spark_home)
-        if "--s3" in arguments:
-            fetch(jars / "s3", s3_coordinates(spark_home), spark_home)
-    except FetchError as error:
-        print(f"\n{error}\n", file=sys.stderr)
-        return 1
-    return 0
+def spark_home() -> Path:
+    """Give the folder of the installed Spark."""
+    import pyspark  # noqa: PLC0415 - others that only look for the archive must not pay for it
+
+    return Path(pyspark.__file__).parent
 
 
 def coordinate() -> str:
@@ -66,7 +68,7 @@ def s3_coordinates(spark_home: Path) -> str:
     """Return the Maven names of what Spark needs for S3, for the Hadoop that it brings.
 
     Raises:
-        FetchError: it is not known which Hadoop that is.
+        RequestError: it is not known which Hadoop that is.
     """
     for jar in (spark_home / "jars").glob("hadoop-client-api-*.jar"):
         hadoop = jar.stem.removeprefix("hadoop-client-api-")
@@ -74,18 +76,26 @@ def s3_coordinates(spark_home: Path) -> str:
             f"software.amazon.awssdk:{name}:{AWS_SDK}" for name in ("s3-transfer-manager", "sts")
         )
         return ",".join([f"org.apache.hadoop:hadoop-aws:{hadoop}", *sdk])
-    raise FetchError("Found no hadoop-client-api jar in the installed pyspark. Run `make env`.")
+    raise RequestError(
+        found="the installed pyspark has no hadoop-client-api jar", do="install pyspark again"
+    )
 
 
-def fetch(target: Path, wanted: str, spark_home: Path) -> None:
+def submit(spark_home: Path) -> list[str]:
+    """Give the words that begin a program of this very Spark in this very Python, whatever is set."""
+    own = [f"SPARK_HOME={spark_home}", f"PYSPARK_PYTHON={sys.executable}"]
+    return ["/usr/bin/env", *own, str(spark_home / "bin" / "spark-submit")]
+
+
+def fetch(target: Path, wanted: str, spark_home: Path, tell: Callable[[str], None]) -> None:
     """Make `target` hold the jars of `wanted` that Spark does not bring itself.
 
     Raises:
-        FetchError: Spark could not resolve them.
+        RequestError: Spark could not resolve them.
     """
     if is_filled(target, wanted):
         return
-    print(f"Fetching {wanted} into {target.name} ...", flush=True)
+    tell(f"fetching {wanted} into {target}")
     partial = target.with_name(f"{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -115,18 +125,17 @@ def resolve(wanted: str, ivy: Path, spark_home: Path) -> None:
     """Let spark-submit resolve `wanted` into `ivy` around a program that does nothing.
 
     Raises:
-        FetchError: it ended with another code than 0, or did not bring the first of them.
+        RequestError: it ended with another code than 0, or did not bring the first of them.
     """
     nothing = ivy.with_name("nothing.py")
     nothing.write_text("")
     settings = [f"spark.jars.ivy={ivy}", "spark.master=local[1]", "spark.ui.enabled=false"]
     options = [word for setting in settings for word in ("--conf", setting)]
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603 - Spark's own program
         [
-            *(str(spark_home / "bin" / "spark-submit"), "--packages", wanted),
+            *(*submit(spark_home), "--packages", wanted),
             *("--exclude-packages", AWS_BUNDLE, *options, str(nothing)),
         ],
-        env=os.environ | {"SPARK_HOME": str(spark_home), "PYSPARK_PYTHON": sys.executable},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -136,7 +145,11 @@ def resolve(wanted: str, ivy: Path, spark_home: Path) -> None:
     )
     group, name, version_ = wanted.partition(",")[0].split(":")
     if done.returncode or not (ivy / "jars" / f"{group}_{name}-{version_}.jar").exists():
-        raise FetchError(f"{telling_lines(done.stdout)}\nCould not fetch {wanted}.\n{NO_NETWORK}")
+        raise RequestError(
+            found=f"Spark's resolver could not fetch {wanted}: {telling_lines(done.stdout)}",
+            expected="an answer of the Maven repository that Spark asks by default",
+            do=NO_NETWORK,
+        )
 
 
 def telling_lines(said: str) -> str:
@@ -167,7 +180,3 @@ def artifact(file_name: str) -> str:
     """Return a jar's artifact id: "jts-core" of "org.locationtech.jts_jts-core-1.20.0.jar"."""
     without_version = re.sub(r"-\d[^_]*\.jar$", "", file_name)
     return re.sub(r"^[\w-]+(\.[\w-]+)+?_(?!\d)", "", without_version)
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(__file__).resolve().parent.parent, sys.argv[1:]))

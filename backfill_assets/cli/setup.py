@@ -1,0 +1,46 @@
+"""`backfill setup`: fetch what Spark needs beside the Python packages, once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
+from backfill_assets.cli.output import counted, err, print_json, say
+from backfill_assets.settings import read_settings
+from backfill_assets.warehouse.spark.class_archive import ARCHIVE, archive
+from backfill_assets.warehouse.spark.jars import fetch_jars, spark_home
+
+
+def setup(
+    s3: Annotated[
+        bool, typer.Option("--s3", help="Also the jars by which Spark reads and writes S3 (13 MB).")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch the jars that Spark needs for Delta tables, and let Spark start faster.
+
+    They lie in the folder that BACKFILL_JARS_DIR names, `.spark-jars` of this folder unless it is set; what is there already stays.
+    Spark's own resolver fetches them (30 MB); then Spark runs once, so that Java can keep its loaded classes (200 MB).
+
+    Exit code: 0 when all of it is there, 1 when it could not be fetched: nothing is left half done then.
+
+    Example: backfill setup
+
+    Example: backfill setup --s3
+    """
+    folder = read_settings().jars_dir.resolve()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fetch_jars(folder, s3=s3, tell=_tell)
+    archive(folder, spark_home(), _tell)
+    jars, archived = len([*folder.rglob("*.jar")]), (folder / ARCHIVE).exists()
+    if as_json:
+        print_json({"folder": str(folder), "jars": jars, "class_archive": archived})
+        return
+    classes = "with" if archived else "without"
+    say(f"{counted(jars, 'jar')} in {folder}, {classes} an archive of Spark's classes.")
+
+
+def _tell(text: str) -> None:
+    say(f"{text} ...", to=err)

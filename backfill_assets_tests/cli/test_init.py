@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from deltalake import DeltaTable
+
+from backfill_assets.settings import read_settings
+
+if TYPE_CHECKING:
+    from backfill_assets_tests.cli.conftest import Backfill
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which commands are given."""
+    folder = tmp_path / "new"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_new_project_has_its_source_landed_and_names_the_next_command(
+    empty: Path, backfill: Backfill
+):
+    ended = backfill("init", "shop")
+
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.lines[0] == "Next: cd shop && backfill setup && backfill run"
+    assert DeltaTable(str(empty / "shop/data/sources/raw_orders")).to_pyarrow_table().num_rows == 62
+
+
+def test_the_tests_of_a_new_project_pass(empty: Path, backfill: Backfill):
+    backfill("init", "shop")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=empty / "shop",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "3 passed" in done.stdout, done.stdout
+
+
+def test_a_new_project_lacks_every_cell_without_any_variable_being_set(
+    empty: Path, backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+):
+    backfill("init", "shop")
+    for name in ("BACKFILL_CATALOG", "BACKFILL_DATA_DIR"):
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(empty / "shop")
+
+    assert read_settings().catalog == "shop.catalog"
+    assert backfill("status").lines[-1] == "prod: 1 model, 31 cells missing, 0 stale."
+
+
+def test_a_folder_that_holds_something_is_left_as_it_is(empty: Path, backfill: Backfill):
+    (empty / "shop").mkdir()
+    (empty / "shop" / "notes").write_text("mine")
+
+    ended = backfill("init", "shop")
+
+    assert ended.code == 1
+    assert "is there already and not empty; name another project" in ended.err
+    assert [path.name for path in (empty / "shop").iterdir()] == ["notes"]
+
+
+@pytest.mark.parametrize(
+    "name", ["Shop", "my-shop", "2shop", "class", "tests", "../up", "shöp", ""]
+)
+def test_what_no_package_can_be_called_is_refused(empty: Path, backfill: Backfill, name: str):
+    ended = backfill("init", name)
+
+    assert ended.code == 1
+    assert "can't be the name of a project's package; expected " in ended.err
+    assert [*empty.iterdir()] == []
