@@ -3,130 +3,109 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from backfill_assets.render.plan_words import (
-    REMOVED,
-    Naming,
-    asked_text,
-    batches_text,
-    category_text,
-    count_line,
-    estimate_text,
-    instant_text,
-    nothing_text,
-    strategy_texts,
-    symbol,
-    work_text,
+from backfill_assets.render.plan_sections import (
+    AtWork,
+    Changes,
+    Fact,
+    LeftAlone,
+    Signs,
+    Stages,
+    Strategies,
+    Texts,
+    Title,
+    Work,
+    plan_sections,
 )
-from backfill_assets.render.stage_words import stages_by_verb
+from backfill_assets.render.plan_words import Naming, count_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from backfill_assets.planning.plan.plan import ModelPlan, Plan
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.render.plan_sections import ModelWork, Section
+
+_RANGES = 20
 
 
 def plan_markdown(plan: Plan, naming: Naming) -> str:
-    """Write a plan, whole."""
-    parts = (_head(plan), _work(plan, naming), _changes(plan), _rest(plan, naming))
-    return "\n".join(line for part in parts for line in part) + "\n"
+    """Write a plan, whole: what takes a line, the table of the work, and then the rest under titles."""
+    sections = tuple(plan_sections(plan, naming, _RANGES))
+    lines = (
+        *(line for one in sections if isinstance(one, Title) for line in _title(one)),
+        *(f"- **{one.label}:** {one.text}" for one in sections if isinstance(one, Fact)),
+        *(line for one in sections if isinstance(one, Work) for line in _table(one)),
+        *("", count_line(naming, plan), ""),
+        *(line for one in sections for line in _titled(one)),
+    )
+    return "\n".join(lines) + "\n"
 
 
-def _head(plan: Plan) -> Iterator[str]:
-    guard = "protected" if plan.protected else "not protected"
-    yield f"## Plan `{plan.plan_id}` for `{plan.environment}` ({guard})"
-    yield ""
-    facts = {
-        "Reason": plan.request.reason,
-        "Asked by": plan.request.asked_by,
-        "Asked": asked_text(plan.request),
-        "Expires": instant_text(plan.expires_at),
-        "History ends at": instant_text(plan.until),
-        "Estimate": estimate_text(plan.estimate) if plan.estimate else "",
-        "Way back": plan.rollback,
-    }
-    for label, text in facts.items():
-        if text:
-            yield f"- **{label}:** {text}"
+def _title(title: Title) -> Iterator[str]:
+    by = f", asked for by {title.asked_by}" if title.asked_by else ""
+    yield f"## Plan `{title.plan_id}` for `{title.environment}` ({title.guard}){by}"
     yield ""
 
 
-def _work(plan: Plan, naming: Naming) -> Iterator[str]:
-    yield "|  | model | cells | which, and why |"
-    yield "|---|---|---:|---|"
-    for one in plan.models:
-        yield from _rows(one, naming)
-    for name in plan.removed:
-        yield f"| {REMOVED} | `{name}` | | removed |"
-    yield ""
-    yield count_line(naming, plan)
-    yield ""
+def _table(work: Work) -> Iterator[str]:
+    yield from ("", "|  | model | cells | which, and why |", "|---|---|---:|---|")
+    for model in work.models:
+        for cells in (*model.cells, *((model.waiting,) if model.waiting else ())):
+            text = cells.text.replace("|", "\\|").replace("\n", " ")
+            yield f"| {model.sign} | `{model.model}` | {cells.count:,} | {text} |"
+    for removed in work.removed:
+        yield f"| {removed.sign} | `{removed.model}` | | {removed.text} |"
 
 
-def _rows(one: ModelPlan, naming: Naming) -> Iterator[str]:
-    if not one.work:
-        yield f"| {symbol(one)} | `{one.model}` | 0 | {nothing_text(one)} |"
-    for work in one.work:
-        text = _escaped(work_text(naming, one.model, work, limit=20))
-        count = naming.count(one.model, work.cells)
-        yield f"| {symbol(one)} | `{one.model}` | {count:,} | {text} |"
+def _titled(section: Section) -> Iterator[str]:  # noqa: C901, PLR0911 - one case for each
+    match section:
+        case Title() | Fact():
+            return iter(())
+        case Changes():
+            return _changes(section)
+        case Work():
+            return _listed("Details", (line for one in section.models for line in _details(one)))
+        case LeftAlone(readers):
+            return _listed("Left alone", (f"- `{model}`: {because}" for model, because in readers))
+        case AtWork(blocks, others):
+            title = "Conflicts" if blocks else "In flight"
+            return _listed(title, (f"- `{model}` {text}" for model, text in others))
+        case Strategies():
+            return _listed("Strategy", _ways(section))
+        case Texts(_, title, texts):
+            return _listed(title, (f"- {text}" for text in texts))
+        case Stages(stages):
+            return _listed("Stages", (f"- `{verb}`: {text}" for verb, text in stages))
+        case Signs(signs):
+            return _listed("Signs", (", ".join(f"`{sign}` {means}" for sign, means in signs),))
+        case _:
+            assert_never(section)
 
 
-def _changes(plan: Plan) -> Iterator[str]:
-    for one in plan.models:
-        if one.diff or one.category:
-            yield f"### {symbol(one)} `{one.model}`: {category_text(one)}"
-            yield ""
-        if one.diff:
-            fence = "`" * max(3, _longest_fence(one.diff) + 1)
-            yield f"{fence}diff"
-            yield from one.diff.splitlines()
-            yield fence
-            yield ""
+def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:
+    yield from (f"### {title}", "", *lines, "")
+
+
+def _changes(changes: Changes) -> Iterator[str]:
+    for changed in changes.models:
+        yield from (f"### {changed.sign} `{changed.model}`: {changed.category}", "")
+        if changed.diff:
+            fence = "`" * max(3, _longest_fence(changed.diff) + 1)
+            yield from (f"{fence}diff", *changed.diff.splitlines(), fence, "")
 
 
 def _longest_fence(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
 
-def _rest(plan: Plan, naming: Naming) -> Iterator[str]:
-    sections = {
-        "Batches": [
-            f"`{planned.model}`: {batches_text(planned)}"
-            for planned in plan.models
-            if planned.batches
-        ],
-        "Left alone": [f"`{reader.model}`: {reader.because}" for reader in plan.untouched],
-        "Strategy": [
-            f"`{one.model}`: {'; '.join(strategy_texts(one))}"
-            for one in plan.models
-            if one.strategy
-        ],
-        "Conflicts": [
-            f"`{one.model}` {naming.ranges(one.model, one.cells)}: {one.who}"
-            for one in plan.in_flight
-            if one.blocks
-        ],
-        "In flight": [
-            f"`{one.model}` {naming.ranges(one.model, one.cells)}: {one.who}"
-            for one in plan.in_flight
-            if not one.blocks
-        ],
-        "Gates": list(plan.gates),
-        "Stages": [f"`{verb}`: {text}" for verb, text in stages_by_verb(plan, naming)],
-        "Notes": [
-            *(f"`{one.model}`: {note}" for one in plan.models for note in one.notes),
-            *plan.notes,
-        ],
-    }
-    for title, texts in sections.items():
-        if texts:
-            yield f"### {title}"
-            yield ""
-            yield from (f"- {text}" for text in texts)
-            yield ""
+def _details(model: ModelWork) -> Iterator[str]:
+    yield f"- `{model.model}`"
+    yield from (f"  - {text}" for text in model.details)
+    yield from (f"  - **{text}**" for text in model.warnings)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _ways(strategies: Strategies) -> Iterator[str]:
+    for way, asides, models in strategies.ways:
+        names = ", ".join(f"`{model}`" for model in models)
+        yield f"- {names}: {'; '.join((way, *asides))}"

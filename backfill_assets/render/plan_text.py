@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from backfill_assets.planning.plan.plan import Change
-from backfill_assets.render.plan_words import (
-    LEGEND,
-    REMOVED,
-    Naming,
-    asked_text,
-    batches_text,
-    category_text,
-    counted,
-    estimate_text,
-    instant_text,
-    nothing_text,
-    strategy_texts,
-    symbol,
-    work_text,
+from backfill_assets.render.plan_sections import (
+    AtWork,
+    Cells,
+    Changes,
+    Fact,
+    LeftAlone,
+    Signs,
+    Stages,
+    Strategies,
+    Texts,
+    Title,
+    Work,
+    plan_sections,
 )
-from backfill_assets.render.stage_words import stages_by_verb
+from backfill_assets.render.plan_words import Naming, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from backfill_assets.planning.plan.plan import ModelPlan, Plan
+    from backfill_assets.planning.plan.plan import Plan
+    from backfill_assets.render.plan_sections import ModelWork, Section
 
 _CHANGED, _DIFFS, _DIFF_LINES = 6, 3, 12
 _MODELS, _PIECES, _OTHERS, _STRATEGIES = 7, 2, 3, 2
+_RANGES, _ALL_RANGES = 3, 50
 _FILES = ("--- ", "+++ ")
 """Of a unified diff: the two lines that name what was compared."""
 _INDENT = 4
@@ -72,47 +72,57 @@ def plan_text(plan: Plan, naming: Naming, *, whole: bool = False) -> tuple[Line,
         naming: how cells are named.
         whole: everything; else about what fits a screen.
     """
-    parts = (
-        _head(plan),
-        _diffs(plan, whole=whole),
-        _models(plan, naming, whole=whole),
-        _untouched(plan, whole=whole),
-        _in_flight(plan, naming, whole=whole),
-        _tail(plan, whole=whole),
-        _stages(plan, naming) if whole else (),
-        _legend() if whole else (),
-    )
-    return tuple(line for part in parts for line in part)
+    sections = plan_sections(plan, naming, ranges=_ALL_RANGES if whole else _RANGES)
+    return tuple(line for section in sections for line in _section(section, whole=whole))
+
+
+def _section(  # noqa: C901, PLR0911, PLR0912 - one case for each section
+    section: Section, *, whole: bool
+) -> Iterator[Line]:
+    match section:
+        case Title():
+            return _title(section)
+        case Fact(label, text):
+            return iter((_labelled(label, text),))
+        case Changes():
+            return _changes(section, whole=whole)
+        case Work():
+            return _work(section, whole=whole)
+        case LeftAlone():
+            return _left_alone(section, whole=whole)
+        case AtWork():
+            return _at_work(section, whole=whole)
+        case Strategies():
+            return _strategies(section, whole=whole)
+        case Texts():
+            return _texts(section)
+        case Stages():
+            return _stages(section) if whole else iter(())
+        case Signs():
+            return _signs(section) if whole else iter(())
+        case _:
+            assert_never(section)
 
 
 def _labelled(label: str, text: str, tone: Tone = Tone.PLAIN) -> Line:
     return Line(f"{label:<{_LABEL}}{text}", tone, _LABEL)
 
 
-def _head(plan: Plan) -> Iterator[Line]:
-    guard = "protected" if plan.protected else "not protected"
-    by = f", asked for by {plan.request.asked_by}" if plan.request.asked_by else ""
-    yield Line(f"Plan {plan.plan_id} for {plan.environment} ({guard}){by}", Tone.HEAD)
-    if plan.request.reason:
-        yield _labelled("Reason", plan.request.reason)
-    asked = asked_text(plan.request)
-    if asked:
-        yield _labelled("Asked", asked)
-    until = instant_text(plan.until)
-    yield _labelled("Expires", f"{instant_text(plan.expires_at)}; history ends at {until}")
+def _title(title: Title) -> Iterator[Line]:
+    by = f", asked for by {title.asked_by}" if title.asked_by else ""
+    yield Line(f"Plan {title.plan_id} for {title.environment} ({title.guard}){by}", Tone.HEAD)
 
 
-def _diffs(plan: Plan, *, whole: bool) -> Iterator[Line]:
-    changed = [planned for planned in plan.models if planned.change is not Change.UNCHANGED]
-    shown = changed if whole else changed[:_CHANGED]
-    long = sum(1 for one in shown if one.diff and one.change is not Change.ADDED)
+def _changes(changes: Changes, *, whole: bool) -> Iterator[Line]:
+    shown = changes.models if whole else changes.models[:_CHANGED]
+    long = sum(1 for changed in shown if changed.diff and not changed.added)
     room = _DIFF_LINES // max(min(long, _DIFFS), 1)
-    for at, one in enumerate(shown):
-        yield Line(f"{symbol(one)} {one.model}: {category_text(one)}", Tone.HEAD)
-        lines = [line for line in one.diff.splitlines() if not line.startswith(_FILES)]
-        if whole or one.change is not Change.ADDED:
+    for at, changed in enumerate(shown):
+        yield Line(f"{changed.sign} {changed.model}: {changed.category}", Tone.HEAD)
+        lines = [line for line in changed.diff.splitlines() if not line.startswith(_FILES)]
+        if whole or not changed.added:
             yield from _diff(lines, len(lines) if whole else room * (at < _DIFFS))
-    yield from _more(len(changed) - len(shown), "changed model")
+    yield from _more(len(changes.models) - len(shown), "changed model")
 
 
 def _diff(lines: list[str], room: int) -> Iterator[Line]:
@@ -127,130 +137,83 @@ def _tone_of_diff(line: str) -> Tone:
     return Tone.MINUS if line.startswith("-") else Tone.QUIET
 
 
-def _models(plan: Plan, naming: Naming, *, whole: bool) -> Iterator[Line]:
-    if plan.models or plan.removed:
-        yield Line("Work", Tone.HEAD)
-    shown = plan.models if whole else plan.models[:_MODELS]
+def _work(work: Work, *, whole: bool) -> Iterator[Line]:
+    yield Line("Work", Tone.HEAD)
+    shown = work.models if whole else work.models[:_MODELS]
     width = max((len(one.model) for one in shown), default=0)
     for one in shown:
-        yield from _model(one, naming, width, whole=whole)
-    yield from _more(len(plan.models) - len(shown), "model")
-    for name in plan.removed:
-        yield Line(f"  {REMOVED} {name}: removed; its table stays for `backfill gc`", Tone.MINUS)
+        yield from _model(one, width, whole=whole)
+    yield from _more(len(work.models) - len(shown), "model")
+    for removed in work.removed:
+        yield Line(f"  {removed.sign} {removed.model}: {removed.text}", Tone.MINUS)
 
 
-def _model(one: ModelPlan, naming: Naming, width: int, *, whole: bool) -> Iterator[Line]:
-    before = f"  {symbol(one)} {one.model:<{width}}  "
-    if not one.work:
-        yield Line(f"{before}{'0':>6}  {nothing_text(one)}", indent=len(before))
-    pieces = one.work if whole else one.work[:_PIECES]
-    for at, work in enumerate(pieces):
-        count = naming.count(one.model, work.cells)
-        start = before if at == 0 else " " * len(before)
-        text = work_text(naming, one.model, work, limit=50 if whole else 3)
-        yield Line(
-            f"{start}{count:>6,}  {text}",
-            Tone.PLAIN if work.certain else Tone.QUIET,
-            len(before) + 8,
-        )
-    hidden = sum(naming.count(one.model, work.cells) for work in one.work[len(pieces) :])
+def _model(one: ModelWork, width: int, *, whole: bool) -> Iterator[Line]:
+    first = f"  {one.sign} {one.model:<{width}}  "
+    shown = one.cells if whole else one.cells[:_PIECES]
+    for at, cells in enumerate(shown):
+        start = " " * len(first) if at else first
+        yield _cells(start, cells, Tone.PLAIN if cells.certain else Tone.QUIET)
+    hidden = one.cells[len(shown) :]
     if hidden:
-        reasons = counted(len(one.work) - len(pieces), "other reason")
-        yield Line(f"{' ' * len(before)}{hidden:>6,}  for {reasons}", Tone.QUIET)
-    if one.waiting:
-        waits = naming.count(one.model, one.waiting)
-        ranges = naming.ranges(one.model, one.waiting, limit=50 if whole else 3)
-        yield Line(
-            f"{' ' * len(before)}{waits:>6,}  {ranges}  left out: what they read is neither ready nor planned",
-            Tone.WARNING,
-            len(before) + 8,
+        said = f"for {counted(len(hidden), 'other reason')}"
+        yield _cells(
+            " " * len(first), Cells(sum(cells.count for cells in hidden), said), Tone.QUIET
         )
-    if whole:
-        yield from _details(one, naming, _ASIDE)
-    if one.kept_rows is not None:
-        text = f"rows whose source is gone: {one.kept_rows.value}"
-        yield Line(f"{' ' * _ASIDE}{text}", Tone.WARNING, _ASIDE)
-    for note in one.notes:
-        yield Line(f"{' ' * _ASIDE}{note}", Tone.WARNING, _ASIDE)
+    if one.waiting:
+        yield _cells(" " * len(first), one.waiting, Tone.WARNING)
+    for detail in one.details if whole else ():
+        yield Line(f"{' ' * _ASIDE}{detail}", Tone.QUIET, _ASIDE + _INDENT)
+    for warning in one.warnings:
+        yield Line(f"{' ' * _ASIDE}{warning}", Tone.WARNING, _ASIDE)
 
 
-def _details(one: ModelPlan, naming: Naming, indent: int) -> Iterator[Line]:
-    kept = naming.count(one.model, one.kept)
-    said = [
-        f"build: {one.build.value} {one.version}"
-        + (f", now {one.old_version}" if one.old_version not in {"", one.version} else ""),
-        f"kept: {counted(kept, 'cell')}" if kept else "",
-        f"cut into: {batches_text(one)}" if one.batches else "",
-        *(
-            f"reads: {read.upstream} {naming.ranges(read.upstream, read.cells)}, "
-            f"{'every column' if read.columns is None else ', '.join(read.columns)}"
-            for read in one.reads
-        ),
-        f"takes: {estimate_text(one.estimate)}" if one.estimate else "",
-    ]
-    return (Line(f"{' ' * indent}{text}", Tone.QUIET, indent + _INDENT) for text in said if text)
+def _cells(start: str, cells: Cells, tone: Tone) -> Line:
+    return Line(f"{start}{cells.count:>6,}  {cells.text}", tone, len(start) + 8)
 
 
-def _untouched(plan: Plan, *, whole: bool) -> Iterator[Line]:
-    if not plan.untouched:
-        return
+def _left_alone(left: LeftAlone, *, whole: bool) -> Iterator[Line]:
     yield Line("Left alone", Tone.HEAD)
-    shown = plan.untouched if whole else plan.untouched[:_OTHERS]
-    width = max(len(one.model) for one in shown)
-    for one in shown:
-        yield Line(f"    {one.model:<{width}}  {one.because}", indent=width + 6)
-    yield from _more(len(plan.untouched) - len(shown), "reader")
+    shown = left.readers if whole else left.readers[:_OTHERS]
+    width = max(len(model) for model, _ in shown)
+    for model, because in shown:
+        yield Line(f"    {model:<{width}}  {because}", indent=width + 6)
+    yield from _more(len(left.readers) - len(shown), "reader")
 
 
-def _in_flight(plan: Plan, naming: Naming, *, whole: bool) -> Iterator[Line]:
-    shown = plan.in_flight if whole else plan.in_flight[:_OTHERS]
-    for one in shown:
-        ranges = naming.ranges(one.model, one.cells)
-        label, tone = ("Conflict", Tone.MINUS) if one.blocks else ("In flight", Tone.WARNING)
-        rest = "; this plan can't be applied before that one has ended" if one.blocks else ""
-        yield _labelled(label, f"{one.model} {ranges}: {one.who}{rest}", tone)
-    yield from _more(
-        len(plan.in_flight) - len(shown), "other at work there", "others at work there"
-    )
+def _at_work(at_work: AtWork, *, whole: bool) -> Iterator[Line]:
+    shown = at_work.others if whole else at_work.others[:_OTHERS]
+    label, tone = ("Conflict", Tone.MINUS) if at_work.blocks else ("In flight", Tone.WARNING)
+    for model, text in shown:
+        yield _labelled(label, f"{model} {text}", tone)
+    hidden = len(at_work.others) - len(shown)
+    yield from _more(hidden, "other at work there", "others at work there")
 
 
-def _tail(plan: Plan, *, whole: bool) -> Iterator[Line]:
-    if plan.estimate:
-        yield _labelled("Estimate", estimate_text(plan.estimate))
-    yield from _strategies(plan, whole=whole)
-    for label, texts in (
-        ("Gate", plan.gates),
-        ("Way back", (plan.rollback,) if plan.rollback else ()),
-    ):
-        for text in texts:
-            yield _labelled(label, text)
-    for note in plan.notes:
-        yield _labelled("Note", note, Tone.WARNING)
-
-
-def _strategies(plan: Plan, *, whole: bool) -> Iterator[Line]:
-    how: dict[tuple[str, ...], list[str]] = {}
-    for one in plan.models:
-        if one.strategy:
-            how.setdefault(strategy_texts(one), []).append(one.model)
-    for (strategy, *rest), models in list(how.items())[: len(how) if whole else _STRATEGIES]:
+def _strategies(strategies: Strategies, *, whole: bool) -> Iterator[Line]:
+    ways = strategies.ways if whole else strategies.ways[:_STRATEGIES]
+    for way, asides, models in ways:
         listed = models if whole else models[:_OTHERS]
         more = f" and {len(models) - len(listed)} more" if len(models) > len(listed) else ""
-        yield _labelled("Strategy", f"{strategy}: {', '.join(listed)}{more}")
-        yield from (_labelled("", text, Tone.QUIET) for text in rest)
-    if not whole:
-        yield from _more(len(how) - _STRATEGIES, "strategy", "strategies")
+        yield _labelled("Strategy", f"{way}: {', '.join(listed)}{more}")
+        yield from (_labelled("", aside, Tone.QUIET) for aside in asides)
+    yield from _more(len(strategies.ways) - len(ways), "strategy", "strategies")
 
 
-def _stages(plan: Plan, naming: Naming) -> Iterator[Line]:
+def _texts(texts: Texts) -> Iterator[Line]:
+    tone = Tone.WARNING if texts.warn else Tone.PLAIN
+    return (_labelled(texts.label, text, tone) for text in texts.texts)
+
+
+def _stages(stages: Stages) -> Iterator[Line]:
     before = ""
-    for verb, text in stages_by_verb(plan, naming):
+    for verb, text in stages.stages:
         yield _labelled("" if verb == before else verb.capitalize(), text, Tone.QUIET)
         before = verb
 
 
-def _legend() -> Sequence[Line]:
-    return (_labelled("Signs", ", ".join(f"{sign} {means}" for sign, _, means in LEGEND)),)
+def _signs(signs: Signs) -> Iterator[Line]:
+    yield _labelled("Signs", ", ".join(f"{sign} {means}" for sign, means in signs.signs))
 
 
 def _more(hidden: int, one: str, many: str | None = None) -> Iterator[Line]:

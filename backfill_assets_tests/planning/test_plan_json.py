@@ -12,6 +12,7 @@ import pytest
 
 from backfill_assets.planning.plan.build_plan import build_plan
 from backfill_assets.planning.plan.plan import Estimate, Plan
+from backfill_assets.planning.plan.plan_batches import PlannedBatches
 from backfill_assets.planning.plan.plan_json import (
     PlanFormatError,
     content_hash,
@@ -27,6 +28,7 @@ from backfill_assets_tests.builders import FIRST, a_graph, a_model, a_run, a_vie
 
 NOW = FIRST + timedelta(days=10)
 SCHEMA = Path(__file__).parents[2] / "docs" / "plan.schema.json"
+EARLIER = Path(__file__).with_name("earlier_plan.json")
 
 
 @pytest.fixture
@@ -51,6 +53,35 @@ def plan() -> Plan:
 
 def test_a_plan_is_read_back_as_it_was(plan: Plan):
     assert read_plan(plan_json(plan)) == plan
+
+
+def test_a_plan_that_an_earlier_release_wrote_is_read_and_keeps_its_hash():
+    text = EARLIER.read_text(encoding="utf-8")
+
+    earlier = read_plan(text)
+
+    assert "batch_size" not in text  # nor the other attributes that came later
+    assert earlier.plan_id == "p90731aaa0"
+    assert content_hash(earlier) == json.loads(text)["content_hash"]
+    again = json.loads(plan_json(earlier))
+    assert _without_what_came_later(again) == json.loads(text)
+
+
+def _without_what_came_later(document: dict[str, Any]) -> dict[str, Any]:
+    for one in (document["request"], *document["models"]):
+        for name in ("late", "lift_cutoffs", "kept_rows", "kept_before", "batch_size"):
+            one.pop(name, None)
+    return document
+
+
+def test_a_written_plan_has_its_batches_as_the_plan_keeps_them(plan: Plan):
+    assert isinstance(plan.models[0].batches, PlannedBatches)
+
+    written = plan_document(plan)["models"][0]["batches"]
+
+    assert [one["cells"] for one in written] == [one.cells for one in plan.models[0].batches]
+    assert isinstance(plan.models[0].batches, PlannedBatches)
+    assert isinstance(read_plan(plan_json(plan)).models[0].batches, tuple)
 
 
 def test_its_id_follows_from_its_content_and_not_from_the_estimate(plan: Plan):
@@ -104,6 +135,68 @@ def test_a_plan_whose_batches_can_t_be_is_refused(plan: Plan, word: str, value: 
     document["models"][2]["batches"][0][word] = value
 
     with pytest.raises(PlanFormatError, match="can't be read"):
+        read_plan(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "said"),
+    [
+        (("seen",), True, "'seen' can't be read: it should be a valid integer, found true"),
+        (("seen",), "3", "'seen' can't be read: it should be a valid integer, found \"3\""),
+        (("protected",), 1, "'protected' can't be read: it should be a valid boolean, found 1"),
+        (("environment",), None, "'environment' can't be read: it should be a valid string, found"),
+        (
+            ("until",),
+            1704067200,
+            "'until' can't be read: it should be a valid datetime, found 1704",
+        ),
+        (("until",), "2024-01-01T00:00:00", "'until' can't be read: it should have timezone info"),
+        (("models", 1), [], "'models.1' can't be read: it should be an object, found []"),
+        (("models", 0, "moon"), 1, "'models.0.moon' can't be read, since no such value is known"),
+        (
+            ("models", 0, "build"),
+            "there",
+            "it should be 'new version', 'in place', 'pointer only' or",
+        ),
+        (("models", 0, "kept"), None, "'models.0.kept' can't be read: it should be a valid array"),
+        (
+            ("models", 0, "kept"),
+            [["2024-01-01T00:00:00Z"]],
+            "'models.0.kept.0.1' can't be read, since",
+        ),
+        (("request", "select"), "*", "'request.select' can't be read: it should be a valid array"),
+        (
+            ("models", 0, "work", 0, "cells"),
+            [["2024-01-02T00:00:00Z", "2024-01-01T00:00:00Z"]],
+            "'models.0.work.0.cells.0' can't be read: An interval is half open and never empty",
+        ),
+    ],
+    ids=str,
+)
+def test_a_value_of_another_kind_is_refused_by_its_place_and_by_what_was_expected(
+    plan: Plan, where: tuple[Any, ...], value: object, said: str
+):
+    document: Any = plan_document(plan)
+    *way, last = where
+    inner = document
+    for step in way:
+        inner = inner[step]
+    inner[last] = value
+
+    with pytest.raises(PlanFormatError) as refused:
+        read_plan(json.dumps(document))
+
+    assert said in str(refused.value)
+    assert "pydantic" not in str(refused.value)
+
+
+def test_a_plan_that_lacks_a_value_is_refused(plan: Plan):
+    document = plan_document(plan)
+    del document["models"][0]["version"]
+
+    with pytest.raises(
+        PlanFormatError, match=r"'models\.0\.version' can't be read, since it is missing"
+    ):
         read_plan(json.dumps(document))
 
 

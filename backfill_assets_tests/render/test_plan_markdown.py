@@ -3,15 +3,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backfill_assets.render.plan_markdown import plan_markdown
-from backfill_assets_tests.render.plans import NAMING, a_plan, added_columns, restated
+from backfill_assets_tests.render.plans import (
+    DAYS,
+    NAMING,
+    PERFORMANCE,
+    ROI,
+    a_plan,
+    added_columns,
+    restated,
+    span,
+)
 
 ADDED_COLUMNS = """\
-## Plan `p1a2b3c4d5` for `prod` (protected)
+## Plan `p1a2b3c4d5` for `prod` (protected), asked for by ada
 
 - **Reason:** new columns
-- **Asked by:** ada
-- **Expires:** 2024-06-08 12:00 UTC
-- **History ends at:** 2024-06-01 12:00 UTC
+- **Expires:** 2024-06-08 12:00 UTC; history ends at 2024-06-01 12:00 UTC
 - **Estimate:** 3 min 20 s (P50), 1 h 05 min (P90); cost 0.12, at most 0.30; reads 1.2 GB; rests on 41 recorded batches
 - **Way back:** the pointers go back to performance__1; nothing is computed
 
@@ -38,27 +45,38 @@ prod: 2 models, 154 cells certain, 150 more if their input changes, 3 batches, 1
 
 ### ≈ `marketing.roi_analysis`: non-breaking: reads clicks of marketing.campaign_performance (decided by grace)
 
-### Batches
+### Details
 
-- `marketing.campaign_performance`: 2 batches of up to 91 cells, about 480.5 MB of its inputs each (batch_size is not declared)
-- `marketing.roi_analysis`: 1 batch
+- `marketing.campaign_performance`
+  - build: new version performance__2, now performance__1
+  - cut into: 2 batches of up to 91 cells, about 480.5 MB of its inputs each (batch_size is not declared)
+  - reads: marketing.ad_events 2024-01-01..2024-05-31 (152), clicks, cost
+  - takes: 2 min 30 s (P50), 3 min 50 s (P90); cost 0.10, at most 0.20; reads 900.0 MB; rests on 41 recorded batches
+- `marketing.roi_analysis`
+  - build: in place roi__1
+  - cut into: 1 batch
+  - **2024-06-01 is left out: it has not ended**
 
 ### Left alone
 
 - `marketing.campaign_trends_monthly`: reads none of: clicks, conversions
+
+### In flight
+
+- `marketing.roi_analysis` 2024-05-30..2024-05-31 (2): run cli-77
 
 ### Strategy
 
 - `marketing.campaign_performance`: column enrichment; risk: a join that multiplies rows; watched: row count and all other columns equal
 - `marketing.roi_analysis`: partition repair
 
-### In flight
-
-- `marketing.roi_analysis` 2024-05-30..2024-05-31 (2): run cli-77
-
 ### Gates
 
 - an explicit promotion
+
+### Notes
+
+- promised until 2024-07-01
 
 ### Stages
 
@@ -71,10 +89,9 @@ prod: 2 models, 154 cells certain, 150 more if their input changes, 3 batches, 1
 - `promote`: audit published cells that stay, where the plan changes their audits
 - `promote`: move all pointers in one transaction
 
-### Notes
+### Signs
 
-- `marketing.roi_analysis`: 2024-06-01 is left out: it has not ended
-- promised until 2024-07-01
+`+` added, `~` modified, `≈` indirectly modified, `↻` restated, owed or overtaken, `○` pointer only, `·` gap fill, `-` removed
 
 """
 
@@ -85,8 +102,8 @@ def test_a_plan_as_markdown_has_everything():
 
 def test_a_conflict_stands_under_a_title_of_its_own():
     assert (
-        "### Conflicts\n\n- `marketing.roi_analysis` 2024-01-01..2024-01-31 (31): plan p0\n"
-        in plan_markdown(restated(), NAMING)
+        "### Conflicts\n\n- `marketing.roi_analysis` 2024-01-01..2024-01-31 (31): plan p0; this plan "
+        "can't be applied before that one has ended\n" in plan_markdown(restated(), NAMING)
     )
 
 
@@ -103,3 +120,28 @@ def test_a_fence_in_a_diff_does_not_end_it():
     model = replace(added_columns().models[0], diff="+```sql\n+SELECT 1\n+```")
 
     assert "\n````diff\n+```sql\n" in plan_markdown(a_plan(model), NAMING)
+
+
+def test_cells_that_are_left_out_and_removed_models_stand_in_the_table():
+    model = replace(added_columns().models[0], waiting=span(DAYS, "2024-06-01", "2024-06-02"))
+    rows = plan_markdown(a_plan(model, removed=("toy.old",)), NAMING).splitlines()
+
+    assert (
+        f"| ~ | `{PERFORMANCE}` | 2 | 2024-06-01..2024-06-02 (2)  left out: what they read is neither "
+        "ready nor planned |"
+    ) in rows
+    assert "| - | `toy.old` | | removed; its table stays for `backfill gc` |" in rows
+
+
+def test_models_that_are_changed_in_the_same_way_stand_together():
+    model = added_columns().models[0]
+    text = plan_markdown(a_plan(model, replace(model, model=ROI)), NAMING)
+
+    assert f"- `{PERFORMANCE}`, `{ROI}`: column enrichment; risk: a join that" in text
+
+
+def test_a_plan_without_work_has_no_table():
+    text = plan_markdown(a_plan(), NAMING)
+
+    assert "| model |" not in text
+    assert "\n\nprod: 0 models, 0 cells certain" in text

@@ -6,20 +6,18 @@ cells are an upper bound: each piece of work is certain, or done only if its inp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Annotated
+
+from pydantic import Field
 
 from backfill_assets.intervals.interval_set import IntervalSet
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from backfill_assets.intervals.interval import Interval
-    from backfill_assets.planning.plan.batch_size import BatchSize
-    from backfill_assets.planning.plan.request import Category, KeptRows, PlanRequest, Strategy
-    from backfill_assets.snapshots.cutoff import Cutoff
+from backfill_assets.planning.plan.batch_size import BatchSize
+from backfill_assets.planning.plan.json_forms import Cells, Instant, Span, in_form_of
+from backfill_assets.planning.plan.request import Category, KeptRows, PlanRequest, Strategy
+from backfill_assets.snapshots.cutoff import Cutoff
 
 FORMAT_VERSION = 1
 
@@ -69,7 +67,7 @@ class CellWork:
     """
 
     why: Why
-    cells: IntervalSet
+    cells: Cells
     certain: bool = True
     because: str = ""
 
@@ -86,7 +84,7 @@ class PlannedBatch:
             first in a model that runs in order or with limited concurrency.
     """
 
-    interval: Interval
+    interval: Span
     cells: int
     certain: bool = True
     waits_for: tuple[tuple[str, int], ...] = ()
@@ -106,7 +104,7 @@ class PlannedRead:
 
     upstream: str
     columns: tuple[str, ...] | None
-    cells: IntervalSet
+    cells: Cells
     version: str = ""
     delta_version: int = -1
 
@@ -190,9 +188,11 @@ class ModelPlan:
     old_delta_version: int = -1
     loaded: str = ""
     work: tuple[CellWork, ...] = ()
-    kept: IntervalSet = field(default_factory=IntervalSet.empty)
-    waiting: IntervalSet = field(default_factory=IntervalSet.empty)
-    batches: Sequence[PlannedBatch] = ()
+    kept: Cells = field(default_factory=IntervalSet.empty)
+    waiting: Cells = field(default_factory=IntervalSet.empty)
+    batches: Annotated[
+        Sequence[PlannedBatch], in_form_of(tuple[PlannedBatch, ...], tuple, tuple)
+    ] = ()
     batch_size: BatchSize | None = None
     reads: tuple[PlannedRead, ...] = ()
     estimate: Estimate | None = None
@@ -246,7 +246,7 @@ class InFlight:
     """
 
     model: str
-    cells: IntervalSet
+    cells: Cells
     who: str
     blocks: bool
 
@@ -280,9 +280,9 @@ class Plan:
     request: PlanRequest
     environment: str
     protected: bool
-    created_at: datetime
-    expires_at: datetime
-    until: datetime
+    created_at: Instant
+    expires_at: Instant
+    until: Instant
     seen: int
     models: tuple[ModelPlan, ...]
     removed: tuple[str, ...] = ()
@@ -292,7 +292,7 @@ class Plan:
     gates: tuple[str, ...] = ()
     rollback: str = ""
     notes: tuple[str, ...] = ()
-    format_version: int = FORMAT_VERSION
+    format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)] = FORMAT_VERSION
 
     @property
     def is_empty(self) -> bool:

@@ -1,8 +1,8 @@
 """Write a plan as JSON text and read it back, checked against its own hash.
 
-Keys are the attributes of the values in `planning.plan` and `planning.request`; instants are ISO
-texts in UTC, intervals ``[start, end)`` are pairs of them, a set of intervals is a list of pairs.
-`docs/plan.schema.json` describes it.
+Keys are the attributes of the values in `planning.plan` and `planning.request`; `json_forms` says how
+instants and cells are written, and `docs/plan.schema.json` describes the whole. The hash is over a text of
+its own, so that it is short work, and stays when a later release adds an attribute.
 """
 
 from __future__ import annotations
@@ -10,28 +10,31 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Sequence
-from dataclasses import MISSING, fields, is_dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import fields, is_dataclass, replace
+from datetime import datetime
 from enum import Enum
 from functools import cache
-from types import NoneType, UnionType
-from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from backfill_assets.errors import BackfillAssetsError
-from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.planning.plan import plan as plan_words, request as request_words
-from backfill_assets.planning.plan.batch_size import BatchSize
+from backfill_assets.planning.plan.json_forms import instant_form
 from backfill_assets.planning.plan.plan import FORMAT_VERSION, Plan, PlannedBatch
 from backfill_assets.planning.plan.plan_batches import PlannedBatches, columns
-from backfill_assets.snapshots.cutoff import Cutoff
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FORMAT = "backfill_assets.plan"
 _DIGITS = 9
 _NOT_CONTENT = ("plan_id", "estimate")
 _LATER = ("late", "lift_cutoffs", "kept_before", "kept_rows", "batch_size")
 _WHY = "it was edited, or another release of backfill_assets wrote it"
+_SHOWN = 60
 
 
 class PlanFormatError(BackfillAssetsError):
@@ -44,13 +47,19 @@ class PlanFormatError(BackfillAssetsError):
 
 def plan_json(plan: Plan) -> str:
     """Write a plan as JSON text, with its content hash."""
-    return json.dumps(plan_document(plan), indent=1, ensure_ascii=False)
+    return to_json(plan_document(plan), indent=1).decode()
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """Write a plan as plain values, with its content hash."""
-    plain = cast("dict[str, Any]", to_plain(plan))
+    plain = adapter().dump_python(plan, mode="json")
     return {"format": FORMAT, "content_hash": content_hash(plan), **plain}
+
+
+@cache
+def adapter() -> TypeAdapter[Plan]:
+    """Give what writes, reads and describes plans; made when it is first needed, since that takes a while."""
+    return TypeAdapter(Plan)
 
 
 def content_hash(plan: Plan) -> str:
@@ -90,10 +99,12 @@ def read_plan(text: str) -> Plan:
         found = f"its format_version is {version}, and this release reads up to {FORMAT_VERSION}"
         raise PlanFormatError(found, "upgrade backfill_assets, or make the plan again")
     try:
-        plan = cast("Plan", from_plain(Plan, _without_marks(plain)))
+        plan = adapter().validate_json(_without_marks(plain), strict=True, extra="forbid")
         found = content_hash(plan)
-    except (KeyError, TypeError, ValueError, struct.error, BackfillAssetsError) as error:
-        raise PlanFormatError(f"a value in it can't be read ({error!r}): {_WHY}", again) from error
+    except ValidationError as error:
+        raise PlanFormatError(f"{_first_of(error)}: {_WHY}", again) from error
+    except (ValueError, struct.error) as error:
+        raise PlanFormatError(f"its batches can't be read ({error}): {_WHY}", again) from error
     if plain.get("content_hash") != found:
         raise PlanFormatError(f"its content is not what its content_hash says: {_WHY}", again)
     if plan.plan_id != _id(found):
@@ -102,8 +113,23 @@ def read_plan(text: str) -> Plan:
     return plan
 
 
-def _without_marks(plain: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in plain.items() if key not in ("format", "content_hash")}
+def _without_marks(plain: dict[str, Any]) -> str:
+    return json.dumps({key: plain[key] for key in plain.keys() - {"format", "content_hash"}})
+
+
+def _first_of(error: ValidationError) -> str:
+    """Say which value is the first that can't be read, and why."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    match first["type"]:
+        case "missing":
+            return f"'{where}' can't be read, since it is missing"
+        case "unexpected_keyword_argument":
+            return f"'{where}' can't be read, since no such value is known"
+        case _:
+            found = shorten(json.dumps(first["input"], ensure_ascii=False), _SHOWN)
+            said = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+            return f"'{where}' can't be read: {said}, found {found}"
 
 
 def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of value
@@ -115,8 +141,10 @@ def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of
         if values and isinstance(values[0], PlannedBatch):
             return {name: _checksum(numbers) for name, numbers in columns(values).items()}
         return [_content(one) for one in values]
-    if isinstance(value, (Enum, datetime)):
-        return to_plain(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return instant_form(value)
     if is_dataclass(value):
         said = {field.name: getattr(value, field.name) for field in fields(value)}
         return {name: _content(one) for name, one in said.items() if _counts(name, one)}
@@ -131,115 +159,3 @@ def _counts(name: str, value: object) -> bool:
 def _checksum(numbers: Sequence[int]) -> str:
     """Sum up a long row of numbers, the same on every machine."""
     return hashlib.sha256(struct.pack(f"<{len(numbers)}q", *numbers)).hexdigest()
-
-
-def to_plain(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of value
-    """Write a value of a plan with JSON's own types."""
-    match value:
-        case Enum():
-            return value.value
-        case IntervalSet():
-            return [to_plain(one) for one in value]
-        case Interval():
-            return [_instant(value.start), _instant(value.end)]
-        case datetime():
-            return _instant(value)
-        case str():
-            return value
-        case Sequence():
-            return [to_plain(one) for one in cast("Sequence[Any]", value)]
-        case _ if is_dataclass(value):
-            return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
-        case _:
-            return value
-
-
-def _instant(value: datetime) -> str:
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def from_plain(kind: Any, plain: Any) -> Any:  # noqa: ANN401, C901, PLR0911 - one line per kind
-    """Read a value of a plan from JSON's own types.
-
-    Raises:
-        TypeError: the value is of another kind.
-        ValueError: it can't be read.
-    """
-    if kind is IntervalSet:
-        return IntervalSet.of(from_plain(Interval, one) for one in plain)
-    if kind is Interval:
-        start, end = plain
-        return Interval(datetime.fromisoformat(start), datetime.fromisoformat(end))
-    if kind is datetime:
-        return datetime.fromisoformat(plain)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(plain)
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _object(kind, plain)
-    if get_origin(kind) is tuple:
-        return _tuple(get_args(kind), plain)
-    if get_origin(kind) is Sequence:
-        return _tuple((*get_args(kind), ...), plain)
-    if get_origin(kind) in (Union, UnionType):
-        return None if plain is None else from_plain(_not_none(kind), plain)
-    return _same(kind, plain)
-
-
-def _object(kind: type, plain: Any) -> Any:  # noqa: ANN401
-    if not isinstance(plain, dict):
-        message = f"expected an object for {kind.__name__}, found {plain!r}"
-        raise TypeError(message)
-    given, hints = cast("dict[str, Any]", plain), hints_of(kind)
-    unknown = sorted(given.keys() - hints.keys())
-    if unknown:
-        message = f"{kind.__name__} has no {', '.join(unknown)}"
-        raise TypeError(message)
-    missing = [
-        field.name
-        for field in fields(kind)
-        if field.name not in given and field.default is MISSING and field.default_factory is MISSING
-    ]
-    if missing:
-        message = f"{kind.__name__} lacks {', '.join(missing)}"
-        raise TypeError(message)
-    return kind(**{name: from_plain(hints[name], given[name]) for name in hints if name in given})
-
-
-def _tuple(items: tuple[Any, ...], plain: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    if not isinstance(plain, list):
-        message = f"expected a list, found {plain!r}"
-        raise TypeError(message)
-    values = cast("list[Any]", plain)
-    if len(items) == 2 and items[1] is Ellipsis:  # noqa: PLR2004 - tuple[X, ...]
-        return tuple(from_plain(items[0], value) for value in values)
-    return tuple(from_plain(kind, one) for kind, one in zip(items, values, strict=True))
-
-
-def _not_none(kind: Any) -> Any:  # noqa: ANN401
-    return next(one for one in get_args(kind) if one is not NoneType)
-
-
-def _same(kind: Any, plain: Any) -> Any:  # noqa: ANN401
-    if kind is float and isinstance(plain, int):
-        return float(plain)
-    if not isinstance(plain, kind) or (kind is int and isinstance(plain, bool)):
-        message = f"expected {kind.__name__}, found {plain!r}"
-        raise TypeError(message)
-    return plain
-
-
-@cache
-def hints_of(kind: type) -> dict[str, Any]:
-    """Give the type of every attribute of a value of a plan."""
-    names = {
-        **vars(request_words),
-        **vars(plan_words),
-        "datetime": datetime,
-        "Sequence": Sequence,
-        "Interval": Interval,
-        "IntervalSet": IntervalSet,
-        "Cutoff": Cutoff,
-        "BatchSize": BatchSize,
-    }
-    hints = get_type_hints(kind, localns=names)
-    return {field.name: hints[field.name] for field in fields(kind)}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from backfill_assets.intervals.interval_set import IntervalSet
+from backfill_assets.planning.plan.json_forms import Cells
 
 
 class Category(StrEnum):
@@ -108,4 +106,4 @@ class PlanRequest:
     lift_cutoffs: tuple[str, ...] = ()
     launch: str = ""
     kept_rows: KeptRows | None = None
-    late: tuple[tuple[str, IntervalSet], ...] = ()
+    late: tuple[tuple[str, Cells], ...] = ()

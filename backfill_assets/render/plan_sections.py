@@ -1,0 +1,301 @@
+"""What is said of a plan, as a list of sections that every form of it prints.
+
+Which sections there are, in what order, and when one is left out is decided here alone. A form matches
+over `Section` to its end, so that one which doesn't print a section fails the type check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backfill_assets.planning.plan.plan import Change
+from backfill_assets.render.plan_words import (
+    LEGEND,
+    REMOVED,
+    asked_text,
+    batches_text,
+    category_text,
+    counted,
+    estimate_text,
+    instant_text,
+    nothing_text,
+    strategy_texts,
+    symbol,
+    work_text,
+)
+from backfill_assets.render.stage_words import stages_by_verb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backfill_assets.planning.plan.plan import CellWork, ModelPlan, Plan
+    from backfill_assets.render.plan_words import Naming
+
+_GONE = "removed; its table stays for `backfill gc`"
+_BLOCKED = "; this plan can't be applied before that one has ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """What plan it is, for which environment, whether that is protected, and who asked for it."""
+
+    plan_id: str
+    environment: str
+    guard: str
+    asked_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something about the whole plan, in one line."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedModel:
+    """How the declaration of a model changes: what that means, and the difference as unified text."""
+
+    sign: str
+    model: str
+    category: str
+    diff: str
+    added: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The declarations that change."""
+
+    models: tuple[ChangedModel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Some cells of a model: how many, which, and why; not certain: only if their input changes."""
+
+    count: int
+    text: str
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ModelWork:
+    """What is done to a model.
+
+    Attributes:
+        sign: the sign of its change.
+        model: its name.
+        cells: those that are built, by reason; else that there are none.
+        waiting: those that are left out; None without any.
+        details: how it is built, of what, and how long that takes.
+        warnings: what a reader should know.
+    """
+
+    sign: str
+    model: str
+    cells: tuple[Cells, ...]
+    waiting: Cells | None
+    details: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedModel:
+    """A model that is declared no more, and what becomes of it."""
+
+    sign: str
+    model: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is done, model by model, and the models that are removed."""
+
+    models: tuple[ModelWork, ...]
+    removed: tuple[RemovedModel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """Readers of changed models that the plan leaves alone: (model, reason)."""
+
+    readers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """Who else is at work on the plan's cells.
+
+    Attributes:
+        blocks: whether the plan can't be applied before they have ended.
+        others: (model, cells and who).
+    """
+
+    blocks: bool
+    others: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Strategies:
+    """How history is changed: (strategy, risk and signal, the models that are changed so)."""
+
+    ways: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Texts of one sort.
+
+    Attributes:
+        label: what one is called.
+        title: what all are called.
+        texts: they.
+        warn: whether they warn.
+    """
+
+    label: str
+    title: str
+    texts: tuple[str, ...]
+    warn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What each verb does with the plan: (verb, stage)."""
+
+    stages: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What the signs before the models mean: (sign, meaning)."""
+
+    signs: tuple[tuple[str, str], ...]
+
+
+Section = Title | Fact | Changes | Work | LeftAlone | AtWork | Strategies | Texts | Stages | Signs
+
+
+def plan_sections(plan: Plan, naming: Naming, ranges: int) -> Iterator[Section]:
+    """List what is said of a plan; what there is nothing to say about is left out.
+
+    Args:
+        plan: the plan.
+        naming: how cells are named.
+        ranges: how many ranges of cells are named, before the others are counted.
+    """
+    guard = "protected" if plan.protected else "not protected"
+    yield Title(plan.plan_id, plan.environment, guard, plan.request.asked_by)
+    yield from _fact("Reason", plan.request.reason)
+    yield from _fact("Asked", asked_text(plan.request))
+    until = instant_text(plan.until)
+    yield Fact("Expires", f"{instant_text(plan.expires_at)}; history ends at {until}")
+    if changed := tuple(map(_changed, _with_changes(plan))):
+        yield Changes(changed)
+    if plan.models or plan.removed:
+        models = tuple(_model(one, naming, ranges) for one in plan.models)
+        yield Work(models, tuple(RemovedModel(REMOVED, name, _GONE) for name in plan.removed))
+    if plan.untouched:
+        yield LeftAlone(tuple((one.model, one.because) for one in plan.untouched))
+    yield from _at_work(plan, naming)
+    yield from _fact("Estimate", estimate_text(plan.estimate) if plan.estimate else "")
+    if ways := _ways(plan):
+        yield Strategies(ways)
+    yield from _texts("Gate", "Gates", plan.gates)
+    yield from _fact("Way back", plan.rollback)
+    yield from _texts("Note", "Notes", plan.notes, warn=True)
+    yield Stages(stages_by_verb(plan, naming))
+    yield Signs(tuple((sign, means) for sign, _, means in LEGEND))
+
+
+def _fact(label: str, text: str) -> Iterator[Fact]:
+    if text:
+        yield Fact(label, text)
+
+
+def _texts(
+    label: str, title: str, texts: tuple[str, ...], *, warn: bool = False
+) -> Iterator[Texts]:
+    if texts:
+        yield Texts(label, title, texts, warn)
+
+
+def _with_changes(plan: Plan) -> Iterator[ModelPlan]:
+    return (planned for planned in plan.models if planned.change is not Change.UNCHANGED)
+
+
+def _changed(planned: ModelPlan) -> ChangedModel:
+    return ChangedModel(
+        symbol(planned),
+        planned.model,
+        category_text(planned),
+        planned.diff,
+        planned.change is Change.ADDED,
+    )
+
+
+def _model(planned: ModelPlan, naming: Naming, ranges: int) -> ModelWork:
+    def cells(work: CellWork) -> Cells:
+        text = work_text(naming, planned.model, work, ranges)
+        return Cells(naming.count(planned.model, work.cells), text, work.certain)
+
+    return ModelWork(
+        symbol(planned),
+        planned.model,
+        cells=tuple(map(cells, planned.work)) or (Cells(0, nothing_text(planned)),),
+        waiting=_waiting(planned, naming, ranges),
+        details=tuple(_details(planned, naming)),
+        warnings=tuple(_warnings(planned)),
+    )
+
+
+def _waiting(planned: ModelPlan, naming: Naming, ranges: int) -> Cells | None:
+    if not planned.waiting:
+        return None
+    named = naming.ranges(planned.model, planned.waiting, ranges)
+    text = f"{named}  left out: what they read is neither ready nor planned"
+    return Cells(naming.count(planned.model, planned.waiting), text)
+
+
+def _details(planned: ModelPlan, naming: Naming) -> Iterator[str]:
+    old = planned.old_version
+    now = f", now {old}" if old not in {"", planned.version} else ""
+    yield f"build: {planned.build.value} {planned.version}{now}"
+    if kept := naming.count(planned.model, planned.kept):
+        yield f"kept: {counted(kept, 'cell')}"
+    if planned.batches:
+        yield f"cut into: {batches_text(planned)}"
+    for read in planned.reads:
+        columns = "every column" if read.columns is None else ", ".join(read.columns)
+        yield f"reads: {read.upstream} {naming.ranges(read.upstream, read.cells)}, {columns}"
+    if planned.estimate:
+        yield f"takes: {estimate_text(planned.estimate)}"
+
+
+def _warnings(planned: ModelPlan) -> Iterator[str]:
+    if planned.kept_rows is not None:
+        yield f"rows whose source is gone: {planned.kept_rows.value}"
+    yield from planned.notes
+
+
+def _at_work(plan: Plan, naming: Naming) -> Iterator[AtWork]:
+    for blocks in (True, False):
+        others = tuple(
+            (one.model, f"{naming.ranges(one.model, one.cells)}: {one.who}{_BLOCKED * blocks}")
+            for one in plan.in_flight
+            if one.blocks is blocks
+        )
+        if others:
+            yield AtWork(blocks, others)
+
+
+def _ways(plan: Plan) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
+    how: dict[tuple[str, ...], list[str]] = {}
+    for planned in plan.models:
+        if planned.strategy:
+            how.setdefault(strategy_texts(planned), []).append(planned.model)
+    return tuple((way, tuple(rest), tuple(models)) for (way, *rest), models in how.items())
