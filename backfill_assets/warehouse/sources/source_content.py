@@ -87,18 +87,18 @@ def _rows(
     frame = snapshot_df(spark, path, delta_version)
     known = set(frame.columns)
     declared = [
-        F.col(quoted(one.name))
+        quoted(one.name)
         if one.name in known
-        else F.lit(None).cast(one.dtype).alias(one.name)
+        else f"CAST(NULL AS {one.dtype}) AS {quoted(one.name)}"
         for one in source.schema
     ]
     if not is_cut(source):
-        return frame.select(*declared, F.lit(0).cast("bigint").alias("_cell"))
+        return frame.selectExpr(*declared, "CAST(0 AS BIGINT) AS _cell")
     time, cadence = str(source.time_column), source.cadence
     dtype = dict(frame.dtypes).get(time, "missing")
     number = number_expression(cadence, cell_expression(time, dtype, cadence))
     inside = frame.where(time_predicate(time, dtype, cadence, cells))
-    return inside.select(*declared, F.expr(number).alias("_cell"))
+    return inside.selectExpr(*declared, f"{number} AS _cell")
 
 
 def columns_by_cell(
