@@ -80,6 +80,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_MISSING] = []
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark whatever takes a Spark session, so that `-m "not spark"` is what needs no JVM."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+
+
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:

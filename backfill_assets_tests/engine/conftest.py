@@ -1,20 +1,24 @@
-"""A fresh world for every test."""
+"""A fresh world for every test.
+
+Its rows are computed without a JVM, by `fake_warehouse`, unless the test is marked `spark`, or
+BACKFILL_TEST_SPARK names the kind of Spark on which all are to run.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from backfill_assets.state.store import Store
 from backfill_assets_tests.engine.beginnings import Beginnings
 from backfill_assets_tests.engine.world import LEASE, Clock, World
+from backfill_assets_tests.fake_warehouse import fake_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture
@@ -28,11 +32,24 @@ def beginnings(tmp_path_factory: pytest.TempPathFactory) -> Beginnings:
 
 
 @pytest.fixture
+def session(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """What computes the rows of a world."""
+    if request.node.get_closest_marker("spark") or "BACKFILL_TEST_SPARK" in os.environ:
+        yield request.getfixturevalue("spark")
+        return
+    with fake_warehouse() as fake:
+        yield fake
+
+
+@pytest.fixture
 def world(
-    spark: SparkSession, tmp_path: Path, clock: Clock, beginnings: Beginnings
+    session: Any,  # noqa: ANN401
+    tmp_path: Path,
+    clock: Clock,
+    beginnings: Beginnings,
 ) -> Iterator[World]:
     url = f"sqlite:///{tmp_path / 'state.db'}"
     with Store.open(
         url, clock=clock, lease_seconds=LEASE.total_seconds(), data_root=str(tmp_path)
     ) as store:
-        yield World(spark, tmp_path, store, clock, beginnings=beginnings)
+        yield World(session, tmp_path, store, clock, beginnings=beginnings)

@@ -140,7 +140,6 @@ def test_what_came_before_an_operation_is_not_counted_in_it():
     assert at_work.seconds(since) == {"looking at sources": 2.0}
 
 
-@pytest.mark.spark
 def test_apply_and_promote_name_each_step_and_keep_what_it_took(world: World):
     graph = a_graph(a_model())
     told: list[str] = []

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.models.graph import Graph
 
-pytestmark = pytest.mark.spark
-
 
 class NoSpark:
     """A session that must not be asked for anything."""

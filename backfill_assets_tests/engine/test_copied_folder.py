@@ -30,11 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from backfill_assets_tests.postgres import Server
-
-pytestmark = pytest.mark.spark
 
 
 def settings_of(url: str, root: Path) -> Settings:
@@ -42,10 +38,16 @@ def settings_of(url: str, root: Path) -> Settings:
 
 
 @contextmanager
-def a_world(spark: SparkSession, url: str, root: Path, clock: Clock, runs: int) -> Iterator[World]:
+def a_world(
+    session: Any,  # noqa: ANN401
+    url: str,
+    root: Path,
+    clock: Clock,
+    runs: int,
+) -> Iterator[World]:
     lease = LEASE.total_seconds()
     with Store.open(url, clock=clock, lease_seconds=lease, data_root=str(root)) as store:
-        yield World(spark, root, store, clock, runs)
+        yield World(session, root, store, clock, runs)
 
 
 def digest(folder: Path) -> str:
@@ -78,13 +80,16 @@ _DRIVER = {"sqli": "", "post": "+psycopg"}
 
 @pytest.mark.parametrize("state", ["sqlite", "postgresql"])
 def test_all_works_on_a_copied_folder_and_the_original_is_never_touched(
-    state: str, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+    state: str,
+    session: Any,  # noqa: ANN401
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ):
     old, new, clock = tmp_path / "old", tmp_path / "it's new", Clock()
     old.mkdir()
     server: Server | None = None if state == "sqlite" else request.getfixturevalue("postgres")
     url = f"sqlite:///{old}/state.db" if server is None else server.create("original")
-    with a_world(spark, url, old, clock, 0) as world:
+    with a_world(session, url, old, clock, 0) as world:
         first = filled(world)
     assert str(tmp_path) not in texts(url, old)
 
@@ -93,7 +98,7 @@ def test_all_works_on_a_copied_folder_and_the_original_is_never_touched(
     before = (digest(old), texts(url, old))
     if server is not None:  # what does not even find the original can't touch it
         shutil.rmtree(old)
-    with a_world(spark, copy, new, clock, 100) as world:
+    with a_world(session, copy, new, clock, 100) as world:
         works(world, first, settings_of(copy, new))
     assert str(tmp_path) not in texts(copy, new)
     if server is None:

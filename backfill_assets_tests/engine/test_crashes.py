@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets.models.kind import Kind
 
-pytestmark = pytest.mark.spark
 VISITS = "web.visits"
 ONCE = BatchPolicy(attempts=1)
 """What fails is left for the next run, so that one can look at it."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.planning.rule.needs_work import needs_work
 from backfill_assets_tests.builders import a_graph, a_model, a_source, day
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 FIFTH = "2024-01-05"
 
 

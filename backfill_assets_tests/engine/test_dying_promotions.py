@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.plans.outcome import Outcome
 
-pytestmark = pytest.mark.spark
-
 
 def nth(number: int, real: Callable[..., Any], die: Callable[..., Any]) -> Callable[..., Any]:
     """Do it some times, and die in place of the next one."""

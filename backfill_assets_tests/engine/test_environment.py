@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 VISITS = "web.visits"
 CADENCE = Daily(start="2024-01-09")
 SQL = "SELECT ds, id, CAST(cost * {} AS DECIMAL(18,2)) AS cost FROM web.events "
@@ -82,6 +81,7 @@ def test_a_change_of_words_keeps_the_table_and_what_is_ready(world: World):
     assert after.fingerprint != before.fingerprint
 
 
+@pytest.mark.spark
 def test_a_day_in_berlin_reads_both_utc_days_also_when_clocks_change(world: World):
     world.clock.now = datetime(2024, 4, 1, 12, tzinfo=UTC)
     columns = (Column("at", "timestamp"), Column("id", "bigint"))

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from backfill_assets.intervals import Interval
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 VISITS = "web.visits"
 POSITIVE = accepted_range("cost", 0, None)
 
@@ -308,6 +307,7 @@ def test_by_hand_an_unprotected_environment_rebuilds_but_for_what_the_same_root_
     assert world.store.batches.get(built.batch_id).reason == "rerun"
 
 
+@pytest.mark.spark
 def test_an_hourly_model_is_cut_by_hours_and_audit_columns_say_who_wrote(world: World):
 
     columns = (Column("at", "timestamp"), Column("id", "bigint"))

@@ -33,7 +33,6 @@ from backfill_assets_tests.engine.world import on, row, told
 if TYPE_CHECKING:
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 BAD = row(8, 1, 99.0)
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
 def plans(world: World) -> Plans:

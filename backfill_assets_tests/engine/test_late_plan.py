@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 A, B, C = "web.a", "web.b", "web.c"
 ROWS = [row(n) for n in range(1, 11)]
 

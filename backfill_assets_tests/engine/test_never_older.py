@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 VISITS, SUMS = "web.visits", "web.sums"
 WHERE = "WHERE ds >= :start_ds AND ds < :end_ds"
 ROWS = [row(n, 1, float(n)) for n in range(7, 11)]

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.source import Source
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 EVENTS, VISITS = "web.events", "web.visits"
 
 
@@ -87,6 +86,7 @@ def test_late_rows_reopen_exactly_the_cells_that_read_them(world: World):
     assert stale(world, graph) == "2024-01-03, 2024-01-07"
 
 
+@pytest.mark.spark
 def test_a_rewrite_with_equal_rows_changes_nothing_and_one_other_row_changes_its_cell(
     world: World,
 ):
@@ -125,6 +125,7 @@ def test_rows_that_came_before_the_first_look_and_after_a_batch_are_late(world: 
     assert stale(world, graph) == "2024-01-02, 2024-01-08"  # the 7th was read by the second batch
 
 
+@pytest.mark.spark
 def test_a_vacuumed_pin_makes_everything_that_was_touched_count_as_changed(world: World):
     source, graph = a_source(), a_graph(a_model())
     world.land(source, row(1), row(2), row(3))
@@ -146,6 +147,7 @@ def test_what_was_read_once_is_known_when_its_old_version_is_gone(world: World):
     assert changed(world, source) == "2024-01-02"
 
 
+@pytest.mark.spark
 def test_a_table_made_anew_is_compared_as_a_whole_and_somebody_is_told(world: World):
     source = a_source()
     world.land(source, row(1), row(2), row(3))
@@ -219,6 +221,7 @@ def test_a_source_that_is_not_observed_is_left_alone(world: World):
     assert world.store.sources.observed() == {}
 
 
+@pytest.mark.spark
 def test_a_source_that_is_read_as_a_whole_is_one_cell(world: World):
     source = a_source(cadence=Whole())
     world.land(source, row(1), row(2))
@@ -240,6 +243,7 @@ def test_another_grid_is_looked_at_anew_and_what_was_read_of_before_stays_late(w
     assert held(world, monthly) == "2024-01-01"
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("by_spark", [True, False])
 def test_a_changed_column_reopens_only_what_reads_it(world: World, by_spark: bool):  # noqa: FBT001
     """Values of `cost` change, then change places with those of another row: ids alone stay."""
@@ -273,6 +277,7 @@ def stale_by_column(world: World, graph: Graph) -> dict[str, str]:
     }
 
 
+@pytest.mark.spark
 def test_rows_without_statistics_are_read(world: World):
     source = a_source()
     none = {"delta.dataSkippingNumIndexedCols": "0"}
@@ -284,6 +289,7 @@ def test_rows_without_statistics_are_read(world: World):
     assert changed(world, source) == "2024-01-05"
 
 
+@pytest.mark.spark
 def test_a_column_that_is_new_in_the_table_changes_no_cell_that_holds_null_there(world: World):
     source = a_source()
     world.land(source, row(1), row(2))
@@ -295,6 +301,7 @@ def test_a_column_that_is_new_in_the_table_changes_no_cell_that_holds_null_there
     assert changed(world, more) == "2024-01-02"
 
 
+@pytest.mark.spark
 def test_a_source_that_lost_a_declared_column_keeps_its_cells_stale_until_it_is_back(world: World):
     source, graph = a_source(), a_graph(a_model())
     world.land(source, row(1))

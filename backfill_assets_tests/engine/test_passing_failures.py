@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from backfill_assets.engine.project.events import Event
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 VISITS = "web.visits"
 GRAPH = a_graph(a_model(cadence=Daily(start="2024-01-09"), batch_size=1))
 GONE = StateUnavailableError("state.db", "connection refused")

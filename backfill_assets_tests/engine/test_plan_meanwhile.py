@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 FIRST_HOUR = "2024-01-10T22:00:00Z"
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.graph import Graph
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 VISITS, COSTS = "web.visits", "web.costs"
 FOUR = "2024-01-03..2024-01-04 (2), 2024-01-09, 2024-01-20"
 CADENCE = Daily(start="2024-01-07")

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from backfill_assets.snapshots.queued_plan import QueuedPlan
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 VISITS = "web.visits"
 CADENCE = Daily(start="2024-01-07")
 GRAPH = a_graph(a_model(cadence=CADENCE, batch_size=1, batch_concurrency=2))
@@ -194,6 +193,7 @@ def test_a_plans_limit_holds_for_its_batches(world: World, plans: Plans):
     assert max(seen) <= 1
 
 
+@pytest.mark.spark
 def test_a_batch_runs_with_the_settings_of_its_model_and_of_its_plan(world: World):
     world.land(a_source(), *ROWS)
     graph = a_graph(

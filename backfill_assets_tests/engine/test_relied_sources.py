@@ -8,8 +8,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from backfill_assets.engine.automatic.late_plan import refresh_late
 from backfill_assets.engine.batch.sources import declared_otherwise
 from backfill_assets.engine.fill.observing import observe_sources
@@ -78,7 +76,6 @@ def stale(world: World, loaded: Graph) -> Any:  # noqa: ANN401
     return found.stale_cells | found.refresh
 
 
-@pytest.mark.spark
 def test_until_it_is_promoted_a_changed_source_is_read_as_prods_snapshot_declares_it(world: World):
     plans, before, after = Plans(world), graph(BY_DS), graph(BY_SEEN)
     world.clock.now -= timedelta(days=1)
@@ -108,7 +105,6 @@ def test_until_it_is_promoted_a_changed_source_is_read_as_prods_snapshot_declare
     assert held(world) == [*oracle("ds"), (11, 1), (11, 2)]
 
 
-@pytest.mark.spark
 def test_a_new_model_reads_a_changed_source_as_its_environment_does_until_that_is_promoted(
     world: World,
 ):
@@ -185,7 +181,6 @@ def test_a_source_that_is_declared_as_a_reader_relies_on_it_keeps_its_other_word
     assert declared_as(said, reading) == replace(BY_DS, owner="team:new", path="elsewhere")
 
 
-@pytest.mark.spark
 def test_a_model_that_relies_on_another_declaration_than_the_rest_waits_for_its_plan(world: World):
     plans = Plans(world)
     before, after = (graph(one, visits(), visits(OTHERS)) for one in (BY_DS, BY_SEEN))
@@ -203,7 +198,6 @@ def test_a_model_that_relies_on_another_declaration_than_the_rest_waits_for_its_
     assert held(world, OTHERS) == oracle("seen")
 
 
-@pytest.mark.spark
 def test_late_data_publishes_no_change_of_a_model_that_relies_on_another_declaration(world: World):
     plans, names = Plans(world), (VISITS, OTHERS, "web.third")
     before, after = (

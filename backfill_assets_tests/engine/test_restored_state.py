@@ -22,8 +22,6 @@ from backfill_assets_tests.engine.world import World, on, row, told
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.spark
-
 
 def copied(world: World, source: str, target: str) -> None:
     """Copy a state database as a backup would."""

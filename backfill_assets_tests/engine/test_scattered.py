@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 WHERE = "ds >= :start_ds AND ds < :end_ds"
 ROWS = [row(n, id_, n * 10.0 + id_) for n in range(1, 11) for id_ in range(n % 3 + 1)]
 

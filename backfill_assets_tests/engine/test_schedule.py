@@ -268,7 +268,6 @@ def test_a_model_of_which_a_batch_is_held_begins_nothing_more():
     assert {one.upstream for one in events if isinstance(one, Waiting)} == {"a plan that is paused"}
 
 
-@pytest.mark.spark
 def test_models_are_filled_side_by_side_and_hold_what_they_hold_one_after_the_other(world: World):
     visits = a_model(batch_size=2, batch_concurrency=1)
     sums = a_model("web.sums", upstreams=["web.visits"], batch_size=2)

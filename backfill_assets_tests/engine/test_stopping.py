@@ -1,4 +1,4 @@
-"""Batches that are stopped on real Spark: by their time, by a person, by the end of their run."""
+"""Batches that are stopped while rows are computed: by their time, by a person, by the end of their run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from backfill_assets.state.batch_rows import BatchRow
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
 VISITS = "web.visits"
 GRAPH = a_graph(a_model(cadence=Daily(start="2024-01-10")))
 
@@ -46,7 +45,7 @@ class InterruptedRunError(BaseException):
     """What Dagster raises in the main thread when a run is cancelled in its UI."""
 
 
-def endless(session: Any, *_: object) -> Any:  # noqa: ANN401 - rows that Spark never comes to an end of
+def endless(session: Any, *_: object) -> Any:  # noqa: ANN401 - rows that never come to an end
     return session.sql(
         "SELECT DATE'2024-01-10' AS ds, id, CAST(1 AS DECIMAL(18,2)) AS cost "
         "FROM range(1000000000000000) WHERE id % 7 = 8"
@@ -78,6 +77,7 @@ def nothing_of_it_is_left(world: World, kind: FailureKind) -> BatchRow:
     return found
 
 
+@pytest.mark.spark
 def test_a_batch_whose_time_is_over_is_cancelled_and_not_tried_again(world: World):
     run = opened(world, timeout=0.2)
     (failed,) = ended(world.go(run)[VISITS], Failed)
@@ -189,6 +189,7 @@ def test_a_second_ctrl_c_cancels_them(world: World):
     nothing_of_it_is_left(world, FailureKind.CANCELLED)
 
 
+@pytest.mark.spark
 def test_a_plan_that_is_stopped_at_once_cancels_its_batches_and_goes_on_after_resume(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from backfill_assets.planning.plan.plan import Plan
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
-
 
 DOUBLED = a_model(
     sql=f"SELECT ds, id, CAST(cost * 2 AS DECIMAL(18,2)) AS cost FROM web.events {WHERE}",

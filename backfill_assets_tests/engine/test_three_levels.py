@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from backfill_assets.engine.automatic.late_plan import Refreshed
     from backfill_assets_tests.engine.world import World
 
-pytestmark = pytest.mark.spark
-
 
 @dataclass
 class Edited:

@@ -87,16 +87,15 @@ def contract(computed: DataFrame, model: Model) -> DataFrame:
     if missing or extra or retyped:
         raise _unlike_declared(model=model.name, missing=missing, extra=extra, retyped=retyped)
     time = model.time_column or ""
-    cell = F.expr(cell_expression(time, types.get(time, ""), model.cadence))
-    return _latest(computed.select(*map(quoted, declared), cell.alias(CELL_COLUMN)), model)
+    cell = cell_expression(time, types.get(time, ""), model.cadence)
+    return _latest(computed.selectExpr(*map(quoted, declared), f"{cell} AS {CELL_COLUMN}"), model)
 
 
 def without_cells(rows: DataFrame, model: Model, cells: IntervalSet) -> DataFrame:
     """Leave out the rows of some cells; rows of no cell stay, to be refused."""
     if not cells:
         return rows
-    inside = F.coalesce(F.expr(cells_predicate(model.cadence, cells)), F.lit(False))  # noqa: FBT003
-    return rows.where(~inside)
+    return rows.where(f"NOT coalesce({cells_predicate(model.cadence, cells)}, FALSE)")
 
 
 def result_rows(  # noqa: PLR0913, PLR0917 - the parts of the rows

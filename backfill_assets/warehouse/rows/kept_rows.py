@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
@@ -59,7 +57,9 @@ class Kept:
     def of(cls, rows: DataFrame, model: Model, *, carried: bool) -> Kept:
         """Count rows by cell."""
         number = number_expression(model.cadence)
-        counted = rows.groupBy(F.expr(number).alias("cell")).count().orderBy("cell").collect()
+        counted = (
+            rows.selectExpr(f"{number} AS cell").groupBy("cell").count().orderBy("cell").collect()
+        )
         return cls({number_text(model.cadence, row[0]): row[1] for row in counted}, carried)
 
     @property

@@ -89,18 +89,18 @@ def _rows(
     frame = snapshot_df(spark, path, delta_version)
     known = set(frame.columns)
     declared = [
-        F.col(quoted(column.name))
+        quoted(column.name)
         if column.name in known
-        else F.lit(None).cast(column.dtype).alias(column.name)
+        else f"CAST(NULL AS {column.dtype}) AS {quoted(column.name)}"
         for column in source.schema
     ]
     if not is_cut(source):
-        return frame.select(*declared, F.lit(0).cast("bigint").alias("_cell"))
+        return frame.selectExpr(*declared, "CAST(0 AS BIGINT) AS _cell")
     time, cadence = str(source.time_column), source.cadence
     dtype = dict(frame.dtypes).get(time, "missing")
     number = number_expression(cadence, cell_expression(time, dtype, cadence))
     inside = frame.where(time_predicate(time, dtype, cadence, cells))
-    return inside.select(*declared, F.expr(number).alias("_cell"))
+    return inside.selectExpr(*declared, f"{number} AS _cell")
 
 
 def columns_by_cell(

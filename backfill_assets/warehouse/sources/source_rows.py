@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.warehouse.files.cells import cell_expression, cell_of_number, number_expression
 from backfill_assets.warehouse.files.tables import table_now
@@ -34,5 +32,5 @@ def cells_with_rows(
             return IntervalSet.empty() if rows.isEmpty() else cells
         dtype = rows.schema[time].dataType.simpleString()
         number = number_expression(source.cadence, cell_expression(time, dtype, source.cadence))
-        numbered = rows.select(F.expr(number).alias("cell")).distinct().collect()
+        numbered = rows.selectExpr(f"{number} AS cell").distinct().collect()
     return IntervalSet.of(cell_of_number(source.cadence, row["cell"]) for row in numbered)
