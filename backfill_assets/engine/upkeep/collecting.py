@@ -100,29 +100,29 @@ def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Co
 def _expired(run: RunContext) -> list[Environment]:
     """Give the environments whose time is over, and that no other follows."""
     known = run.store.environments.by_name()
-    followed = {one.follows for one in known}
+    followed = {environment.follows for environment in known}
     return [
-        one
-        for one in known
-        if one.expires_at is not None and one.expires_at <= run.clock()
-        if not one.protected and one.name not in followed
+        environment
+        for environment in known
+        if environment.expires_at is not None and environment.expires_at <= run.clock()
+        if not environment.protected and environment.name not in followed
     ]
 
 
 def _forgotten(run: RunContext) -> Iterator[str]:
-    for one in _expired(run):
-        run.store.environments.drop_environment(one.name)
-        yield one.name
+    for environment in _expired(run):
+        run.store.environments.drop_environment(environment.name)
+        yield environment.name
 
 
 def _deleted(run: RunContext, promise: timedelta, grace: timedelta) -> Iterator[Collectable]:
     """Delete the tables of versions that are not needed any more; one that was begun is finished."""
-    for one in run.store.collection.collectable_versions(promise, grace):
+    for collectable in run.store.collection.collectable_versions(promise, grace):
         with suppress(VersionNeededError):  # it is needed since it was listed
-            run.store.collection.mark_collecting(one.version, promise, grace)
-            delete_table(one.path)
-            run.store.collection.forget_version(one.version)
-            yield one
+            run.store.collection.mark_collecting(collectable.version, promise, grace)
+            delete_table(collectable.path)
+            run.store.collection.forget_version(collectable.version)
+            yield collectable
 
 
 def _vacuumed(

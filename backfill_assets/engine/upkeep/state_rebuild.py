@@ -90,7 +90,9 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> Rebuilt:
     seen = max(
         (_number(one) for path in tables.values() for one in logged_commits(path, -1)), default=0
     )
-    store.rebuild([one for found in commits.values() for one in found], heads=heads, seen=seen)
+    store.rebuild(
+        [commit for batches in commits.values() for commit in batches], heads=heads, seen=seen
+    )
     for snapshot in snapshots_of(loaded).values():
         store.snapshots.save_snapshot(
             fingerprint_id=snapshot.fingerprint.id,
