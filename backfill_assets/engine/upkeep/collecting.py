@@ -134,9 +134,9 @@ def _vacuumed(
         if oldest < 0 <= head(path):
             continue  # of this table the state knows nothing
         gone = _Vacuum(path, oldest, run.clock(), grace)
-        found = gone.look() if dry_run else _alone(run, version, gone)
-        if found.files:
-            yield found
+        vacuumed = gone.look() if dry_run else _alone(run, version, gone)
+        if vacuumed.files:
+            yield vacuumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +171,9 @@ def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:
 def _piled_up(run: RunContext) -> Iterator[Compacted]:
     """Name the tables in which small files have piled up."""
     for version in _tables_read(run):
-        found = what_to_compact(run.store.versions.version_path(version))
-        if found.files:
-            yield found
+        compacted = what_to_compact(run.store.versions.version_path(version))
+        if compacted.files:
+            yield compacted
 
 
 def _compacted(run: RunContext) -> Iterator[Compacted]:
@@ -226,8 +226,8 @@ def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:
     since = run.clock() - promise
     promised = [
         at
-        for one in run.store.environments.by_name()
-        for move in run.store.history.moves_in(one.name)
+        for environment in run.store.environments.by_name()
+        for move in run.store.history.moves_in(environment.name)
         if move.at >= since
         for at in (move.old, move.new)
         if at is not None
