@@ -75,12 +75,12 @@ def phases(zone: str, step: int) -> tuple[tuple[int, int], ...]:
     """
     if zone == "UTC":
         return ((_SCANNED[0], 0),)
-    found = [(_SCANNED[0], -offset_at(zone, _SCANNED[0]) % step)]
+    shifts = [(_SCANNED[0], -offset_at(zone, _SCANNED[0]) % step)]
     for epoch in range(_SCANNED[0] + _SCAN_STEP, _SCANNED[1], _SCAN_STEP):
         phase = -offset_at(zone, epoch) % step
-        if phase != found[-1][1]:
-            found.append((_moved_at(zone, step, epoch - _SCAN_STEP, epoch), phase))
-    return tuple(found)
+        if phase != shifts[-1][1]:
+            shifts.append((_moved_at(zone, step, epoch - _SCAN_STEP, epoch), phase))
+    return tuple(shifts)
 
 
 def _moved_at(zone: str, step: int, before: int, after: int) -> int:

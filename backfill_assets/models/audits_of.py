@@ -19,10 +19,10 @@ def audits_of(model: Model) -> tuple[Audit, ...]:
     A declared audit takes the place of a derived one with its name, so a model can turn a rule of
     its schema into a warning.
     """
-    found: dict[str, Audit] = {audit.name: audit for audit in model.all_audits}
+    by_name: dict[str, Audit] = {audit.name: audit for audit in model.all_audits}
     for audit in _derived(model):
-        found.setdefault(audit.name, audit)
-    return tuple(found.values())
+        by_name.setdefault(audit.name, audit)
+    return tuple(by_name.values())
 
 
 def _derived(model: Model) -> Iterator[Audit]:

@@ -142,12 +142,12 @@ def listed(
     """
     kept: list[UpstreamChange] = []
     later = IntervalSet.empty()
-    for one in sorted((*before, *found), key=lambda one: one.number, reverse=True):
-        if one.cells - later or not any(not one.cells - other.cells for other in kept):
-            kept.append(one)
-            later |= one.cells
+    for change in sorted((*before, *found), key=lambda change: change.number, reverse=True):
+        if change.cells - later or not any(not change.cells - other.cells for other in kept):
+            kept.append(change)
+            later |= change.cells
     newest, oldest = kept[: _MOST_CHANGES - 1], kept[_MOST_CHANGES - 1 :]
     if oldest:
-        cells = IntervalSet.union_all(one.cells for one in oldest)
+        cells = IntervalSet.union_all(change.cells for change in oldest)
         newest.append(UpstreamChange(oldest[0].number, cells))
     return tuple(reversed(newest))

@@ -88,10 +88,12 @@ class ModelState:
 
     def changes(self, columns: frozenset[str] | None) -> tuple[UpstreamChange, ...]:
         """Give the changes, as a reader of these columns sees them; None: of every column."""
-        found: dict[int, list[Interval]] = {}
+        cells_by_change: dict[int, list[Interval]] = {}
         for run in self.runs:
-            found.setdefault(run.changed_at.latest(columns), []).append(run.interval)
-        return tuple(UpstreamChange(at, IntervalSet.of(cells)) for at, cells in found.items())
+            cells_by_change.setdefault(run.changed_at.latest(columns), []).append(run.interval)
+        return tuple(
+            UpstreamChange(at, IntervalSet.of(cells)) for at, cells in cells_by_change.items()
+        )
 
     @cached_property
     def bytes_per_second(self) -> float:

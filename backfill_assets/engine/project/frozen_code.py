@@ -19,8 +19,8 @@ def _code_changed(
     plan_id: str, changed: Mapping[str, str | None], planned: Mapping[str, str]
 ) -> RequestError:
     told = "; ".join(
-        f"'{name}' was {planned[name][:_SHOWN]} and is {found[:_SHOWN] if found else 'gone'}"
-        for name, found in changed.items()
+        f"'{name}' was {planned[name][:_SHOWN]} and is {loaded[:_SHOWN] if loaded else 'gone'}"
+        for name, loaded in changed.items()
     )
     return RequestError(
         found=f"the code has changed since plan {plan_id} was made: {told}",
@@ -46,7 +46,7 @@ class FrozenCode:
     @classmethod
     def of(cls, plan: Plan, now: Callable[[], Mapping[str, str]]) -> FrozenCode:
         """Take what a plan was made for."""
-        planned = {one.model: one.loaded for one in plan.models if one.loaded}
+        planned = {model.model: model.loaded for model in plan.models if model.loaded}
         return cls(plan.plan_id, planned, now)
 
     def check(self) -> None:
@@ -55,11 +55,11 @@ class FrozenCode:
         Raises:
             RequestError: some are; it names them.
         """
-        found = self.now()
+        loaded = self.now()
         changed = {
-            name: found.get(name)
+            name: loaded.get(name)
             for name, planned in self.planned.items()
-            if found.get(name) != planned
+            if loaded.get(name) != planned
         }
         if changed:
             raise _code_changed(self.plan_id, changed, self.planned)

@@ -129,13 +129,17 @@ def _reached(function: str, statements: list[ast.stmt]) -> set[str]:
 
 def _used(text: str) -> set[str]:
     """Names that a piece of code takes from its module, as the compiler finds them; no local names."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = [compiled(text, "<bundle>")]
     while waiting:
         code = waiting.pop()
-        found |= {one.argval for one in dis.get_instructions(code) if one.opname in _LOADS}
-        waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
-    return found
+        names |= {
+            instruction.argval
+            for instruction in dis.get_instructions(code)
+            if instruction.opname in _LOADS
+        }
+        waiting += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return names
 
 
 def _defined(node: ast.stmt) -> Iterator[str]:

@@ -63,19 +63,19 @@ def own_modules(module: str) -> tuple[StoredModule, ...]:
     Raises:
         DeclarationError: one of them is an extension, or compiled code alone.
     """
-    found: dict[str, StoredModule] = {}
+    modules: dict[str, StoredModule] = {}
     waiting = [(name, module) for name in _with_packages(module)]
     family = module.partition(".")[0]
     while waiting:
         name, importer = waiting.pop()
-        if name in found or not is_own(name, family):
+        if name in modules or not is_own(name, family):
             continue
         stored = _read(name, importer)
         if stored is None:
             continue
-        found[name] = stored
-        waiting += [(one, name) for one in imported_names(stored)]
-    return tuple(found[name] for name in sorted(found)) if module in found else ()
+        modules[name] = stored
+        waiting += [(imported, name) for imported in imported_names(stored)]
+    return tuple(modules[name] for name in sorted(modules)) if module in modules else ()
 
 
 def imported_names(module: StoredModule) -> set[str]:
@@ -90,18 +90,20 @@ def imports_of(tree: ast.AST, package: str) -> set[str]:
         tree: the code.
         package: what its relative imports start from.
     """
-    found: set[str] = set()
+    imported: set[str] = set()
     for node in _running(tree):
         match node:
             case ast.Import(names=names):
-                found |= {one for alias in names for one in _with_packages(alias.name)}
+                imported |= {name for alias in names for name in _with_packages(alias.name)}
             case ast.ImportFrom(names=names):
                 base = imported_base(node, package)
-                found |= {*_with_packages(base)} if base else set()
-                found |= {f"{base}.{alias.name}" for alias in names if base and alias.name != "*"}
+                imported |= {*_with_packages(base)} if base else set()
+                imported |= {
+                    f"{base}.{alias.name}" for alias in names if base and alias.name != "*"
+                }
             case _:
                 continue
-    return found
+    return imported
 
 
 def imported_base(node: ast.ImportFrom, package: str) -> str:

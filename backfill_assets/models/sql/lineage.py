@@ -103,15 +103,15 @@ def _schema(graph: Graph, model: Model) -> dict[str, dict[str, dict[str, str]]]:
 
 def _reads(root: Scope, tables: set[str]) -> dict[str, frozenset[str]]:
     """Collect columns by upstream; empty (every column is read) if the upstream of one is unknown."""
-    found: dict[str, set[str]] = {table: set() for table in tables}
+    reads: dict[str, set[str]] = {table: set() for table in tables}
     for scope in root.traverse():
         if _reads_unnamed(scope):
             return {}
         for column in scope.columns:
             source = scope.sources.get(column.table)
             if isinstance(source, exp.Table):
-                found.setdefault(table_name(source), set()).add(column.name)
-    return {table: frozenset(columns) for table, columns in found.items() if table in tables}
+                reads.setdefault(table_name(source), set()).add(column.name)
+    return {table: frozenset(columns) for table, columns in reads.items() if table in tables}
 
 
 def _reads_unnamed(scope: Scope) -> bool:

@@ -77,7 +77,7 @@ class SqlQuery:
     def tables(self) -> frozenset[str]:
         """Name the tables that it reads, CTEs left out."""
         tokens = self.tokens()
-        named = {one.text for one in names_of(tokens) if one.role in ("table", "argument")}
+        named = {name.text for name in names_of(tokens) if name.role in ("table", "argument")}
         return frozenset(named - cte_names(tokens))
 
     def parameters(self) -> frozenset[str]:

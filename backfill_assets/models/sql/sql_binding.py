@@ -45,7 +45,7 @@ def edits_of_names(sql: str, tokens: Sequence[Token], views: Mapping[str, str]) 
             is called as the upstream's first part.
     """
     names = names_of(tokens)
-    tables = (one.text for one in names if one.role in ("table", "argument"))
+    tables = (name.text for name in names if name.role in ("table", "argument"))
     read = frozenset(tables) & frozenset(views)
     for name in names:
         if _upstream(name) not in read:
@@ -85,13 +85,13 @@ def _require_unambiguous(
     The first part of another upstream's name is none: that part is left out there, too.
     """
     subject, table = name.parts[:2]
-    tables = {one.parts[0].start for one in names if one.role in ("table", "argument")}
+    tables = {written.parts[0].start for written in names if written.role in ("table", "argument")}
     ours = {
         part.start
-        for one in names
-        if [part.name for part in one.parts[:2]] == [subject.name, table.name]
-        for part in one.parts[:2]
-    } | {one.parts[0].start for one in names if _upstream(one) in read}
+        for written in names
+        if [part.name for part in written.parts[:2]] == [subject.name, table.name]
+        for part in written.parts[:2]
+    } | {written.parts[0].start for written in names if _upstream(written) in read}
     for token, following in pairwise((*tokens, None)):
         if token is None or token.start in ours:
             continue
@@ -121,7 +121,7 @@ def require_in_scope(sql: str, tokens: Sequence[Token], columns: frozenset[str])
         DeclarationError: it may be either.
     """
     names = names_of(tokens)
-    tables = {(one.text, one.scope) for one in names if one.role in ("table", "argument")}
+    tables = {(name.text, name.scope) for name in names if name.role in ("table", "argument")}
     upstreams = {text for text, _ in tables}
     for name in names:
         is_qualified = len(name.parts) > 1  # a column may be named like a table of WITH
@@ -144,7 +144,7 @@ def not_one_query(tokens: Sequence[Token]) -> str:
     words = [*tokens]
     while words and words[-1].text == ";":
         words.pop()
-    if any(one.text == ";" for one in words):
+    if any(word.text == ";" for word in words):
         return "found a second statement after a semicolon"
     return _unclosed(words) or _other_statement(words)
 
@@ -157,8 +157,8 @@ def _other_statement(tokens: Sequence[Token]) -> str:
     if tokens[begins].text.upper() not in _STARTS:
         return f"found {tokens[begins].text.upper()}"
     inserts = any(
-        (one.keyword, other.keyword) in {("INSERT", "INTO"), ("INSERT", "OVERWRITE")}
-        for one, other in pairwise(tokens)
+        (token.keyword, following.keyword) in {("INSERT", "INTO"), ("INSERT", "OVERWRITE")}
+        for token, following in pairwise(tokens)
     )
     return "found INSERT" if inserts else ""
 

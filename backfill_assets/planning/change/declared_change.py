@@ -140,12 +140,12 @@ def _declared(outputs: frozenset[str], names: Mapping[str, str]) -> frozenset[st
 
 def identifying(model: Model) -> frozenset[str]:
     """The columns that decide which rows there are: another value there is another row."""
-    found = {*model.key, model.time_column or ""}
+    columns = {*model.key, model.time_column or ""}
     if isinstance(model.kind, IncrementalByUniqueKey):
-        found.add(model.kind.latest_by or "")
+        columns.add(model.kind.latest_by or "")
     if isinstance(model.delete_policy, (SoftDelete, Tombstone)):
-        found.add(model.delete_policy.column)
-    return frozenset(found - {""})
+        columns.add(model.delete_policy.column)
+    return frozenset(columns - {""})
 
 
 def _columns(old: Model, new: Model) -> Iterator[Found]:

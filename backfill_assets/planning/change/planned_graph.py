@@ -121,12 +121,12 @@ def _resourced(
     state: PlanState, planned: Graph, chosen: frozenset[str]
 ) -> dict[str, tuple[str, ...]]:
     """Find the sources that are declared otherwise than when the environment's snapshots were taken."""
-    found = {
+    changed = {
         name: changed_sources(planned, planned.models[name], state.running[name].sources)
         for name in planned.order
         if name in chosen and name in state.running
     }
-    return {name: sources for name, sources in found.items() if sources}
+    return {name: sources for name, sources in changed.items() if sources}
 
 
 def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozenset[str]:
