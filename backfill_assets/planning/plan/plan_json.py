@@ -58,7 +58,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 @cache
 def adapter() -> TypeAdapter[Plan]:
-    """Give what writes, reads and describes plans; made when it is first needed, since that takes a while."""
+    """Give what writes, reads and describes plans; made once, and only by a process that needs it."""
     return TypeAdapter(Plan)
 
 
