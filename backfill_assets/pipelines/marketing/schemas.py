@@ -62,7 +62,7 @@ class RoiAnalysis(pa.DataFrameModel):
     )
     cost: Annotated[T.DecimalType, 18, 4] = pa.Field(ge=0, description="of the ads")
     cost_per_acquisition: Annotated[T.DecimalType, 18, 4] = pa.Field(
-        nullable=True, description="cost per conversion; NULL without one"
+        nullable=True, description="of a conversion; NULL without one"
     )
     roi: Annotated[T.DecimalType, 18, 6] = pa.Field(
         nullable=True, description="what an acquisition is worth beyond its cost, per dollar of it"
