@@ -6,7 +6,7 @@ WRITE_PATH := backfill_assets_tests/engine backfill_assets_tests/warehouse backf
 export DAGSTER_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: examples edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect wheel test stories test-all check bench lock bounds clean
+.PHONY: test-spark examples edit-pairs faults faults-long help env s3-jars demo ui spark-server spark-server-stop audit test-connect wheel test stories test-all check bench lock bounds clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ examples: env ## Run every example that Spark documents of its functions through
 
 edit-pairs: env ## Make 1,500 edits of SQL and hold every verdict on them against Spark: minutes
 	@$(BIN)/pytest -m "" -s backfill_assets_tests/edit_pairs
+
+test-spark: env ## Run the tests of the engine on Spark, also those that usually need none
+	@BACKFILL_TEST_SPARK=local $(BIN)/pytest backfill_assets_tests/engine
 
 test-connect: env ## Run every test of the write path on a Spark Connect server
 	@BACKFILL_TEST_SPARK=connect $(BIN)/pytest $(WRITE_PATH)

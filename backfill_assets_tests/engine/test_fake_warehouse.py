@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from backfill_assets.models.source import Source
     from backfill_assets.planning.plan.plan import Plan
 
-pytestmark = pytest.mark.spark
 VISITS, COSTS = "web.visits", "web.costs"
 WHERE = "WHERE ds >= :start_ds AND ds < :end_ds"
 SEVENTH = Daily(start="2024-01-07")
