@@ -35,7 +35,7 @@ class KeptRowsFound:
     def words(self) -> tuple[str, ...]:
         """Say how many there are and where."""
         both = (Kept(self.carried, carried=True), Kept(self.dropped, carried=False))
-        return tuple(one.words for one in both if one.counts)
+        return tuple(kept.words for kept in both if kept.counts)
 
 
 def tell_kept(run: RunContext, request: BatchRequest, kept: Kept | None) -> None:
@@ -55,15 +55,17 @@ def tell_kept(run: RunContext, request: BatchRequest, kept: Kept | None) -> None
 
 def kept_rows_in(events: Iterable[PlanEvent]) -> dict[str, KeptRowsFound]:
     """Read what became of kept rows, by model: of each cell what was said last."""
-    found: dict[str, KeptRowsFound] = {}
-    for one in events:
-        if one.event == EVENT:
-            name = str(one.detail["model"])
-            known = found.setdefault(name, KeptRowsFound({}, {}))
-            (known.carried if one.detail["carried"] else known.dropped).update(one.detail["cells"])
+    by_model: dict[str, KeptRowsFound] = {}
+    for event in events:
+        if event.event == EVENT:
+            name = str(event.detail["model"])
+            known = by_model.setdefault(name, KeptRowsFound({}, {}))
+            (known.carried if event.detail["carried"] else known.dropped).update(
+                event.detail["cells"]
+            )
     return {
         name: KeptRowsFound(_some(each.carried), _some(each.dropped))
-        for name, each in found.items()
+        for name, each in by_model.items()
     }
 
 

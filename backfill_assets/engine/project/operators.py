@@ -41,7 +41,7 @@ def refuse_unauthorized(
     Raises:
         RequestError: the person is none of them.
     """
-    known = {one.name: one for one in store.environments.by_name()}
+    known = {row.name: row for row in store.environments.by_name()}
     protected = environment in known and known[environment].protected
     if protected and operators and who.identity not in operators:
         raise _not_an_operator(who, environment, operators)
@@ -54,5 +54,5 @@ def refuse_reach(store: Store, plan: Plan, who: Person, operators: Sequence[str]
         RequestError: some of it is protected, and the person is no operator.
     """
     if plan.request.restate_all_snapshots:
-        for one in store.environments.by_name():
-            refuse_unauthorized(store, one.name, who, operators)
+        for environment in store.environments.by_name():
+            refuse_unauthorized(store, environment.name, who, operators)

@@ -30,9 +30,9 @@ def waits_until(store: Store, plan: Plan) -> datetime:
 
 def open_plans(store: Store) -> tuple[Plan, ...]:
     """Read the plans that are applied and neither promoted nor abandoned, of every environment."""
-    return tuple(read_plan(one.content) for one in store.plans.latest(statuses=OPEN))
+    return tuple(read_plan(row.content) for row in store.plans.latest(statuses=OPEN))
 
 
 def standing_plans(store: Store, now: datetime) -> tuple[Plan, ...]:
     """Read the open plans that have not waited for too long."""
-    return tuple(one for one in open_plans(store) if now < waits_until(store, one))
+    return tuple(plan for plan in open_plans(store) if now < waits_until(store, plan))

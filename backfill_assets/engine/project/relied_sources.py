@@ -40,20 +40,27 @@ def as_relied_on(
     loaded = graph
     readers = {name: known for name, known in relied.items() if name in graph.models}
     behind = _misread(loaded, readers)
-    odd = sorted({one for found in behind.values() for one in found})
+    odd = sorted({source for sources in behind.values() for source in sources})
     for source in odd:
-        candidates = [graph, *(_with(graph, one) for one in _known(graph, readers, source))]
-        graph = min(candidates, key=lambda one: _left_out(one, readers, source, own))
-    to_plan = {one: tuple(name for name, theirs in behind.items() if one in theirs) for one in odd}
-    found = _misread(graph, readers)
-    return graph, {name: {one: to_plan[one] for one in theirs} for name, theirs in found.items()}
+        candidates = [
+            graph,
+            *(_with(graph, declared) for declared in _known(graph, readers, source)),
+        ]
+        graph = min(candidates, key=lambda candidate: _left_out(candidate, readers, source, own))
+    to_plan = {
+        source: tuple(name for name, theirs in behind.items() if source in theirs) for source in odd
+    }
+    misread = _misread(graph, readers)
+    return graph, {
+        name: {source: to_plan[source] for source in theirs} for name, theirs in misread.items()
+    }
 
 
 def _misread(graph: Graph, readers: Mapping[str, Relied]) -> dict[str, tuple[str, ...]]:
-    found = {
+    misread = {
         name: changed_sources(graph, graph.models[name], known) for name, known in readers.items()
     }
-    return {name: sources for name, sources in found.items() if sources}
+    return {name: sources for name, sources in misread.items() if sources}
 
 
 def _known(graph: Graph, readers: Mapping[str, Relied], source: str) -> Iterator[Source]:
@@ -64,7 +71,7 @@ def _known(graph: Graph, readers: Mapping[str, Relied], source: str) -> Iterator
         for reading in known or ()
         if reading.source == source
     }
-    return (declared_as(graph.sources[source], one) for one in readings)
+    return (declared_as(graph.sources[source], reading) for reading in readings)
 
 
 def _with(graph: Graph, source: Source) -> Graph:
@@ -75,6 +82,6 @@ def _left_out(
     graph: Graph, readers: Mapping[str, Relied], source: str, own: Collection[str]
 ) -> tuple[int, int]:
     """Count the snapshots that can't be run: the environment's own, and others."""
-    found = [name for name, sources in _misread(graph, readers).items() if source in sources]
-    mine = sum(name in own for name in found)
-    return mine, len(found) - mine
+    otherwise = [name for name, sources in _misread(graph, readers).items() if source in sources]
+    mine = sum(name in own for name in otherwise)
+    return mine, len(otherwise) - mine

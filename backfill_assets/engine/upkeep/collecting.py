@@ -76,7 +76,7 @@ def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRAC
     environments by the grace period.
     """
     return Collected(
-        environments=tuple(one.name for one in _expired(run)),
+        environments=tuple(environment.name for environment in _expired(run)),
         tables=tuple(run.store.collection.collectable_versions(promise, grace)),
         vacuumed=tuple(_vacuumed(run, promise, grace, dry_run=True)),
         compacted=tuple(_piled_up(run)),
@@ -100,29 +100,29 @@ def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Co
 def _expired(run: RunContext) -> list[Environment]:
     """Give the environments whose time is over, and that no other follows."""
     known = run.store.environments.by_name()
-    followed = {one.follows for one in known}
+    followed = {environment.follows for environment in known}
     return [
-        one
-        for one in known
-        if one.expires_at is not None and one.expires_at <= run.clock()
-        if not one.protected and one.name not in followed
+        environment
+        for environment in known
+        if environment.expires_at is not None and environment.expires_at <= run.clock()
+        if not environment.protected and environment.name not in followed
     ]
 
 
 def _forgotten(run: RunContext) -> Iterator[str]:
-    for one in _expired(run):
-        run.store.environments.drop_environment(one.name)
-        yield one.name
+    for environment in _expired(run):
+        run.store.environments.drop_environment(environment.name)
+        yield environment.name
 
 
 def _deleted(run: RunContext, promise: timedelta, grace: timedelta) -> Iterator[Collectable]:
     """Delete the tables of versions that are not needed any more; one that was begun is finished."""
-    for one in run.store.collection.collectable_versions(promise, grace):
+    for version in run.store.collection.collectable_versions(promise, grace):
         with suppress(VersionNeededError):  # it is needed since it was listed
-            run.store.collection.mark_collecting(one.version, promise, grace)
-            delete_table(one.path)
-            run.store.collection.forget_version(one.version)
-            yield one
+            run.store.collection.mark_collecting(version.version, promise, grace)
+            delete_table(version.path)
+            run.store.collection.forget_version(version.version)
+            yield version
 
 
 def _vacuumed(
@@ -134,9 +134,9 @@ def _vacuumed(
         if oldest < 0 <= head(path):
             continue  # of this table the state knows nothing
         gone = _Vacuum(path, oldest, run.clock(), grace)
-        found = gone.look() if dry_run else _alone(run, version, gone)
-        if found.files:
-            yield found
+        vacuumed = gone.look() if dry_run else _alone(run, version, gone)
+        if vacuumed.files:
+            yield vacuumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +171,9 @@ def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:
 def _piled_up(run: RunContext) -> Iterator[Compacted]:
     """Name the tables in which small files have piled up."""
     for version in _tables_read(run):
-        found = what_to_compact(run.store.versions.version_path(version))
-        if found.files:
-            yield found
+        compacted = what_to_compact(run.store.versions.version_path(version))
+        if compacted.files:
+            yield compacted
 
 
 def _compacted(run: RunContext) -> Iterator[Compacted]:
@@ -226,8 +226,8 @@ def _oldest_needed(run: RunContext, promise: timedelta) -> dict[str, int]:
     since = run.clock() - promise
     promised = [
         at
-        for one in run.store.environments.by_name()
-        for move in run.store.history.moves_in(one.name)
+        for environment in run.store.environments.by_name()
+        for move in run.store.history.moves_in(environment.name)
         if move.at >= since
         for at in (move.old, move.new)
         if at is not None

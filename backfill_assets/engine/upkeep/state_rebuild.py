@@ -88,9 +88,12 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> Rebuilt:
         for version, path in tables.items()
     }
     seen = max(
-        (_number(one) for path in tables.values() for one in logged_commits(path, -1)), default=0
+        (_number(commit) for path in tables.values() for commit in logged_commits(path, -1)),
+        default=0,
     )
-    store.rebuild([one for found in commits.values() for one in found], heads=heads, seen=seen)
+    store.rebuild(
+        [commit for of_table in commits.values() for commit in of_table], heads=heads, seen=seen
+    )
     for snapshot in snapshots_of(loaded).values():
         store.snapshots.save_snapshot(
             fingerprint_id=snapshot.fingerprint.id,
@@ -105,7 +108,8 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> Rebuilt:
     for version, path in tables.items():
         _save_creator(store, path, commits[version])
     return Rebuilt(
-        {version: len(found) for version, found in commits.items()}, _left_out(accounted, known)
+        {version: len(of_table) for version, of_table in commits.items()},
+        _left_out(accounted, known),
     )
 
 
@@ -120,7 +124,7 @@ def _known(path: str, version: str) -> list[Logged]:
     for logged in logged_commits(path, -1):
         kept = restored_to(logged.metadata)
         if kept is not None:
-            known = [one for one in known if one.delta_version <= kept]
+            known = [commit for commit in known if commit.delta_version <= kept]
             strange = False
         commit = BatchCommit.from_json(logged.metadata)
         ours = is_ours(logged.metadata) or (commit is not None and commit.version == version)
@@ -149,7 +153,7 @@ def _cut(known: dict[str, list[Logged]]) -> dict[str, list[Logged]]:
     """End each table before its first copy whose publication another table does not hold."""
     held = {version: set(map(_publication, commits)) for version, commits in known.items()}
     return {
-        version: list(takewhile(lambda one: _in_all(one, held), commits))
+        version: list(takewhile(lambda commit: _in_all(commit, held), commits))
         for version, commits in known.items()
     }
 
@@ -159,19 +163,19 @@ def _left_out(
 ) -> tuple[LeftOut, ...]:
     """Name each end of a log that was cut off, with the publication that it begins with."""
     held = {version: set(map(_publication, commits)) for version, commits in after.items()}
-    found: list[LeftOut] = []
+    left_out: list[LeftOut] = []
     for version, commits in before.items():
         rest = commits[len(after[version]) :]
         copy = BatchCommit.from_json(rest[0].metadata) if rest else None
         if copy is not None:
             missing = tuple(
-                one
-                for one in copy.together
-                if one != version and one in held and _publication(rest[0]) not in held[one]
+                other
+                for other in copy.together
+                if other != version and other in held and _publication(rest[0]) not in held[other]
             )
             first = rest[0].delta_version
-            found.append(LeftOut(version, first, len(rest), copy.plan_id, missing))
-    return tuple(found)
+            left_out.append(LeftOut(version, first, len(rest), copy.plan_id, missing))
+    return tuple(left_out)
 
 
 def _in_all(logged: Logged, held: dict[str, set[str]]) -> bool:
@@ -213,7 +217,12 @@ def _model(path: str, commit: BatchCommit, loaded: Graph) -> Model | None:
 def _creator(path: str) -> str | None:
     """Read the stored model that a table was made for; None where its log has been trimmed."""
     return next(
-        (found for one in logged_commits(path, -1) if (found := created_by(one.metadata))), None
+        (
+            creator
+            for commit in logged_commits(path, -1)
+            if (creator := created_by(commit.metadata))
+        ),
+        None,
     )
 
 
