@@ -152,7 +152,7 @@ class BatchCommit:
         """
         if self.exact:
             return self
-        types = None if model is None else {one.name: one.dtype for one in model.schema}
+        types = None if model is None else {column.name: column.dtype for column in model.schema}
         key = () if model is None else model.key
 
         def trusted(content: Content) -> Content:
@@ -160,7 +160,7 @@ class BatchCommit:
             is_key = types is None or not rounded.isdisjoint(key)
             return content.as_rounded(rounded, self.batch_id, key=is_key)
 
-        cells = tuple(replace(one, content=trusted(one.content)) for one in self.cells)
+        cells = tuple(replace(cell, content=trusted(cell.content)) for cell in self.cells)
         return replace(self, cells=cells, exact=True)
 
 

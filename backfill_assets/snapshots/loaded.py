@@ -51,7 +51,7 @@ class Loaded:
     @property
     def fingerprints(self) -> dict[str, str]:
         """The fingerprint id of every model."""
-        return {name: one.fingerprint.id for name, one in self.snapshots.items()}
+        return {name: snapshot.fingerprint.id for name, snapshot in self.snapshots.items()}
 
 
 def loaded(graph: Graph) -> Loaded:

@@ -40,17 +40,17 @@ def difference(old: Model, new: Model) -> Difference:
     Only an additive change is non-breaking: it adds columns, and the row set and other columns can't
     differ. Every change without such a proof is breaking.
     """
-    found = declared_changes(old, new)
-    if not found:
+    changes = declared_changes(old, new)
+    if not changes:
         return Difference(Category.METADATA, _words(old, new), rows=False, columns=frozenset())
-    additive = all(one.additive for one in found)
-    why = "; ".join(dict.fromkeys(part for one in found for part in one.why.split("; ")))
+    additive = all(change.additive for change in changes)
+    why = "; ".join(dict.fromkeys(part for change in changes for part in change.why.split("; ")))
     return Difference(
         Category.NON_BREAKING if additive else Category.BREAKING,
         f"{why}, and nothing else" if additive else why,
-        rows=any(one.rows for one in found),
-        columns=_columns(found),
-        unproved=all(one.unproved for one in found),
+        rows=any(change.rows for change in changes),
+        columns=_columns(changes),
+        unproved=all(change.unproved for change in changes),
     )
 
 
@@ -82,12 +82,12 @@ def affected(difference: Difference, reads: frozenset[str] | None) -> bool:
     return bool(difference.columns & reads)
 
 
-def _columns(found: Sequence[Found]) -> frozenset[str] | None:
+def _columns(changes: Sequence[Found]) -> frozenset[str] | None:
     columns: frozenset[str] = frozenset()
-    for one in found:
-        if one.columns is None:
+    for change in changes:
+        if change.columns is None:
             return None
-        columns |= one.columns
+        columns |= change.columns
     return columns
 
 

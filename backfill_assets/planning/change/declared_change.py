@@ -99,7 +99,7 @@ def _rules(old: Model, new: Model) -> Iterator[Found]:
 def _reads(old: Model, new: Model) -> Iterator[Found]:
     """The parts of its upstreams that a cell is computed from."""
     before = {read.name: read for read in old.reads}
-    after = {one.name: one for one in new.reads}
+    after = {upstream.name: upstream for upstream in new.reads}
     for name in sorted(before.keys() & after.keys()):
         if before[name].lookback != after[name].lookback:
             yield Found(f"another lookback on {name}", rows=True, columns=None)
@@ -140,12 +140,12 @@ def _declared(outputs: frozenset[str], names: Mapping[str, str]) -> frozenset[st
 
 def identifying(model: Model) -> frozenset[str]:
     """The columns that decide which rows there are: another value there is another row."""
-    found = {*model.key, model.time_column or ""}
+    columns = {*model.key, model.time_column or ""}
     if isinstance(model.kind, IncrementalByUniqueKey):
-        found.add(model.kind.latest_by or "")
+        columns.add(model.kind.latest_by or "")
     if isinstance(model.delete_policy, (SoftDelete, Tombstone)):
-        found.add(model.delete_policy.column)
-    return frozenset(found - {""})
+        columns.add(model.delete_policy.column)
+    return frozenset(columns - {""})
 
 
 def _columns(old: Model, new: Model) -> Iterator[Found]:
