@@ -64,7 +64,9 @@ def restored(text: str, types: Iterable[type]) -> Any:  # noqa: ANN401 - the cal
 
 
 def _read(text: str, types: Iterable[type], maker: Callable[[type], Callable[[Any], Any]]) -> Any:  # noqa: ANN401 - the caller knows the type
-    return _value(json.loads(text), {**_PLAIN_TYPES, **{one.__name__: maker(one) for one in types}})
+    return _value(
+        json.loads(text), {**_PLAIN_TYPES, **{type_.__name__: maker(type_) for type_ in types}}
+    )
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
@@ -79,15 +81,15 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
         case Decimal():
             plain = {"@": "decimal", "v": str(value)}
         case tuple() | list():
-            plain = [_plain(one) for one in cast("list[Any]", value)]
+            plain = [_plain(item) for item in cast("list[Any]", value)]
         case Mapping():
             items = cast("Mapping[str, Any]", value).items()
-            plain = {"@": "map", "v": {key: _plain(one) for key, one in items}}
+            plain = {"@": "map", "v": {key: _plain(item) for key, item in items}}
         case _ if is_dataclass(value):
             held = {field.name: getattr(value, field.name) for field in fields(value)}
-            left_out = [name for name, one in _later(type(value)) if held[name] == one]
+            left_out = [name for name, default in _later(type(value)) if held[name] == default]
             plain = _tagged(
-                value, {name: _plain(one) for name, one in held.items() if name not in left_out}
+                value, {name: _plain(item) for name, item in held.items() if name not in left_out}
             )
         case _:
             message = f"can't store a {type(value).__name__}"
@@ -110,7 +112,7 @@ def _tagged(value: object, plain: object) -> dict[str, object]:
 def _value(plain: Any, makers: Mapping[str, Callable[[Any], Any]]) -> Any:  # noqa: ANN401
     match plain:
         case list():
-            return tuple(_value(one, makers) for one in cast("list[Any]", plain))
+            return tuple(_value(item, makers) for item in cast("list[Any]", plain))
         case {"@": str(name), "v": inner}:
             if name not in makers:
                 raise RequestError(
@@ -126,7 +128,7 @@ def _untagged(inner: Any, makers: Mapping[str, Callable[[Any], Any]]) -> Any:  #
     if not isinstance(inner, dict):
         return inner
     items = cast("dict[str, Any]", inner).items()  # names of fields, or an author's own words
-    return {key: _value(one, makers) for key, one in items}
+    return {key: _value(item, makers) for key, item in items}
 
 
 def _maker(kind: type) -> Callable[[Any], Any]:
@@ -143,8 +145,8 @@ def _restorer(kind: type[Any]) -> Callable[[Any], Any]:
 
     def restore(stored: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a value of that class
         value: Any = object.__new__(kind)
-        for name, one in {**defaults, **stored}.items():
-            object.__setattr__(value, name, one)
+        for name, item in {**defaults, **stored}.items():
+            object.__setattr__(value, name, item)
         return value
 
     return restore

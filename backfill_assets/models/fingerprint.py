@@ -62,7 +62,10 @@ def fingerprints(
             logic=_logic(model),
             upstream=_hash(
                 *sorted(f"{up.name}={done[up.name].data}" for up in model.reads if up.name in done),
-                *(dumps(one) for one in (known or {}).get(name, source_readings(graph, model))),
+                *(
+                    dumps(reading)
+                    for reading in (known or {}).get(name, source_readings(graph, model))
+                ),
             ),
             metadata=_hash(dumps(replace(model, query=_nothing(model)))),
         )

@@ -87,12 +87,12 @@ class Graph:
 
     @cached_property
     def _readers(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, list[str]] = {}
+        by_upstream: dict[str, list[str]] = {}
         for reader in self.order:
             for name in dict.fromkeys(up.name for up in self.models[reader].reads):
                 if name != reader:
-                    found.setdefault(name, []).append(reader)
-        return {name: tuple(readers) for name, readers in found.items()}
+                    by_upstream.setdefault(name, []).append(reader)
+        return {name: tuple(readers) for name, readers in by_upstream.items()}
 
 
 def build_graph(
@@ -145,14 +145,14 @@ def stored_graph(
 
 
 def _unique(taken: Mapping[str, object], nodes: Iterable[_Node]) -> dict[str, _Node]:
-    found: dict[str, _Node] = {}
+    by_name: dict[str, _Node] = {}
     for node in nodes:
-        if node.name in found or node.name in taken:
+        if node.name in by_name or node.name in taken:
             raise DeclarationError(
                 found=f"'{node.name}' is declared twice", do="every declaration has its own name"
             )
-        found[node.name] = node
-    return found
+        by_name[node.name] = node
+    return by_name
 
 
 def _ordered(models: Mapping[str, Model], sources: Mapping[str, Source]) -> tuple[str, ...]:

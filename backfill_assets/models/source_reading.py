@@ -60,7 +60,7 @@ def changed_sources(
         model: the reader.
         known: what it relied on before; None where that was never kept, and counts as the same.
     """
-    before = {one.source: one for one in known or ()}
+    before = {reading.source: reading for reading in known or ()}
     pairs = ((before.get(now.source), now) for now in source_readings(graph, model))
     return tuple(
         now.source
@@ -71,7 +71,7 @@ def changed_sources(
 
 def declared_as(source: Source, reading: SourceReading) -> Source:
     """Declare a source as a reader relies on it; the other attributes are as declared now."""
-    known = {(one.name, one.dtype): one for one in source.schema}
+    known = {(column.name, column.dtype): column for column in source.schema}
     return replace(
         source,
         cadence=replace(source.cadence, unit=reading.unit, tz=reading.tz),
@@ -92,7 +92,7 @@ def read_readings(text: str | None) -> tuple[SourceReading, ...] | None:
 
 def _reading(source: Source) -> SourceReading:
     cadence = source.cadence
-    columns = tuple((one.name, one.dtype) for one in source.schema)
+    columns = tuple((column.name, column.dtype) for column in source.schema)
     return SourceReading(source.name, source.time_column, cadence.unit, str(cadence.tz), columns)
 
 
@@ -119,6 +119,6 @@ def _reads(graph: Graph, model: Model, reading: SourceReading) -> Iterator[froze
         columns=[Column(name, dtype) for name, dtype in reading.columns],
     )
     sources: Mapping[str, Source] = {**graph.sources, reading.source: declared}
-    found = lineage_of(Graph(graph.models, sources, graph.order), model).reads.get(reading.source)
-    if found is not None:
-        yield found
+    columns = lineage_of(Graph(graph.models, sources, graph.order), model).reads.get(reading.source)
+    if columns is not None:
+        yield columns

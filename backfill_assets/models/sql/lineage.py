@@ -75,15 +75,15 @@ def _may_lose_outputs(tree: exp.Expr) -> bool:
     row_makers = (exp.Explode, exp.Inline, exp.Stack, exp.UDTF, exp.Anonymous, exp.QueryTransform)
     if any(
         projection.find(*row_makers)
-        for one in tree.find_all(exp.Select)
-        for projection in one.selects
+        for select in tree.find_all(exp.Select)
+        for projection in select.selects
     ):
         return False
     if tree.find(exp.Except, exp.Intersect) is not None:
         return False
-    if any(bool(one.args.get("recursive")) for one in tree.find_all(exp.With)):
+    if any(bool(clause.args.get("recursive")) for clause in tree.find_all(exp.With)):
         return False
-    return not any(bool(one.args.get("all")) for one in tree.find_all(exp.Group))
+    return not any(bool(clause.args.get("all")) for clause in tree.find_all(exp.Group))
 
 
 def _as_declared(graph: Graph, upstream: str, columns: frozenset[str]) -> frozenset[str]:
@@ -103,15 +103,15 @@ def _schema(graph: Graph, model: Model) -> dict[str, dict[str, dict[str, str]]]:
 
 def _reads(root: Scope, tables: set[str]) -> dict[str, frozenset[str]]:
     """Collect columns by upstream; empty (every column is read) if the upstream of one is unknown."""
-    found: dict[str, set[str]] = {table: set() for table in tables}
+    reads: dict[str, set[str]] = {table: set() for table in tables}
     for scope in root.traverse():
         if _reads_unnamed(scope):
             return {}
         for column in scope.columns:
             source = scope.sources.get(column.table)
             if isinstance(source, exp.Table):
-                found.setdefault(table_name(source), set()).add(column.name)
-    return {table: frozenset(columns) for table, columns in found.items() if table in tables}
+                reads.setdefault(table_name(source), set()).add(column.name)
+    return {table: frozenset(columns) for table, columns in reads.items() if table in tables}
 
 
 def _reads_unnamed(scope: Scope) -> bool:

@@ -77,7 +77,7 @@ class SqlQuery:
     def tables(self) -> frozenset[str]:
         """Name the tables that it reads, CTEs left out."""
         tokens = self.tokens()
-        named = {one.text for one in names_of(tokens) if one.role in ("table", "argument")}
+        named = {name.text for name in names_of(tokens) if name.role in ("table", "argument")}
         return frozenset(named - cte_names(tokens))
 
     def parameters(self) -> frozenset[str]:
@@ -127,9 +127,9 @@ def require_one_query(sql: str, tokens: Sequence[Token]) -> None:
     Raises:
         DeclarationError: it is empty, two statements, or a statement of another kind.
     """
-    found = not_one_query(tokens)
-    if found:
-        raise _unparsable_sql(found=found, sql=sql)
+    other = not_one_query(tokens)
+    if other:
+        raise _unparsable_sql(found=other, sql=sql)
 
 
 def parameters_of(

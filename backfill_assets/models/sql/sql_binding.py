@@ -26,7 +26,7 @@ _STARTS = frozenset({"SELECT", "WITH", "FROM", "TABLE", "VALUES", "MAP", "REDUCE
 def edited(sql: str, edits: Sequence[Edit]) -> str:
     """Write a text with some tokens replaced; no two tokens grow together."""
     written, done = "", 0
-    for token, text in sorted(edits, key=lambda one: one[0].start):
+    for token, text in sorted(edits, key=lambda edit: edit[0].start):
         written += sql[done : token.start]
         glued = written[-1:].isalnum() or written.endswith("_")
         written += f" {text}" if glued and text[:1].isalpha() else text
@@ -45,7 +45,7 @@ def edits_of_names(sql: str, tokens: Sequence[Token], views: Mapping[str, str]) 
             is called as the upstream's first part.
     """
     names = names_of(tokens)
-    tables = (one.text for one in names if one.role in ("table", "argument"))
+    tables = (name.text for name in names if name.role in ("table", "argument"))
     read = frozenset(tables) & frozenset(views)
     for name in names:
         if _upstream(name) not in read:
@@ -85,13 +85,13 @@ def _require_unambiguous(
     The first part of another upstream's name is none: that part is left out there, too.
     """
     subject, table = name.parts[:2]
-    tables = {one.parts[0].start for one in names if one.role in ("table", "argument")}
+    tables = {written.parts[0].start for written in names if written.role in ("table", "argument")}
     ours = {
         part.start
-        for one in names
-        if [part.name for part in one.parts[:2]] == [subject.name, table.name]
-        for part in one.parts[:2]
-    } | {one.parts[0].start for one in names if _upstream(one) in read}
+        for written in names
+        if [part.name for part in written.parts[:2]] == [subject.name, table.name]
+        for part in written.parts[:2]
+    } | {written.parts[0].start for written in names if _upstream(written) in read}
     for token, following in pairwise((*tokens, None)):
         if token is None or token.start in ours:
             continue
@@ -121,7 +121,7 @@ def require_in_scope(sql: str, tokens: Sequence[Token], columns: frozenset[str])
         DeclarationError: it may be either.
     """
     names = names_of(tokens)
-    tables = {(one.text, one.scope) for one in names if one.role in ("table", "argument")}
+    tables = {(name.text, name.scope) for name in names if name.role in ("table", "argument")}
     upstreams = {text for text, _ in tables}
     for name in names:
         is_qualified = len(name.parts) > 1  # a column may be named like a table of WITH
@@ -144,7 +144,7 @@ def not_one_query(tokens: Sequence[Token]) -> str:
     words = [*tokens]
     while words and words[-1].text == ";":
         words.pop()
-    if any(one.text == ";" for one in words):
+    if any(word.text == ";" for word in words):
         return "found a second statement after a semicolon"
     return _unclosed(words) or _other_statement(words)
 
