@@ -19,10 +19,10 @@ def audits_of(model: Model) -> tuple[Audit, ...]:
     A declared audit takes the place of a derived one with its name, so a model can turn a rule of
     its schema into a warning.
     """
-    by_name: dict[str, Audit] = {audit.name: audit for audit in model.all_audits}
+    audits: dict[str, Audit] = {audit.name: audit for audit in model.all_audits}
     for audit in _derived(model):
-        by_name.setdefault(audit.name, audit)
-    return tuple(by_name.values())
+        audits.setdefault(audit.name, audit)
+    return tuple(audits.values())
 
 
 def _derived(model: Model) -> Iterator[Audit]:
@@ -41,4 +41,4 @@ def _rules(column: Column) -> Iterator[Audit]:
 
 def looked_up(model: Model) -> frozenset[str]:
     """Name the upstreams in all of whose cells an audit of a model looks values up."""
-    return frozenset(one.upstream for one in model.all_audits if isinstance(one, References))
+    return frozenset(audit.upstream for audit in model.all_audits if isinstance(audit, References))

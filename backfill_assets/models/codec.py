@@ -65,7 +65,7 @@ def restored(text: str, types: Iterable[type]) -> Any:  # noqa: ANN401 - the cal
 
 def _read(text: str, types: Iterable[type], maker: Callable[[type], Callable[[Any], Any]]) -> Any:  # noqa: ANN401 - the caller knows the type
     return _value(
-        json.loads(text), {**_PLAIN_TYPES, **{kind.__name__: maker(kind) for kind in types}}
+        json.loads(text), {**_PLAIN_TYPES, **{type_.__name__: maker(type_) for type_ in types}}
     )
 
 
@@ -87,7 +87,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
             plain = {"@": "map", "v": {key: _plain(item) for key, item in items}}
         case _ if is_dataclass(value):
             held = {field.name: getattr(value, field.name) for field in fields(value)}
-            left_out = [name for name, item in _later(type(value)) if held[name] == item]
+            left_out = [name for name, default in _later(type(value)) if held[name] == default]
             plain = _tagged(
                 value, {name: _plain(item) for name, item in held.items() if name not in left_out}
             )

@@ -92,6 +92,9 @@ def _wrong_readings(consumer: Consumer) -> Iterator[tuple[str, str]]:
     for name, count in Counter(read.model for read in consumer.reads).items():
         if count > 1:
             yield f"'{name}' more than once", "one Reading per model"
-    for one in consumer.reads:
-        if one.days_back is not None and one.days_back < 1:
-            yield f"days_back={one.days_back} of '{one.model}'", "at least 1, or None for all"
+    for reading in consumer.reads:
+        if reading.days_back is not None and reading.days_back < 1:
+            yield (
+                f"days_back={reading.days_back} of '{reading.model}'",
+                "at least 1, or None for all",
+            )

@@ -34,8 +34,8 @@ def once_rounded(types: Mapping[str, str], key: Iterable[str]) -> frozenset[str]
         types: Spark's simple type string of every column.
         key: the columns of the grain key.
     """
-    found = frozenset(name for name, dtype in types.items() if ONCE_ROUNDED.search(dtype))
-    return frozenset(types) if found & frozenset(key) else found
+    columns = frozenset(name for name, dtype in types.items() if ONCE_ROUNDED.search(dtype))
+    return frozenset(types) if columns & frozenset(key) else columns
 
 
 def checksum(total: int, *, exact: bool) -> Checksum:
@@ -78,7 +78,7 @@ class Content:
 
     def in_doubt(self, other: Content) -> bool:
         """Whether two checksums of something differ, and perhaps only because one is of rounded values."""
-        pairs = ((found, other.columns.get(name)) for name, found in self.columns.items())
+        pairs = ((checksum, other.columns.get(name)) for name, checksum in self.columns.items())
         return any(
             one != another and (_is_rounded(one) or _is_rounded(another))
             for one, another in ((self.key, other.key), *pairs)
@@ -93,18 +93,18 @@ class Content:
             key: whether the key's checksum was as well.
         """
 
-        def marked(found: Checksum) -> Checksum:
-            return f"{_ROUNDED}{found}:{batch_id}" if isinstance(found, int) else found
+        def marked(checksum: Checksum) -> Checksum:
+            return f"{_ROUNDED}{checksum}:{batch_id}" if isinstance(checksum, int) else checksum
 
         held = {
-            name: marked(found) if name in columns else found
-            for name, found in self.columns.items()
+            name: marked(checksum) if name in columns else checksum
+            for name, checksum in self.columns.items()
         }
         return replace(self, key=marked(self.key) if key else self.key, columns=held)
 
 
-def _is_rounded(found: Checksum | None) -> bool:
-    return isinstance(found, str) and found.startswith(_ROUNDED)
+def _is_rounded(checksum: Checksum | None) -> bool:
+    return isinstance(checksum, str) and checksum.startswith(_ROUNDED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,12 +87,12 @@ class Graph:
 
     @cached_property
     def _readers(self) -> dict[str, tuple[str, ...]]:
-        readers_of: dict[str, list[str]] = {}
+        by_upstream: dict[str, list[str]] = {}
         for reader in self.order:
             for name in dict.fromkeys(up.name for up in self.models[reader].reads):
                 if name != reader:
-                    readers_of.setdefault(name, []).append(reader)
-        return {name: tuple(readers) for name, readers in readers_of.items()}
+                    by_upstream.setdefault(name, []).append(reader)
+        return {name: tuple(readers) for name, readers in by_upstream.items()}
 
 
 def build_graph(

@@ -83,7 +83,7 @@ def automation_of(model: str, written: Automation | str) -> Automation:
     try:
         return Automation(written)
     except ValueError as error:
-        expected = ", ".join(repr(one.value) for one in Automation)
+        expected = ", ".join(repr(automation.value) for automation in Automation)
         raise DeclarationError(
             found=f"model '{model}': found automation={written!r}", expected=f"one of {expected}"
         ) from error
@@ -197,14 +197,14 @@ def _audited(model: Model, audit: Audit) -> Iterable[str]:
 def _columns_of_predicate(model: Model, rule: RowRule) -> Sequence[str]:
     """Name the columns of a predicate as the model does, for Spark takes no notice of case."""
     try:
-        found = sqlglot.parse(rule.predicate, dialect="spark")
+        statements = sqlglot.parse(rule.predicate, dialect="spark")
     except SqlglotError as error:
         raise _not_a_predicate(model, rule) from error
-    one = found[0] if len(found) == 1 else None
-    if not isinstance(one, exp.Condition) or any(node.comments for node in one.walk()):
+    statement = statements[0] if len(statements) == 1 else None
+    if not isinstance(statement, exp.Condition) or any(node.comments for node in statement.walk()):
         raise _not_a_predicate(model, rule)
     ours = {column.name.lower(): column.name for column in model.schema}
-    names = [column.parts[0].name for column in one.find_all(exp.Column)]
+    names = [column.parts[0].name for column in statement.find_all(exp.Column)]
     return [ours.get(name.lower(), name) for name in names]
 
 

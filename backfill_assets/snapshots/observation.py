@@ -113,15 +113,15 @@ class SourcePin:
     last: int
 
 
-def made_anew(known: ObservedSource, found: ObservedSource) -> str:
+def made_anew(known: ObservedSource, current: ObservedSource) -> str:
     """Say why a table is not the one of the last look; empty where it is the same, even if moved."""
-    if known.table_id and found.table_id:
-        if known.table_id != found.table_id:
-            return f"its id was {known.table_id} and is {found.table_id}"
-    elif known.path != found.path:
+    if known.table_id and current.table_id:
+        if known.table_id != current.table_id:
+            return f"its id was {known.table_id} and is {current.table_id}"
+    elif known.path != current.path:
         return f"it lay at {known.path}"
-    if found.head < known.head:
-        return f"its head went back from delta_version {known.head} to {found.head}"
+    if current.head < known.head:
+        return f"its head went back from delta_version {known.head} to {current.head}"
     return ""
 
 
@@ -129,7 +129,7 @@ _MOST_CHANGES = 1000
 
 
 def listed(
-    before: Iterable[UpstreamChange], found: Iterable[UpstreamChange]
+    before: Iterable[UpstreamChange], current: Iterable[UpstreamChange]
 ) -> tuple[UpstreamChange, ...]:
     """Give the changes of a source, each with the cells that changed together, oldest first.
 
@@ -138,11 +138,11 @@ def listed(
 
     Args:
         before: those that are known.
-        found: those that came.
+        current: those that came.
     """
     kept: list[UpstreamChange] = []
     later = IntervalSet.empty()
-    for change in sorted((*before, *found), key=lambda change: change.number, reverse=True):
+    for change in sorted((*before, *current), key=lambda change: change.number, reverse=True):
         if change.cells - later or not any(not change.cells - other.cells for other in kept):
             kept.append(change)
             later |= change.cells

@@ -88,12 +88,10 @@ class ModelState:
 
     def changes(self, columns: frozenset[str] | None) -> tuple[UpstreamChange, ...]:
         """Give the changes, as a reader of these columns sees them; None: of every column."""
-        cells_by_change: dict[int, list[Interval]] = {}
+        intervals: dict[int, list[Interval]] = {}
         for run in self.runs:
-            cells_by_change.setdefault(run.changed_at.latest(columns), []).append(run.interval)
-        return tuple(
-            UpstreamChange(at, IntervalSet.of(cells)) for at, cells in cells_by_change.items()
-        )
+            intervals.setdefault(run.changed_at.latest(columns), []).append(run.interval)
+        return tuple(UpstreamChange(at, IntervalSet.of(cells)) for at, cells in intervals.items())
 
     @cached_property
     def bytes_per_second(self) -> float:

@@ -58,7 +58,7 @@ def published_before(run: RunContext, name: str) -> IntervalSet:
     if state is None:
         return IntervalSet.empty()
     built = run.store.versions.built_by(state.pointer.version, state.pointer.delta_version)
-    own = IntervalSet.of(cell for cell, one in built.items() if one.root_id == run.root_id)
+    own = IntervalSet.of(cell for cell, record in built.items() if record.root_id == run.root_id)
     return state.ready - own
 
 
@@ -79,8 +79,8 @@ def rebuild_by_hand(
     """
     with turn(run, f"launch {run.root_id}", LONGEST_WAIT):
         plan = _of_launch(run.store, run.root_id) or _made(run, targets, why)
-        found = plan.model(name)
-        cells = IntervalSet.empty() if found is None else found.certain
+        planned = plan.model(name)
+        cells = IntervalSet.empty() if planned is None else planned.certain
         op = Operation(project=run.own, plan=plan, why=why)
         match op.store.plans.get(plan.plan_id).status:
             case PlanStatus.BUILT | PlanStatus.PROMOTED as status:
@@ -107,7 +107,9 @@ def _made(run: RunContext, targets: Mapping[str, IntervalSet], why: str) -> Plan
         asked_by=run.project.who,
         reason=why,
         launch=run.root_id,
-        restate=tuple(one for name in targets for one in _restated(run, name, targets[name])),
+        restate=tuple(
+            stretch for name in targets for stretch in _restated(run, name, targets[name])
+        ),
         select=tuple(f"{name}+" for name in targets),
         skip_upstream=True,
     )
@@ -127,7 +129,7 @@ def _restated(run: RunContext, name: str, cells: IntervalSet) -> Iterator[Restat
     if cells and model.cadence.start is None:
         yield Restatement(name)
         return
-    yield from (_stretch(model, one) for one in cells)
+    yield from (_stretch(model, interval) for interval in cells)
 
 
 def _stretch(model: Model, cells: Interval) -> Restatement:

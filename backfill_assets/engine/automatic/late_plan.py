@@ -105,7 +105,7 @@ def refresh_late(run: RunContext, besides: Collection[str] = (), why: str = "") 
             return _Refresh(run, project, why, left=left).done()
     except PlanLeasedError as error:
         looks = observe(run, run.graph.order)
-        notes = (str(error), *(one.note for one in looks if one.note))
+        notes = (str(error), *(look.note for look in looks if look.note))
         return _told(late_work_of(run), Refreshed(promoted=False, notes=notes, looks=looks))
 
 
@@ -124,7 +124,7 @@ class _Refresh:
         """Finish what a run before it has begun, then go on until nothing is left that can be done."""
         looks = observe(self.run, self.run.graph.order)
         self.so_far = replace(self.so_far, looks=looks)
-        self._note(*(one.note for one in looks if one.note))
+        self._note(*(look.note for look in looks if look.note))
         for plan in self._begun():
             self._carry(plan)
         for _ in range(_ROUNDS):

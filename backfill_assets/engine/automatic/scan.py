@@ -67,20 +67,20 @@ def ready_work(project: Project, memory: ScanMemory, most: int = MOST) -> ReadyW
         most: about how many cells are read per environment or plan; one model at least is asked about.
     """
     project = for_scanning(project)
-    found = _Scan(project, memory, most)
+    scan = _Scan(project, memory, most)
     plans = project.store.plans.latest(statuses=OPEN)
-    found.at(scanned_prod(project, plans))
-    found.late(plans)
+    scan.at(scanned_prod(project, plans))
+    scan.late(plans)
     stored = {plan.plan_id: plan for plan in plans}
     for queued in project.store.queue.queued_plans():
         if queued.plan_id in stored:
-            found.at_plan(stored[queued.plan_id], queued)
+            scan.at_plan(stored[queued.plan_id], queued)
     return ReadyWork(
-        ScanMemory(found.keys, found.next),
-        tuple(found.offers),
-        found.reported,
-        tuple(found.notes),
-        found.asked,
+        ScanMemory(scan.keys, scan.next),
+        tuple(scan.offers),
+        scan.reported,
+        tuple(scan.notes),
+        scan.asked,
     )
 
 
@@ -115,14 +115,14 @@ class _Scan:
                 if queued.plan_id in late
             ]
             self.notes += [
-                f"late data waits: its plan {one.plan_id} is {one.control.words}; "
-                f"`backfill resume {one.plan_id}` lets it go on"
-                for one in spoken_of
-                if one.control.holds
+                f"late data waits: its plan {plan.plan_id} is {plan.control.words}; "
+                f"`backfill resume {plan.plan_id}` lets it go on"
+                for plan in spoken_of
+                if plan.control.holds
             ]
             # With the instant: a run that met the pause has ended well under the name of before it.
-            said = [[one.plan_id, one.control.value, str(one.set_at)] for one in spoken_of]
-            others = sorted(one.plan_id for one in plans)
+            said = [[plan.plan_id, plan.control.value, str(plan.set_at)] for plan in spoken_of]
+            others = sorted(plan.plan_id for plan in plans)
             words = {
                 name: at.fingerprint
                 for name, at in self.project.store.environments.pointers(PROD).items()
@@ -168,31 +168,31 @@ class _Scan:
         asked = in_turn(where, todo, start, self.most)
         self.asked += len(asked)
         rests: dict[str, Rest] = {}
-        for one in where.scanned(asked) if asked else ():
-            name = one.model.name
-            self._found(where, one)
-            stale = "" if self._only_reported(name) else one.stale
+        for scanned in where.scanned(asked) if asked else ():
+            name = scanned.model.name
+            self._found(where, scanned)
+            stale = "" if self._only_reported(name) else scanned.stale
             if stale:
                 self.stale[_name(where, name)] = stale
-            if one.rest is not None:
-                rests[name] = one.rest
-            if one.unchanging:
-                self.keys[_name(where, name)] = marked(now[name], end=one.end, stale=stale)
+            if scanned.rest is not None:
+                rests[name] = scanned.rest
+            if scanned.unchanging:
+                self.keys[_name(where, name)] = marked(now[name], end=scanned.end, stale=stale)
         self._tell_rests(where, rests)
         self._tell_failures(where)
         if len(asked) < len(todo):
             self.next[where.title] = where.names.index(asked[-1]) + 1
 
-    def _found(self, where: ScannedEnvironment, one: ScannedModel) -> None:
-        name = one.model.name
-        if not one.offers:
+    def _found(self, where: ScannedEnvironment, scanned: ScannedModel) -> None:
+        name = scanned.model.name
+        if not scanned.offers:
             return
         if where.plan_id is None and self._only_reported(name):
-            self.reported |= CellsByModel.of((name, offer.cells) for offer in one.offers)
+            self.reported |= CellsByModel.of((name, offer.cells) for offer in scanned.offers)
             return
         owner = where.run.store.versions.owner(where.pointers[name].version)
         if owner in (None, where.run.environment.name):
-            self.offers += one.offers
+            self.offers += scanned.offers
         else:
             self.notes.append(f"{name}: its table is filled by {owner}, which alone writes it")
 
@@ -312,16 +312,16 @@ def is_stuck(project: Project, plan: Plan) -> bool:
     """
     stuck: set[str] = set()
     for where in scanned_by_plan(for_scanning(project), plan):
-        for one in where.scanned(where.names):
-            if one.end == DONE and one.unchanging:
+        for scanned in where.scanned(where.names):
+            if scanned.end == DONE and scanned.unchanging:
                 continue
-            if not _is_stuck(one, stuck):
+            if not _is_stuck(scanned, stuck):
                 return False
-            stuck.add(one.model.name)
+            stuck.add(scanned.model.name)
     return bool(stuck)
 
 
-def _is_stuck(one: ScannedModel, stuck: set[str]) -> bool:
+def _is_stuck(scanned: ScannedModel, stuck: set[str]) -> bool:
     """Whether a model is; its upstreams were asked before it."""
-    reads_stuck = any(one.work.blocked.get(name) for name in stuck)
-    return one.unchanging and not one.waits and (one.end == FAILED or reads_stuck)
+    reads_stuck = any(scanned.work.blocked.get(name) for name in stuck)
+    return scanned.unchanging and not scanned.waits and (scanned.end == FAILED or reads_stuck)

@@ -44,8 +44,8 @@ class ScanMemory:
     def read(cls, text: str | None) -> ScanMemory:
         """Read a memory back; one that can't be read is empty."""
         try:
-            found: Any = json.loads(text or "{}")
-            keys, after = dict(found["keys"]), dict(found["next"])
+            stored: Any = json.loads(text or "{}")
+            keys, after = dict(stored["keys"]), dict(stored["next"])
         except (ValueError, KeyError, TypeError):
             return cls()
         return cls(keys, after)
@@ -121,7 +121,7 @@ class Pins:
             for name in names
         ]
         due = "" if model.cadence.unit is Unit.WHOLE else str(model.cadence.due(self.now))
-        cells = [list(one.boundaries) if one is not None else None for one in others]
+        cells = [list(ready.boundaries) if ready is not None else None for ready in others]
         return hashed([said, due, model.automated.value, cells, self._around(model)])
 
     def _around(self, model: Model) -> list[object]:
@@ -143,5 +143,5 @@ class Pins:
 def _at(pointer: Pointer | None) -> list[Any] | None:
     if pointer is None:
         return None
-    under = [[one.version, one.delta_version] for one in pointer.under]
+    under = [[layer.version, layer.delta_version] for layer in pointer.under]
     return [pointer.fingerprint, pointer.version, pointer.delta_version, under]

@@ -105,7 +105,7 @@ class ScannedEnvironment:
         """Where everything stands that decides."""
         store, environment = self.run.store, self.run.environment
         published = store.environments.pointers(environment.follows) if environment.follows else {}
-        heads = {name: _place(one) for name, one in store.sources.observed().items()}
+        heads = {name: _place(observed) for name, observed in store.sources.observed().items()}
         return Pins(self.graph, self.pointers, published, heads, self.now)
 
     def key(self, name: str) -> str:
@@ -116,7 +116,9 @@ class ScannedEnvironment:
     def read(self, name: str) -> set[str]:
         """Name the models that a scan of one reads: itself, and those that it reads."""
         return {
-            one for one in self._and_upstreams(self.graph.models[name]) if one in self.graph.models
+            table
+            for table in self._and_upstreams(self.graph.models[name])
+            if table in self.graph.models
         }
 
     def cells(self, name: str) -> int:
@@ -133,8 +135,8 @@ class ScannedEnvironment:
         view = self.run.store.views.of(self.run.environment.name, only=read)
         versions = {at.version for name in names if (at := self.pointers.get(name))}
         failed: dict[str, list[FailedBatch]] = {}
-        for one in self.run.store.batches.failed_batches(versions):
-            failed.setdefault(one.model, []).append(one)
+        for batch in self.run.store.batches.failed_batches(versions):
+            failed.setdefault(batch.model, []).append(batch)
         for model in models:
             yield self._scanned(view, model, failed.get(model.name, ()))
 
@@ -152,7 +154,7 @@ class ScannedEnvironment:
         left = todo if within is None else left_of(work, view, model.name) & within
         # Of a model that reads its own cells each is a batch, and a run has many of them.
         size = model.batch_size if model.in_order else self.run.batch_size(model, view).cells
-        found = tuple(
+        offered = tuple(
             replace(offer, size=size)
             for offer in offers(
                 self.run.environment.name,
@@ -167,8 +169,8 @@ class ScannedEnvironment:
         stale = _named(view, model.name, work) if self.plan_id is None else ""
         end = FAILED if broken.for_good & left else LEFT if left else DONE
         rest = broken.rest if broken.for_now & left else None
-        waits, unchanging = bool((waiting - broken.for_good) & left), not found and not passing
-        return ScannedModel(model, work, found, end, stale, unchanging, waits, rest)
+        waits, unchanging = bool((waiting - broken.for_good) & left), not offered and not passing
+        return ScannedModel(model, work, offered, end, stale, unchanging, waits, rest)
 
     def _and_upstreams(self, model: Model) -> tuple[str, ...]:
         return (model.name, *(upstream.name for upstream in model.reads))
@@ -177,22 +179,22 @@ class ScannedEnvironment:
         """What a model reads by column; traced only where it is not as it was loaded."""
         loaded = self.run.project.loaded
         theirs, ours = self.graph.models, loaded.graph.models
-        if all(theirs.get(one) == ours.get(one) for one in self._and_upstreams(theirs[name])):
+        if all(theirs.get(table) == ours.get(table) for table in self._and_upstreams(theirs[name])):
             return loaded.reads.get(name)
         return self.run.reads.get(name)
 
 
-def _place(one: ObservedSource) -> list[object]:
+def _place(source: ObservedSource) -> list[object]:
     """Name what is observed: a table made anew may have the same head."""
-    return [one.path, one.table_id, one.declared, one.head]
+    return [source.path, source.table_id, source.declared, source.head]
 
 
 def _named(view: StateView, name: str, work: Work) -> str:
     """Name what is stale by its cells, when these were built, and when what they read has changed."""
     stale = [
-        [one.upstream, [*cells.boundaries], _built(view, name, cells), _changed(view, one)]
-        for one in work.stale
-        if (cells := one.cells - work.refresh)
+        [behind.upstream, [*cells.boundaries], _built(view, name, cells), _changed(view, behind)]
+        for behind in work.stale
+        if (cells := behind.cells - work.refresh)
     ]
     return hashed(stale) if stale else ""
 

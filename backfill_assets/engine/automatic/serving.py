@@ -64,11 +64,11 @@ def _asked(op: Operation, name: str) -> ModelPlan:
     if status is not PlanStatus.APPLYING:
         raise wrong_status(op.plan_id, status)
     refuse_other_code(op)
-    one = op.plan.model(name)
-    if one is None or one.build is Build.POINTER or not one.cells:
+    planned = op.plan.model(name)
+    if planned is None or planned.build is Build.POINTER or not planned.cells:
         raise RequestError(
             found=f"plan {op.plan_id} has no cells of {name} to build, nothing was done",
             do=f"look at `backfill show {op.plan_id}`, and launch this without the tag "
             "'backfill/plan'",
         )
-    return one
+    return planned

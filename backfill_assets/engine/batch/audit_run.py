@@ -86,14 +86,14 @@ def audited_on_record(run: RunContext, name: str, cells: IntervalSet) -> tuple[A
     }
     results: list[AuditResult] = []
     known: set[str] = set()
-    for batch_id in sorted({one.batch_id for one in held.values()}):
+    for batch_id in sorted({record.batch_id for record in held.values()}):
         rows = run.store.batches.audit_results(batch_id=batch_id)
-        own = [one for one in held.values() if one.batch_id == batch_id]
-        if rows and all(one.fingerprint == pointer.fingerprint for one in own):
+        own = [record for record in held.values() if record.batch_id == batch_id]
+        if rows and all(record.fingerprint == pointer.fingerprint for record in own):
             known.add(batch_id)
             last = rows[0].audited.attempt
             results += [row.result for row in rows if row.audited.attempt == last]
-    others = IntervalSet.of(one.cell for one in held.values() if one.batch_id not in known)
+    others = IntervalSet.of(record.cell for record in held.values() if record.batch_id not in known)
     return (*results, *(audit_published(run, name, others) if others else ()))
 
 

@@ -75,7 +75,7 @@ def _pinned(run: RunContext, upstream: str, pins: list[InputPin]) -> Table:
     upstream finds the other cells as the environment reads them now.
     """
     table = table_of(pins, run.store.located)
-    if all(one.cells is None for one in pins):
+    if all(pin.cells is None for pin in pins):
         return table
     rest = published_table(run, upstream)
     return replace(table, under=(*table.under, rest))

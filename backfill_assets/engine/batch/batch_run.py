@@ -135,9 +135,9 @@ def _commit(
     opened: OpenBatch,
     token: int,
     started_at: datetime,
-    found: tuple[tuple[CellProfile, ...], tuple[AuditResult, ...]],
+    measured: tuple[tuple[CellProfile, ...], tuple[AuditResult, ...]],
 ) -> BatchCommit:
-    request, (profiles, results) = opened.request, found
+    request, (profiles, results) = opened.request, measured
     return BatchCommit(
         batch_id=request.batch_id,
         environment=request.environment,

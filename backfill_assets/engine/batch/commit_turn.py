@@ -45,10 +45,10 @@ def unchanged(
     run: RunContext, version: str, profiles: Sequence[CellProfile]
 ) -> dict[Interval, int]:
     """Count the rows of the cells whose own table holds the very content that was computed again."""
-    cells = IntervalSet.of(one.cell for one in profiles)
+    cells = IntervalSet.of(profile.cell for profile in profiles)
     held = run.store.versions.held_contents(version, cells)
     same = (profile for profile in profiles if held.get(profile.cell) == profile.content)
-    return {one.cell: one.content.rows for one in same}
+    return {profile.cell: profile.content.rows for profile in same}
 
 
 def settle(run: RunContext, model: Model) -> None:
@@ -90,11 +90,11 @@ def settle_tables(run: RunContext, versions: Collection[str]) -> None:
 def _own_upstreams(run: RunContext, model: Model) -> Iterator[Model]:
     """Give the other models that a model reads and whose tables the run's environment writes."""
     for name in sorted({upstream.name for upstream in model.reads} - {model.name}):
-        found, at = run.graph.models.get(name), run.pointers.get(name)
-        if found is None or at is None:
+        upstream_model, at = run.graph.models.get(name), run.pointers.get(name)
+        if upstream_model is None or at is None:
             continue
         if run.store.versions.owner(at.version) in (None, run.environment.name):
-            yield found
+            yield upstream_model
 
 
 def record(run: RunContext, lock: CommitLock, commit: BatchCommit, done: Committed) -> None:

@@ -35,7 +35,7 @@ class KeptRowsFound:
     def words(self) -> tuple[str, ...]:
         """Say how many there are and where."""
         both = (Kept(self.carried, carried=True), Kept(self.dropped, carried=False))
-        return tuple(one.words for one in both if one.counts)
+        return tuple(kept.words for kept in both if kept.counts)
 
 
 def tell_kept(run: RunContext, request: BatchRequest, kept: Kept | None) -> None:
@@ -64,8 +64,8 @@ def kept_rows_in(events: Iterable[PlanEvent]) -> dict[str, KeptRowsFound]:
                 event.detail["cells"]
             )
     return {
-        name: KeptRowsFound(_some(rows.carried), _some(rows.dropped))
-        for name, rows in by_model.items()
+        name: KeptRowsFound(_some(each.carried), _some(each.dropped))
+        for name, each in by_model.items()
     }
 
 

@@ -102,8 +102,8 @@ def _held(
     held = cells_reading(model.cadence, upstream, source.cadence, lacking) & cells
     error = None
     if source.when_empty is WhenEmpty.FAIL:
-        found = ranges_text(source.cadence, lacking)
-        error = EmptySourceError(source=source.name, cells=found, model=model.name)
+        missing = ranges_text(source.cadence, lacking)
+        error = EmptySourceError(source=source.name, cells=missing, model=model.name)
     yield Held(source.name, held, error)
 
 

@@ -117,8 +117,8 @@ def reconcile(run: RunContext, lock: CommitLock) -> None:
             "back from a copy",
         )
     if newest < known:
-        found = f"it ends at commit {newest}, though commit {known} is recorded"
-        raise CorruptTableError(path=path, found=found)
+        ending = f"it ends at commit {newest}, though commit {known} is recorded"
+        raise CorruptTableError(path=path, found=ending)
     _fence_off(path, lock)
     unknown = logged_commits(path, known)
     gone = _taken_back(unknown)
@@ -153,10 +153,10 @@ def _tell_copies(run: RunContext, commits: tuple[LoggedCommit, ...]) -> None:
 def _taken_back(commits: tuple[LoggedCommit, ...]) -> set[int]:
     """Name the commits that a later one has taken back already: they count no more."""
     gone: set[int] = set()
-    for one in reversed(commits):
-        kept = restored_to(one.metadata)
-        if kept is not None and one.delta_version not in gone:
-            gone.update(range(kept + 1, one.delta_version))
+    for commit in reversed(commits):
+        kept = restored_to(commit.metadata)
+        if kept is not None and commit.delta_version not in gone:
+            gone.update(range(kept + 1, commit.delta_version))
     return gone
 
 
@@ -190,7 +190,7 @@ def refuse_foreign_commits(run: RunContext, version: str, delta_version: int) ->
     if delta_version <= known + 1:
         return
     between = logged_commits(path, known)[: delta_version - known - 1]
-    if not all(is_ours(one.metadata) for one in between):
+    if not all(is_ours(commit.metadata) for commit in between):
         raise OvertakenError(path, delta_version)
 
 

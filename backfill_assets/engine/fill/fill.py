@@ -137,8 +137,8 @@ class Filling:
             error, kind = self._in_the_way, kind_of(self._in_the_way)
             cells = self.target - taken
             failed = (
-                Failed(self.model.name, "", IntervalSet.of([one]), str(error), kind=kind)
-                for one in cells
+                Failed(self.model.name, "", IntervalSet.of([cell]), str(error), kind=kind)
+                for cell in cells
             )
             return Needs(events=tuple(failed), rest=cells)
         return self._decided(undecided, taken)
@@ -175,12 +175,12 @@ class Filling:
     def _pieces(
         self, reasons: Mapping[str, IntervalSet], claimed: IntervalSet
     ) -> tuple[Piece, ...]:
-        found = [
+        pieces = [
             Piece(stretches, reason)
             for reason, cells in reasons.items()
             for stretches in self._joined(cells, claimed)
         ]
-        return tuple(sorted(found, key=lambda piece: piece.stretches.boundaries))
+        return tuple(sorted(pieces, key=lambda piece: piece.stretches.boundaries))
 
     def _joined(self, cells: IntervalSet, claimed: IntervalSet) -> tuple[IntervalSet, ...]:
         """Cut cells into batches; what others are at work on is waited for by itself.
@@ -235,7 +235,7 @@ def _asked_again(run: RunContext, model: Model, work: Work) -> IntervalSet:
     if not run.rebuilds:
         return IntervalSet.empty()
     built = run.store.versions.built_by(run.pointer(model).version)
-    own = IntervalSet.of(cell for cell, one in built.items() if one.root_id == run.root_id)
+    own = IntervalSet.of(cell for cell, record in built.items() if record.root_id == run.root_id)
     return work.ready - own
 
 
@@ -261,8 +261,8 @@ def _held_up(
             continue
         todo -= held.cells
         for interval in held.cells:
-            one, kind = IntervalSet.of([interval]), kind_of(held.error)
-            yield Failed(model.name, "", one, str(held.error), kind=kind), held.cells
+            cells, kind = IntervalSet.of([interval]), kind_of(held.error)
+            yield Failed(model.name, "", cells, str(held.error), kind=kind), held.cells
     if model.in_order and (behind := _behind_a_gap(work.gaps - undecided, todo)):
         yield Waiting(model.name, behind, model.name), behind
 
@@ -273,10 +273,10 @@ def _held(run: RunContext, model: Model, work: Work, todo: IntervalSet) -> tuple
     try:
         return patiently(run, lambda: tuple(cells_held(run, model, wanted)))
     except Exception as error:
-        found = explained(error)
-        if not isinstance(found, BackfillAssetsError):
+        cause = explained(error)
+        if not isinstance(cause, BackfillAssetsError):
             raise
-        return (Held("its sources", wanted, found),)
+        return (Held("its sources", wanted, cause),)
 
 
 def _published(run: RunContext, model: Model) -> IntervalSet:

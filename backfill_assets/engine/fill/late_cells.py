@@ -29,7 +29,7 @@ def late_work_of(run: RunContext, failed: CellsByModel | None = None) -> LateWor
         run: the environment.
         failed: cells that can't be built now, or are not to be, with all that reaches them.
     """
-    found = late_work(
+    work = late_work(
         run.graph,
         _without_marks(run),
         now=run.until,
@@ -37,8 +37,8 @@ def late_work_of(run: RunContext, failed: CellsByModel | None = None) -> LateWor
         held=_held_by_plans(run),
         failed=(failed or CellsByModel()) | dict.fromkeys(run.misread, _EVERYTHING),
     )
-    planned = {name: cells for name, cells in found.held.items() if name in run.misread}
-    return replace(found, waiting=found.waiting | planned, held=found.held - planned)
+    planned = {name: cells for name, cells in work.held.items() if name in run.misread}
+    return replace(work, waiting=work.waiting | planned, held=work.held - planned)
 
 
 def lease_name(environment: str) -> str:
@@ -51,14 +51,14 @@ def plans_at_work(run: RunContext) -> list[Plan]:
 
     One that has waited for too long is not at work any more.
     """
-    return [one for one in _ours(run) if run.clock() < waits_until(run.store, one)]
+    return [plan for plan in _ours(run) if run.clock() < waits_until(run.store, plan)]
 
 
 def _ours(run: RunContext) -> list[Plan]:
     return [
-        one
-        for one in open_plans(run.store)
-        if one.environment == run.environment.name and not one.request.late
+        plan
+        for plan in open_plans(run.store)
+        if plan.environment == run.environment.name and not plan.request.late
     ]
 
 
@@ -73,7 +73,7 @@ def _held_by_plans(run: RunContext) -> CellsByModel:
 
 def _without_marks(run: RunContext) -> StateView:
     """Forget what plans owe that have waited for too long: it is rebuilt with what reaches it."""
-    view, standing = run.view(), {one.plan_id for one in plans_at_work(run)}
+    view, standing = run.view(), {plan.plan_id for plan in plans_at_work(run)}
     outwaited = (plan for plan in _ours(run) if plan.plan_id not in standing)
     theirs = ((planned.model, planned.cells) for plan in outwaited for planned in plan.models)
     return replace(view, owed=view.owed - CellsByModel.of(theirs))

@@ -76,8 +76,8 @@ def sources_of(run: RunContext, models: Iterable[str]) -> tuple[Source, ...]:
     """Name the observed sources that some models read, each once."""
     known = (run.graph.models[model] for model in models if model in run.graph.models)
     names = dict.fromkeys(upstream.name for model in known for upstream in model.reads)
-    found = (run.graph.sources[name] for name in names if name in run.graph.sources)
-    return tuple(source for source in found if source.observed)
+    sources = (run.graph.sources[name] for name in names if name in run.graph.sources)
+    return tuple(source for source in sources if source.observed)
 
 
 def observe(run: RunContext, models: Iterable[str]) -> tuple[SourceLook, ...]:
@@ -114,12 +114,12 @@ def observe_sources(
         for source in sources
         if source.observed
     ]
-    found: list[SourceLook | None] = []
+    taken: list[SourceLook | None] = []
     with (at_work or AtWork()).at(Phase.LOOKING, of=len(looks)) as step:
         for look in looks:
             step.next(look.source.name)
-            found.append(look.taken())
-    return tuple(one for one in found if one is not None)
+            taken.append(look.taken())
+    return tuple(source_look for source_look in taken if source_look is not None)
 
 
 class _UnjudgedError(Exception):
@@ -166,22 +166,22 @@ class _Looking:
     def _taken(self) -> SourceLook | None:
         for _ in range(_TRIES):
             known = self.store.sources.observed().get(self.source.name)
-            found = self._found()
-            if found is None:
+            current = self._found()
+            if current is None:
                 return self._gone() if known is not None else None
-            if _is_same(known, found):
+            if _is_same(known, current):
                 return None
-            seen, note = self._seen(known, found)
-            held = bytes_in(self.path, found.head)  # counted once the look has come to an end
+            seen, note = self._seen(known, current)
+            held = bytes_in(self.path, current.head)  # counted once the look has come to an end
             seen = replace(seen, found=replace(seen.found, bytes=held))
             if self.store.sources.observe(seen):
                 changed = IntervalSet.of(
-                    one.cell
+                    source_cell.cell
                     for change in seen.changes
                     if change.changed_at != BASELINE
-                    for one in change.cells
+                    for source_cell in change.cells
                 )
-                return SourceLook(self.source.name, changed, found.head, note)
+                return SourceLook(self.source.name, changed, current.head, note)
         return None  # others look at it all the time
 
     def _found(self) -> ObservedSource | None:
@@ -193,17 +193,19 @@ class _Looking:
             _declared(self.source), now,
         )  # fmt: skip
 
-    def _seen(self, known: ObservedSource | None, found: ObservedSource) -> tuple[Observation, str]:
-        if known is None or known.declared != found.declared:
-            return self._first(known, found), ""
-        if because := made_anew(known, found):
+    def _seen(
+        self, known: ObservedSource | None, current: ObservedSource
+    ) -> tuple[Observation, str]:
+        if known is None or known.declared != current.declared:
+            return self._first(known, current), ""
+        if because := made_anew(known, current):
             error = RequestError(
                 found=f"the table of source '{self.source.name}' at {self.path} was made anew: "
                 f"{because}. Every cell whose rows can't be shown to be the same counts as "
                 "changed"
             )
-            return self._anew(known, found), str(error)
-        return self._moved(known, found), ""
+            return self._anew(known, current), str(error)
+        return self._moved(known, current), ""
 
     def _gone(self) -> SourceLook:
         note = (
@@ -226,54 +228,56 @@ class _Looking:
 
     # The three ways to look
 
-    def _first(self, known: ObservedSource | None, found: ObservedSource) -> Observation:
+    def _first(self, known: ObservedSource | None, current: ObservedSource) -> Observation:
         """Take what is there; what ready cells have read of before is looked at stretch by stretch."""
-        there = self._present(found.head)
+        there = self._present(current.head)
         pins = [
             pin.delta_version for pin in self.store.sources.source_pins(self.source.name, self.path)
         ]
-        read = [pin for pin in pins if pin <= found.head]
+        read = [pin for pin in pins if pin <= current.head]
         late: dict[Interval, int] = {}
-        for since, until in pairwise([*read, found.head] if read else []):
+        for since, until in pairwise([*read, current.head] if read else []):
             seen = self._between(since, until, there)
             late |= dict.fromkeys(seen.cells, since)
-        baseline = tuple(one for cell, one in there.items() if cell not in late)
+        baseline = tuple(source_cell for cell, source_cell in there.items() if cell not in late)
         changes = [ChangedCells(baseline, BASELINE)]
         for since in sorted(set(late.values())):
             cells = (cell for cell, at in late.items() if at == since)
             gone_or_there = (there.get(cell, SourceCell(cell, 0)) for cell in cells)
             changes.append(ChangedCells(tuple(gone_or_there), since=since))
-        return Observation(found, known, tuple(changes), anew=True, pins=frozenset(pins))
+        return Observation(current, known, tuple(changes), anew=True, pins=frozenset(pins))
 
-    def _moved(self, known: ObservedSource, found: ObservedSource) -> Observation:
+    def _moved(self, known: ObservedSource, current: ObservedSource) -> Observation:
         """Look at what came since the last look."""
         stored = self.store.sources.source_cells(self.source.name, life_of(self.source))
-        seen = self._between(known.head, found.head, stored)
+        seen = self._between(known.head, current.head, stored)
         changes = (
-            ChangedCells(tuple(one for cell, one in seen.cells.items() if cell in part))
+            ChangedCells(
+                tuple(source_cell for cell, source_cell in seen.cells.items() if cell in part)
+            )
             for part in seen.log.parts(IntervalSet.of(seen.cells))
         )
-        return Observation(found, known, tuple(changes), seen.same)
+        return Observation(current, known, tuple(changes), seen.same)
 
-    def _anew(self, known: ObservedSource, found: ObservedSource) -> Observation:
+    def _anew(self, known: ObservedSource, current: ObservedSource) -> Observation:
         """Compare every cell of a table that was made anew with what is known of the old one."""
         everything = life_of(self.source)
         stored = self.store.sources.source_cells(self.source.name, everything)
         (now,) = _spark_side().content_by_cell(
-            self._session(), self.path, self.source, (found.head,), everything
+            self._session(), self.path, self.source, (current.head,), everything
         )
         changed, same = _against_known(stored, now, everything)
-        return Observation(found, known, (ChangedCells(tuple(changed.values())),), same)
+        return Observation(current, known, (ChangedCells(tuple(changed.values())),), same)
 
     # What they have in common
 
     def _present(self, at: int) -> dict[Interval, SourceCell]:
         """Count the rows of every cell at one delta_version."""
-        found = present(self.path, self.source, at)
-        cells = {cell: SourceCell(cell, rows) for cell, rows in found.changed.items() if rows}
-        if found.unsure:
+        counted = present(self.path, self.source, at)
+        cells = {cell: SourceCell(cell, rows) for cell, rows in counted.changed.items() if rows}
+        if counted.unsure:
             cells |= _spark_side().rows_by_cell(
-                self._session(), self.path, self.source, at, found.unsure
+                self._session(), self.path, self.source, at, counted.unsure
             )
         return cells
 
@@ -312,8 +316,8 @@ class _Looking:
         }
         alike = IntervalSet.of(
             cell
-            for cell, one in changed.items()
-            if cell in before and before[cell].rows == one.rows
+            for cell, source_cell in changed.items()
+            if cell in before and before[cell].rows == source_cell.rows
         )
         if alike:
             columns = _spark_side().columns_by_cell(
@@ -322,7 +326,9 @@ class _Looking:
             changed |= {
                 cell: replace(changed[cell], changed=named) for cell, named in columns.items()
             }
-        return changed, tuple(one for cell, one in now.items() if cell not in changed)
+        return changed, tuple(
+            source_cell for cell, source_cell in now.items() if cell not in changed
+        )
 
     def _compared_by_files(
         self, since: int, until: int, stored: Mapping[Interval, SourceCell], cells: IntervalSet
@@ -331,12 +337,14 @@ class _Looking:
         from backfill_assets.warehouse.sources.file_rows import changed_rows  # noqa: PLC0415 - it imports pandas
 
         try:
-            found = changed_rows(self.path, self.source, since, until, cells)
+            changes = changed_rows(self.path, self.source, since, until, cells)
         except NeedsSparkError as error:
             raise _UnjudgedError(str(error)) from error
         return {
-            cell: SourceCell(cell, max(_rows(stored, cell) + one.more, 0), changed=one.columns)
-            for cell, one in found.items()
+            cell: SourceCell(
+                cell, max(_rows(stored, cell) + change.more, 0), changed=change.columns
+            )
+            for cell, change in changes.items()
         }
 
     def _session(self) -> Any:  # noqa: ANN401 - a Spark session
@@ -345,11 +353,11 @@ class _Looking:
         return self.spark()
 
 
-def _is_same(known: ObservedSource | None, found: ObservedSource) -> bool:
+def _is_same(known: ObservedSource | None, current: ObservedSource) -> bool:
     """Whether a source is as it was looked at last, and the bytes of its files are known."""
     if known is None or known.bytes is None:
         return False
-    return replace(known, observed_at=None, bytes=None) == found
+    return replace(known, observed_at=None, bytes=None) == current
 
 
 def _against_known(
@@ -357,12 +365,12 @@ def _against_known(
 ) -> tuple[dict[Interval, SourceCell], tuple[SourceCell, ...]]:
     """Let every cell count as changed whose rows are not known to be the same."""
     same = {
-        cell: one
-        for cell, one in now.items()
-        if cell in stored and stored[cell].content == one.content
+        cell: source_cell
+        for cell, source_cell in now.items()
+        if cell in stored and stored[cell].content == source_cell.content
     }
     emptied = [cell for cell in stored if cell in cells and cell not in now and stored[cell].rows]
-    changed = {cell: one for cell, one in now.items() if cell not in same}
+    changed = {cell: source_cell for cell, source_cell in now.items() if cell not in same}
     return {**changed, **{cell: SourceCell(cell, 0) for cell in emptied}}, tuple(same.values())
 
 

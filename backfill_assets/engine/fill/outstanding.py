@@ -44,8 +44,8 @@ class Outstanding:
         """Say all of it in one line, the same for every command."""
         waits = ", ".join(f"{count:,} {whom}" for whom, count in self.waits.items())
         running = f", {self.running:,} of them at work" if self.running else ""
-        found = f"{_cells(self.missing)} missing{running}, {self.stale:,} stale"
-        return found + (f": {waits}" if waits else "")
+        text = f"{_cells(self.missing)} missing{running}, {self.stale:,} stale"
+        return text + (f": {waits}" if waits else "")
 
     @property
     def is_open(self) -> bool:
@@ -101,7 +101,7 @@ def outstanding(
         for whom, cells in by_need:
             if count := model.cadence.count(cells & inside):
                 waits[whom] = waits.get(whom, 0) + count
-    unlooked = tuple(one.source for one in looks if not one.judged and one.counts)
+    unlooked = tuple(look.source for look in looks if not look.judged and look.counts)
     return Outstanding(missing, running, stale, waits, unlooked)
 
 
@@ -111,8 +111,8 @@ def _for_whom(run: RunContext, held: IntervalSet, name: str) -> str:
         return ""
     plans = plans_at_work(run)
     theirs = [plan.plan_id for plan in plans if any(part.model == name for part in plan.models)]
-    found = theirs or [one.plan_id for one in plans]
-    return f"wait for plan {', '.join(sorted(found))}" if found else _next_run(run)
+    plan_ids = theirs or [plan.plan_id for plan in plans]
+    return f"wait for plan {', '.join(sorted(plan_ids))}" if plan_ids else _next_run(run)
 
 
 def _next_run(run: RunContext) -> str:

@@ -251,11 +251,11 @@ class _Ended:
 def _lanes(asked: Sequence[Asked], limits: Mapping[str, int]) -> list[_Lane]:
     """Give each model its lane, in the order of their turns."""
     lanes: dict[str, _Lane] = {}
-    for one in asked:
-        model = one.model
+    for filling in asked:
+        model = filling.model
         own = limits.get(model_scope(model.name), model.batch_concurrency)
         read = tuple((up, lanes[up.name]) for up in model.reads if up.name in lanes)
-        lanes[model.name] = _Lane(one, 1 if model.in_order else own, read)
+        lanes[model.name] = _Lane(filling, 1 if model.in_order else own, read)
     return sorted(lanes.values(), key=lambda lane: not lane.model.in_order)
 
 
@@ -278,7 +278,7 @@ def _told(run: RunContext, lanes: Sequence[_Lane]) -> Iterator[Callable[[], None
             if step is None:
                 step = stack.enter_context(run.at_work.at(Phase.BUILDING, of=1))
             names = ", ".join(sorted(lane.model.name for lane in lanes if lane.flying))
-            step.tell(names, sum(one.begun for one in lanes), sum(one.known for one in lanes))
+            step.tell(names, sum(lane.begun for lane in lanes), sum(lane.known for lane in lanes))
 
         yield tell
 
@@ -324,15 +324,15 @@ def _run_piece(run: RunContext, model: Model, piece: Piece, put: Callable[[Event
     """
     todo = [piece.stretches]
     while todo:
-        one = replace(piece, stretches=todo.pop())
-        ending = attempted(run, partial(_attempt, run, model, one, put), put)
-        if isinstance(ending, Failed) and len(one.stretches) > 1 and ending.kind in _ONE_S_OWN:
-            put(TryingAgain(model.name, one.stretches, 2, 2, 0.0, ending.error))
-            todo += [IntervalSet.of([each]) for each in one.stretches]
+        part = replace(piece, stretches=todo.pop())
+        ending = attempted(run, partial(_attempt, run, model, part, put), put)
+        if isinstance(ending, Failed) and len(part.stretches) > 1 and ending.kind in _ONE_S_OWN:
+            put(TryingAgain(model.name, part.stretches, 2, 2, 0.0, ending.error))
+            todo += [IntervalSet.of([each]) for each in part.stretches]
             continue
         put(ending)
         if isinstance(ending, Skipped):
-            left = one.stretches - IntervalSet.of(ending.built_by)
+            left = part.stretches - IntervalSet.of(ending.built_by)
             todo += [IntervalSet.of([each]) for each in batches(model.cadence, left)]
 
 
@@ -349,6 +349,6 @@ def _attempt(run: RunContext, model: Model, piece: Piece, put: Callable[[Event],
                 return event
             put(event)
     except Exception as error:  # noqa: BLE001 - a thread's error must reach the run
-        found = explained(error, run.table(model))
-        return Failed(model.name, "", piece.stretches, sentence(found), kind=kind_of(found))
+        cause = explained(error, run.table(model))
+        return Failed(model.name, "", piece.stretches, sentence(cause), kind=kind_of(cause))
     raise AssertionError  # every batch ends

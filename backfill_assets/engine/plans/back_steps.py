@@ -42,17 +42,17 @@ def steps_back(
     pointers = op.store.environments.pointers(op.plan.environment)
     pins = carried_pins(op) if only_cells else {}
     owed = _stale_then(op, moves)
-    found: list[Step] = []
-    for one in moves:
-        if one.old is None or is_dropped(op.plan.environment, one):
+    steps: list[Step] = []
+    for move in moves:
+        if move.old is None or is_dropped(op.plan.environment, move):
             continue
-        at, wrong = pointers.get(one.model), owed[one.model] | one.stale_before
-        if at is None or at.version != one.old.version:
-            pin = pins.get(one.model, one.old.delta_version)
-            found.append(_pointed_back(replace(one.old, delta_version=pin), at, wrong))
+        at, wrong = pointers.get(move.model), owed[move.model] | move.stale_before
+        if at is None or at.version != move.old.version:
+            pin = pins.get(move.model, move.old.delta_version)
+            steps.append(_pointed_back(replace(move.old, delta_version=pin), at, wrong))
         else:
-            found.append(_brought_back(op, one, at, wrong, only_cells=only_cells))
-    return tuple(found)
+            steps.append(_brought_back(op, move, at, wrong, only_cells=only_cells))
+    return tuple(steps)
 
 
 def is_dropped(environment: str, move: PointerMove) -> bool:
@@ -70,10 +70,10 @@ def _pointed_back(old: Pointer, at: Pointer | None, owed: IntervalSet) -> Step:
 
 
 def _brought_back(
-    op: Operation, one: PointerMove, at: Pointer, owed: IntervalSet, *, only_cells: bool
+    op: Operation, undone: PointerMove, at: Pointer, owed: IntervalSet, *, only_cells: bool
 ) -> Step:
     """Bring cells of the same table back to what they held."""
-    old = one.old
+    old = undone.old
     assert old is not None  # noqa: S101 - the caller has looked
     before = {
         each.cell: each for each in op.store.versions.ready_records(old.version, old.delta_version)
@@ -85,7 +85,7 @@ def _brought_back(
         cell
         for cell in before.keys() | now.keys()
         if (cell in before) != (cell in now) or _is_another(before[cell], now[cell])
-        if not only_cells or cell in one.cells
+        if not only_cells or cell in undone.cells
     ]
     cells = IntervalSet.of(cell for cell in touched if cell in before)
     emptied = IntervalSet.of(cell for cell in touched if cell not in before)
@@ -119,7 +119,9 @@ def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
     """
     environment = op.environment()
     instead = {move.model: move.old for move in moves}
-    models = {name: one for name, one in environment.graph.models.items() if instead.get(name, 1)}
+    models = {
+        name: running for name, running in environment.graph.models.items() if instead.get(name, 1)
+    }
     relied: dict[str, Relied] = {}
     for name, old in instead.items():
         if old is not None:
@@ -129,11 +131,11 @@ def _stale_then(op: Operation, moves: Sequence[PointerMove]) -> CellsByModel:
     then = stored_graph(models.values(), environment.graph.sources.values())
     graph, _ = as_relied_on(then, relied, relied)
     view = op.store.views.view_with(op.plan.environment, instead)
-    found = CellsByModel()
+    remembered = CellsByModel()
     for name, old in instead.items():
         if old is not None:
             model = graph.model(name)
             reads = lineage_of(graph, model).reads
             work = needs_work(graph, view, model, now=op.clock(), reads=reads)
-            found |= {name: to_remember(op.plan, work)}
-    return found
+            remembered |= {name: to_remember(op.plan, work)}
+    return remembered

@@ -92,7 +92,7 @@ def _spared(run: RunContext, plan: Plan) -> dict[str, int]:
 
 def built_in(store: Store, plan: Plan) -> CellsByModel:
     """Give every cell that a plan's batches committed, by model: those carried over into it as well."""
-    found = {
+    built = {
         planned.model: IntervalSet.union_all(
             row.stretches
             for row in store.batches.latest(model=planned.model)
@@ -100,4 +100,4 @@ def built_in(store: Store, plan: Plan) -> CellsByModel:
         )
         for planned in plan.models
     }
-    return CellsByModel(found)
+    return CellsByModel(built)

@@ -102,9 +102,11 @@ def _carried_back(op: Operation) -> CellsByModel:
 
 def what_lacked(events: Mapping[str, tuple[Event, ...]]) -> tuple[str, ...]:
     """Say why cells were not built: what failed first, then what they wait for."""
-    told = [one for each in events.values() for one in each]
+    told = [event for each in events.values() for event in each]
     failed = [event.error for event in told if isinstance(event, Failed)]
-    waits = [f"{one.model} waits for {one.upstream}" for one in told if isinstance(one, Waiting)]
+    waits = [
+        f"{event.model} waits for {event.upstream}" for event in told if isinstance(event, Waiting)
+    ]
     return (*failed, *dict.fromkeys(waits))
 
 
@@ -115,16 +117,16 @@ def cells_to_carry_over(op: Operation) -> CellsByModel:
     """
     run = op.workspace()
     view, published = run.view(), op.store.views.of(op.plan.environment)
-    found = CellsByModel()
-    for one in op.plan.models:
-        if not one.built_apart:
+    lacking = CellsByModel()
+    for planned in op.plan.models:
+        if not planned.built_apart:
             continue
-        model = run.graph.model(one.model)
-        since = model.cadence.snap_out(_published(published, one, op.plan.seen))
-        work = work_of(run, view, one.model)
-        cells = ((left_of(work, view, one.model) & since) - one.cells) | work.older
-        found |= {one.model: cells}
-    return found
+        model = run.graph.model(planned.model)
+        since = model.cadence.snap_out(_published(published, planned, op.plan.seen))
+        work = work_of(run, view, planned.model)
+        cells = ((left_of(work, view, planned.model) & since) - planned.cells) | work.older
+        lacking |= {planned.model: cells}
+    return lacking
 
 
 def cells_to_carry_back(op: Operation) -> CellsByModel:
@@ -134,12 +136,12 @@ def cells_to_carry_back(op: Operation) -> CellsByModel:
         return CellsByModel()
     run, published = op.old_workspace(), op.store.views.of(op.plan.environment)
     view = run.view()
-    found = {
+    gaps = {
         model: work_of(run, view, model).gaps
         & run.graph.model(model).cadence.snap_out(published.ready(model))
         for model in op.store.environments.own_pointers(name)
     }
-    return CellsByModel(found)
+    return CellsByModel(gaps)
 
 
 def carried_pins(op: Operation) -> dict[str, int]:
@@ -148,14 +150,14 @@ def carried_pins(op: Operation) -> dict[str, int]:
     return {name: at.delta_version for name, at in own.items()}
 
 
-def _published(view: StateView, one: ModelPlan, seen: int) -> IntervalSet:
+def _published(view: StateView, planned: ModelPlan, seen: int) -> IntervalSet:
     """Give what the readers must find too: of a new table all that a protected environment has.
 
     Else what was built since; a plan of another one may be about a window alone.
     """
-    if one.build is Build.NEW_VERSION and view.environment.protected:
-        return view.ready(one.model)
-    state = view.models.get(one.model)
+    if planned.build is Build.NEW_VERSION and view.environment.protected:
+        return view.ready(planned.model)
+    state = view.models.get(planned.model)
     return IntervalSet.of(
         run.interval for run in (state.runs if state else ()) if run.built_at > seen
     )

@@ -76,10 +76,10 @@ def _once(op: Operation, key: str, ask: Callable[[], Any]) -> Any:  # noqa: ANN4
     kept = op.store.plans.comparison(op.plan_id, key)
     if kept is not None:
         return loads(kept, _KEPT)
-    found = ask()
-    if not (isinstance(found, OutsideRows) and found.differing):
-        op.store.plans.keep_comparison(op.plan_id, key, dumps(found))
-    return found
+    answer = ask()
+    if not (isinstance(answer, OutsideRows) and answer.differing):
+        op.store.plans.keep_comparison(op.plan_id, key, dumps(answer))
+    return answer
 
 
 def _key(model: Model, tables: Sequence[Table], asked: object, cells: IntervalSet | None) -> str:
@@ -94,4 +94,4 @@ def _read(model: Model, table: Table, cells: IntervalSet | None) -> object:
     if cells is None:
         return table
     read = files_read(model, table, cells)
-    return [(one.cells, sorted(file.name for file in one.files)) for one in read]
+    return [(part.cells, sorted(file.name for file in part.files)) for part in read]

@@ -34,8 +34,8 @@ def estimated(project: Project, plan: Plan) -> Plan:
     if not building:
         return plan
     store, terms, warm = project.store, project.terms, _warm(project.store)
-    history = {one.model: _facts(project, one.model, warm) for one in building}
-    read = sorted({each.upstream for one in building for each in one.reads})
+    history = {planned.model: _facts(project, planned.model, warm) for planned in building}
+    read = sorted({each.upstream for planned in building for each in planned.reads})
     known = Known(
         history=history,
         sizes={name: size for name in read if (size := _size(project, plan, name))},
@@ -86,10 +86,10 @@ def _size(project: Project, plan: Plan, name: str) -> TableSize | None:
     column = declared.times.event if declared.times else None
     path = source_path(project.data_root, declared.path)
     try:
-        found = source_bytes(path, column=column, cadence=declared.cadence, cells=cells)
+        size = source_bytes(path, column=column, cadence=declared.cadence, cells=cells)
     except CorruptTableError:
         return None  # the batch that reads it says so
-    return TableSize(found, cells) if found and cells else None
+    return TableSize(size, cells) if size and cells else None
 
 
 def _built(store: Store, model: str) -> TableSize | None:

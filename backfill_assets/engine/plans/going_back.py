@@ -53,7 +53,7 @@ def restore(op: Operation, stage: Restore, so_far: Outcome) -> Outcome:
     """
     moves = moves_to_take_back(op, stage.kind)
     named = {at.version for move in moves for at in (move.old, move.new) if at is not None}
-    versions = [one for one in named if _is_ours(op, one)]
+    versions = [version for version in named if _is_ours(op, version)]
     settle_tables(op.environment(), versions)
     try:
         number = move_pointers(op, stage.kind, versions, lambda _: _decided(op, moves, stage.kind))

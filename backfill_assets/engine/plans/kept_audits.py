@@ -38,12 +38,12 @@ _SHOWN = 5
 
 def _failing_audits(plan_id: str, results: Mapping[str, tuple[AuditResult, ...]]) -> RequestError:
     listed = "; ".join(
-        f"audit '{one.audit}' of '{model}' failed in {', '.join(one.cells[:_SHOWN])}"
-        f"{' and more' if len(one.cells) > _SHOWN else ''}: found {one.found}, "
-        f"allowed {one.allowed}"
-        for model, found in results.items()
-        for one in found
-        if one.blocks
+        f"audit '{result.audit}' of '{model}' failed in {', '.join(result.cells[:_SHOWN])}"
+        f"{' and more' if len(result.cells) > _SHOWN else ''}: found {result.found}, "
+        f"allowed {result.allowed}"
+        for model, of_model in results.items()
+        for result in of_model
+        if result.blocks
     )
     return RequestError(
         found=f"published cells that plan {plan_id} keeps fail its new audits, nothing was "
@@ -58,7 +58,7 @@ def refuse_failing(op: Operation, results: Mapping[str, tuple[AuditResult, ...]]
     Raises:
         RequestError: one did.
     """
-    if any(one.blocks for found in results.values() for one in found):
+    if any(result.blocks for of_model in results.values() for result in of_model):
         raise _failing_audits(op.plan_id, results)
 
 
@@ -68,18 +68,18 @@ def audit_kept(op: Operation, so_far: Outcome) -> Outcome:
     What has passed already is not audited again, nor is anything once `Check` has refused the plan.
     Afterwards a plan that was being applied counts as built.
     """
-    found = dict(so_far.audited) if so_far.refusal else {**so_far.audited, **_audited(op)}
+    audited = dict(so_far.audited) if so_far.refusal else {**so_far.audited, **_audited(op)}
     if so_far.status is not PlanStatus.APPLYING:
-        return replace(so_far, audited=found)
+        return replace(so_far, audited=audited)
     op.store.plans.set_plan_status(op.plan_id, OPEN, PlanStatus.BUILT)
-    return replace(so_far, status=PlanStatus.BUILT, audited=found)
+    return replace(so_far, status=PlanStatus.BUILT, audited=audited)
 
 
 def _audited(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
     todo = unaudited(op)
     if not todo:
         return {}
-    found: dict[str, tuple[AuditResult, ...]] = {}
+    audited: dict[str, tuple[AuditResult, ...]] = {}
     run = op.workspace()
     with op.at_work.at(Phase.CHECKING, of=len(todo)) as step:
         for name, cells in todo.items():
@@ -88,8 +88,8 @@ def _audited(op: Operation) -> dict[str, tuple[AuditResult, ...]]:
             audits = _changed_audits(op, _planned(op, name))
             results = audit_published(run, name, cells, audits)
             op.tell(AUDITED, **_detail(run, name, cells, tables, results))
-            found[name] = results
-    return found
+            audited[name] = results
+    return audited
 
 
 def unaudited(op: Operation) -> CellsByModel:
@@ -101,36 +101,37 @@ def unaudited(op: Operation) -> CellsByModel:
         return CellsByModel()
     run, passed = op.workspace(), _passed(op)
     view = run.view()
-    found = CellsByModel()
-    for one in touched:
-        state = view.models.get(one.model)
-        since = passed.get(one.model, {})
-        cells = _committed_since(run, one.model, since) if since else None
+    unaudited_cells = CellsByModel()
+    for planned in touched:
+        state = view.models.get(planned.model)
+        since = passed.get(planned.model, {})
+        cells = _committed_since(run, planned.model, since) if since else None
         kept = IntervalSet.empty() if state is None else state.ready - state.own
-        kept -= view.kept(run.graph.model(one.model), kept)  # the old definition's, for good
-        found |= {one.model: kept if cells is None else kept & cells}
-    return found
+        kept -= view.kept(run.graph.model(planned.model), kept)  # the old definition's, for good
+        unaudited_cells |= {planned.model: kept if cells is None else kept & cells}
+    return unaudited_cells
 
 
 def _planned(op: Operation, name: str) -> ModelPlan:
     return next(planned for planned in op.plan.models if planned.model == name)
 
 
-def _keeps(one: ModelPlan) -> bool:
+def _keeps(planned: ModelPlan) -> bool:
     """Whether published cells stay and must hold what the new declaration says.
 
     A forward-only change counts from now on, and so do its audits.
     """
     kept = (
-        one.build in (Build.POINTER, Build.IN_PLACE) and one.category is not Category.FORWARD_ONLY
+        planned.build in (Build.POINTER, Build.IN_PLACE)
+        and planned.category is not Category.FORWARD_ONLY
     )
-    return kept and bool(one.old_fingerprint) and one.fingerprint != one.old_fingerprint
+    return kept and bool(planned.old_fingerprint) and planned.fingerprint != planned.old_fingerprint
 
 
-def _changed_audits(op: Operation, one: ModelPlan) -> tuple[Audit, ...]:
+def _changed_audits(op: Operation, planned: ModelPlan) -> tuple[Audit, ...]:
     old, new = (
         audits_of(stored_model(op.store.snapshots.definition(print_)))
-        for print_ in (one.old_fingerprint, one.fingerprint)
+        for print_ in (planned.old_fingerprint, planned.fingerprint)
     )
     return tuple(audit for audit in new if audit not in old)
 
@@ -170,7 +171,7 @@ def _detail(
     return {
         "model": name,
         "cells": ranges_text(run.graph.model(name).cadence, cells),
-        "passed": not any(one.blocks for one in results),
+        "passed": not any(result.blocks for result in results),
         "tables": dict(tables),
         "audits": [
             {

@@ -95,13 +95,13 @@ def look_at_sources(
     store, data_root, at_work = project.store, project.data_root, project.at_work
     sources = project.loaded.graph.sources
     looks = observe_sources(store, sources.values(), data_root, None, at_work)
-    left = [sources[one.source] for one in looks if not one.judged and one.counts]
+    left = [sources[seen.source] for seen in looks if not seen.judged and seen.counts]
     again = observe_sources(store, left, data_root, project.spark, at_work)
-    found = (*(one for one in looks if one.judged or not one.counts), *again)
-    for one in found:
-        if one.note:
-            told(one.note)
-    return found
+    final = (*(seen for seen in looks if seen.judged or not seen.counts), *again)
+    for seen in final:
+        if seen.note:
+            told(seen.note)
+    return final
 
 
 def plan_of(project: Project, request: PlanRequest, as_of: datetime | None = None) -> Plan:
@@ -207,14 +207,15 @@ def plan_state(project: Project, environment: str, now: datetime) -> PlanState:
     """
     store, loaded = project.store, project.loaded
     graph, snapshots = loaded.graph, loaded.snapshots
-    found = environment_graph(store, loaded, store.environments.get(environment))
+    published = environment_graph(store, loaded, store.environments.get(environment))
     pointers = store.environments.pointers(environment)
     sources = {
-        name: head(source_path(project.data_root, one.path)) for name, one in graph.sources.items()
+        name: head(source_path(project.data_root, source.path))
+        for name, source in graph.sources.items()
     }
     return PlanState(
         view=store.views.of(environment),
-        running={name: found.running[name] for name in pointers},
+        running={name: published.running[name] for name in pointers},
         built=_built(store, environment, snapshots, pointers),
         open_plans=standing_plans(store, now),
         furthest_read=furthest_read(graph, now),
@@ -243,7 +244,7 @@ def _built(
     if not instead:
         return {}
     models = store.views.view_with(environment, instead).models
-    return {one.version: models[name] for name, one in instead.items()}
+    return {pointer.version: models[name] for name, pointer in instead.items()}
 
 
 def _known_head(store: Store, version: str) -> int:

@@ -65,10 +65,10 @@ class Outcome:
 def figures(events: Mapping[str, tuple[Event, ...]]) -> dict[str, object]:
     """Count what was built, to be held against the estimate."""
     done = [event for told in events.values() for event in told if isinstance(event, Committed)]
-    failed = [one for told in events.values() for one in told if isinstance(one, Failed)]
+    failed = [event for told in events.values() for event in told if isinstance(event, Failed)]
     return {
         "batches": len(done),
         "failed": len(failed),
-        "rows": sum(one.rows for one in done),
-        "batch_seconds": sum(one.timing.total for one in done),
+        "rows": sum(event.rows for event in done),
+        "batch_seconds": sum(event.timing.total for event in done),
     }

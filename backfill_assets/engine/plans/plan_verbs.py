@@ -221,7 +221,9 @@ def _owe_everywhere(op: Operation) -> None:
     """Mark what is restated in every version, if that was asked: other environments owe it too."""
     if not op.plan.request.restate_all_snapshots:
         return
-    for one in op.plan.models:
-        if cells := restated(one):
+    for planned in op.plan.models:
+        if cells := restated(planned):
             reason = op.plan.request.reason or f"restated by plan {op.plan_id}"
-            op.store.environments.mark_owed_everywhere(one.model, cells, reason, plan_id=op.plan_id)
+            op.store.environments.mark_owed_everywhere(
+                planned.model, cells, reason, plan_id=op.plan_id
+            )

@@ -25,9 +25,9 @@ def concerned(op: Operation) -> tuple[str, ...]:
     plan, name = op.plan, workspace_name(op.plan_id)
     pointers = op.store.environments.pointers(plan.environment)
     models = [*(planned.model for planned in plan.models if planned.moves), *plan.removed]
-    ours = {one.version for one in op.store.environments.own_pointers(name).values()}
+    ours = {pointer.version for pointer in op.store.environments.own_pointers(name).values()}
     theirs = {pointers[model].version for model in models if model in pointers}
-    owned = {one for one in theirs if op.store.versions.owner(one) == plan.environment}
+    owned = {version for version in theirs if op.store.versions.owner(version) == plan.environment}
     return tuple(sorted(ours | owned))
 
 
@@ -46,12 +46,14 @@ def steps_of(op: Operation) -> tuple[Step, ...]:
 
 
 def _step(
-    op: Operation, one: ModelPlan, built: Pointer, at: Pointer | None, stale: IntervalSet
+    op: Operation, planned: ModelPlan, built: Pointer, at: Pointer | None, stale: IntervalSet
 ) -> Step | None:
     """Decide what moves of one model; None for nothing."""
     environment = op.plan.environment
-    if at is None or one.build is Build.NEW_VERSION:
-        new = Pointer(environment, one.model, built.fingerprint, built.version, built.delta_version)
+    if at is None or planned.build is Build.NEW_VERSION:
+        new = Pointer(
+            environment, planned.model, built.fingerprint, built.version, built.delta_version
+        )
         return Step(_move(new, at, stale))
     records = op.store.versions.ready_records(built.version, built.delta_version)
     cells = IntervalSet.of(record.cell for record in records)
@@ -71,7 +73,7 @@ def _step(
     )
     source = Layer(built.version, built.delta_version)
     move = replace(_move(same, at, stale), copies=(Copy(source),))
-    over = next((one.delta_version for one in built.under if one.version == at.version), None)
+    over = next((layer.delta_version for layer in built.under if layer.version == at.version), None)
     return Step(move, Rewrite(source, cells, differing, over=over))
 
 

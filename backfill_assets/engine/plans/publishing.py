@@ -109,11 +109,11 @@ def publish(run: RunContext, wanted: Intent, prepare: Callable[[], Prepared]) ->
 def finish_publication(run: RunContext, plan_id: str) -> None:
     """Finish a publication whose process died; withdraw it if its decision was not stored."""
     with _ONE_AT_A_TIME, beating(run.store, run.run_id):
-        found = run.store.publications.promotion(plan_id)
-        if found is None or found.status is not IntentStatus.OPEN:
+        begun = run.store.publications.promotion(plan_id)
+        if begun is None or begun.status is not IntentStatus.OPEN:
             return
         try:
-            intent = run.store.publications.begin_promotion(replace(found, holder=run.run_id))
+            intent = run.store.publications.begin_promotion(replace(begun, holder=run.run_id))
         except PromotionTakenOverError:  # another process has finished it meanwhile
             return
         if _NOTED in intent.steps:
@@ -180,7 +180,7 @@ def _give_up(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -
 
 def _together(prepared: Prepared) -> Iterator[Step]:
     """Let each copy name every table that the publication copies into."""
-    named = tuple(sorted(one.move.pointer.version for one in prepared.steps if one.rewrite))
+    named = tuple(sorted(step.move.pointer.version for step in prepared.steps if step.rewrite))
     for step in prepared.steps:
         copy = step.rewrite
         yield step if copy is None else replace(step, rewrite=replace(copy, together=named))

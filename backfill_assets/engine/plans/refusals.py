@@ -49,8 +49,9 @@ class StalePlanError(BackfillAssetsError):
     def __init__(self, plan_id: str, found: tuple[StaleInput, ...]) -> None:
         self.plan_id, self.moved = plan_id, found
         listed = "; ".join(
-            f"{one.of} {one.what}" + (f" (read by {one.model})" if one.of != one.model else "")
-            for one in found
+            f"{stale_input.of} {stale_input.what}"
+            + (f" (read by {stale_input.model})" if stale_input.of != stale_input.model else "")
+            for stale_input in found
         )
         super().__init__(
             f"plan {plan_id} is stale, nothing was published: {listed}. Make it again, so that it says "
@@ -133,12 +134,12 @@ def refuse_stale(op: Operation) -> None:
         StalePlanError: it lists what.
     """
     environment = op.environment()
-    found = [
+    stale_inputs = [
         *moved(op.plan, environment.graph, op.store.views.of(op.plan.environment)),
         *_snapshots_moved(op, environment),
     ]
-    if found:
-        raise StalePlanError(op.plan_id, tuple(found))
+    if stale_inputs:
+        raise StalePlanError(op.plan_id, tuple(stale_inputs))
 
 
 def refuse_unfinished(op: Operation) -> None:
@@ -169,12 +170,12 @@ def refuse_other_code(op: Operation) -> None:
 
 def _refuse_conflicts(op: Operation) -> None:
     others = tuple(
-        one
-        for one in open_plans(op.store)
-        if one.plan_id != op.plan_id and (_stands(op, one) or _shares_table(op.plan, one))
+        plan
+        for plan in open_plans(op.store)
+        if plan.plan_id != op.plan_id and (_stands(op, plan) or _shares_table(op.plan, plan))
     )
     state = PlanState(op.environment().view(), open_plans=others)
-    conflicts = [one for one in in_flight(op.plan.models, state) if one.blocks]
+    conflicts = [conflict for conflict in in_flight(op.plan.models, state) if conflict.blocks]
     if conflicts:
         raise PlanConflictError(op.plan_id, tuple(conflicts), op.environment().graph)
 
@@ -192,8 +193,8 @@ def _shares_table(plan: Plan, other: Plan) -> bool:
 def _snapshots_moved(op: Operation, environment: RunContext) -> Iterator[StaleInput]:
     """Find models whose snapshot would be another one: what they read has been changed since."""
     snapshots = planned_snapshots(op, environment)
-    for one in op.plan.models:
-        found = snapshots.get(one.model)
-        if found is not None and found.fingerprint.id != one.fingerprint:
+    for planned in op.plan.models:
+        snapshot = snapshots.get(planned.model)
+        if snapshot is not None and snapshot.fingerprint.id != planned.fingerprint:
             what = f"'{op.plan.environment}' runs other snapshots of what it reads by now"
-            yield StaleInput(one.model, one.model, IntervalSet.empty(), what)
+            yield StaleInput(planned.model, planned.model, IntervalSet.empty(), what)

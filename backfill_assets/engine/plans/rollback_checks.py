@@ -31,8 +31,8 @@ def nothing_to_take_back(plan_id: str, status: PlanStatus) -> RequestError:
 
 def _later_plans(plan_id: str, later: Mapping[str, Mapping[str, str]]) -> RequestError:
     listed = "; ".join(
-        f"{one}: {', '.join(f'{model} {cells}' for model, cells in touched.items())}"
-        for one, touched in later.items()
+        f"{later_id}: {', '.join(f'{model} {cells}' for model, cells in touched.items())}"
+        for later_id, touched in later.items()
     )
     return RequestError(
         found=f"plan {plan_id} can't be taken back, later plans have changed the same: {listed}. "
@@ -71,9 +71,9 @@ def moves_to_take_back(op: Operation, kind: PublicationKind) -> list[PointerMove
     if status is not PlanStatus.PROMOTED or not moves:
         raise nothing_to_take_back(op.plan_id, status)
     refuse_after_promise(op, moves)
-    for one in moves:
-        if one.old is not None and not _is_kept(op, one.old):
-            refuse_expired(op, moves, f"the old table of {one.model} is not there any more")
+    for move in moves:
+        if move.old is not None and not _is_kept(op, move.old):
+            refuse_expired(op, moves, f"the old table of {move.model} is not there any more")
     refuse_later(op, moves, cells_only=kind is PublicationKind.UNDO)
     return moves
 
@@ -117,16 +117,16 @@ def refuse_expired(op: Operation, moves: Sequence[PointerMove], why: str) -> NoR
 def refuse_later(op: Operation, moves: Sequence[PointerMove], *, cells_only: bool) -> None:
     """Refuse when later plans, that are not taken back themselves, have touched the same."""
     mine, later = {move.model: move for move in moves}, dict[str, dict[str, str]]()
-    for one in op.store.history.moves_in(op.plan.environment, moves[0].number):
-        own = mine.get(one.model)
-        if own is None or one.plan_id == op.plan_id or _is_taken_back(op, one.plan_id):
+    for move in op.store.history.moves_in(op.plan.environment, moves[0].number):
+        own = mine.get(move.model)
+        if own is None or move.plan_id == op.plan_id or _is_taken_back(op, move.plan_id):
             continue
-        same_table = _version(own.old) == _version(own.new) == _version(one.new)
-        touched = own.cells & one.cells
+        same_table = _version(own.old) == _version(own.new) == _version(move.new)
+        touched = own.cells & move.cells
         if touched or not (cells_only and same_table):
-            model = op.environment().graph.models.get(one.model)
+            model = op.environment().graph.models.get(move.model)
             cells = ranges_text(model.cadence, touched) if model and touched else "its table"
-            later.setdefault(one.plan_id, {})[one.model] = cells
+            later.setdefault(move.plan_id, {})[move.model] = cells
     if later:
         raise _later_plans(op.plan_id, later)
 

@@ -49,7 +49,9 @@ class StrategyCheckError(BackfillAssetsError):
     def __init__(self, plan_id: str, failed: Mapping[str, tuple[CheckResult, ...]]) -> None:
         self.plan_id, self.failed = plan_id, dict(failed)
         listed = "; ".join(
-            f"{model}: {one.name}: {one.text}" for model, all_ in failed.items() for one in all_
+            f"{model}: {result.name}: {result.text}"
+            for model, all_ in failed.items()
+            for result in all_
         )
         super().__init__(
             f"plan {plan_id} does not hold what its strategy promises, nothing was published: "
@@ -110,17 +112,17 @@ def strategy_results(op: Operation) -> dict[str, tuple[CheckResult, ...]]:
     if op.plan.request.empty:
         return {}
     sides = _Sides(op, op.environment(), op.workspace())
-    found: dict[str, tuple[CheckResult, ...]] = {}
+    results: dict[str, tuple[CheckResult, ...]] = {}
     promising = [
         (planned, planned.strategy)
         for planned in op.plan.models
         if planned.strategy is not None and planned.built_apart
     ]
     with op.at_work.at(Phase.COMPARING, of=len(promising)) as step:
-        for one, strategy in promising:
-            step.next(one.model)
-            found[one.model] = check(strategy, _comparison(sides, one))
-    return found
+        for planned, strategy in promising:
+            step.next(planned.model)
+            results[planned.model] = check(strategy, _comparison(sides, planned))
+    return results
 
 
 @dataclass(frozen=True)
@@ -151,27 +153,29 @@ class _Sides:
         return restated_cells(self.op.plan, self.workspace.graph, self.environment.view())
 
 
-def _comparison(both: _Sides, one: ModelPlan) -> Comparison:
+def _comparison(both: _Sides, model_plan: ModelPlan) -> Comparison:
     op, environment, workspace = both.op, both.environment, both.workspace
     before, after = environment.view(), workspace.view()
     sides = (
-        op.store.views.content_at_pin(run.environment.name, one.model, view.ready(one.model))
+        op.store.views.content_at_pin(
+            run.environment.name, model_plan.model, view.ready(model_plan.model)
+        )
         for run, view in ((environment, before), (workspace, after))
     )
     old, new = sides
-    coverage, planned = None, one.cells | _appended(op, one, before, after)
-    if one.strategy is Strategy.COLUMN_ENRICHMENT:
-        coverage = _coverage(both, one.model, planned)
-    expected = _expected(both, one)
-    looked = _looked(both, one.model, in_doubt(old, new, expected))
+    coverage, planned = None, model_plan.cells | _appended(op, model_plan, before, after)
+    if model_plan.strategy is Strategy.COLUMN_ENRICHMENT:
+        coverage = _coverage(both, model_plan.model, planned)
+    expected = _expected(both, model_plan)
+    looked = _looked(both, model_plan.model, in_doubt(old, new, expected))
     compared = Comparison(old, new, planned, expected, coverage, looked=looked)
-    if one.strategy is Strategy.FULL_REBUILD:
+    if model_plan.strategy is Strategy.FULL_REBUILD:
         common = IntervalSet.of(old.keys() & new.keys()) - expected.cells
         differ = IntervalSet.of(
             each.cell for each in compared.differences if each.rows or each.columns
         )
         if common & differ:
-            totals = _totals(both, one.model, common)
+            totals = _totals(both, model_plan.model, common)
             return replace(compared, totals=totals)
     return compared
 
@@ -182,15 +186,15 @@ def _looked(both: _Sides, name: str, cells: IntervalSet) -> dict[Interval, RowsC
         return {}
     model = both.workspace.graph.model(name)
     sides = (published_table(run, name) for run in (both.environment, both.workspace))
-    found = compared_once(both.op, Compared(model, *sides), Question(cells=cells)).cells(model)
+    compared = compared_once(both.op, Compared(model, *sides), Question(cells=cells)).cells(model)
     nothing = RowsCompared(0, 0, frozenset())  # a cell without a row on either side
     by_rows = {
         cell: RowsCompared(
             group.keys_added,
             group.keys_removed,
-            frozenset(column for column, one in group.columns.items() if one.changed),
+            frozenset(column for column, difference in group.columns.items() if difference.changed),
         )
-        for cell, group in found.items()
+        for cell, group in compared.items()
     }
     return {cell: by_rows.get(cell, nothing) for cell in model.cadence.cells(cells)}
 
@@ -203,7 +207,9 @@ def _totals(
     types = [{column.name: column.dtype for column in run.graph.model(name).schema} for run in runs]
     key = both.workspace.graph.model(name).key
     names = [
-        one for one, dtype in types[0].items() if types[1].get(one) == dtype and one not in key
+        column
+        for column, dtype in types[0].items()
+        if types[1].get(column) == dtype and column not in key
     ]
     before, after = (_sums(both.op, run, name, names, cells) for run in runs)
     return {
@@ -216,42 +222,44 @@ def _totals(
 def _sums(
     op: Operation, run: RunContext, name: str, names: Sequence[str], cells: IntervalSet
 ) -> dict[str, Decimal | None]:
-    found = totals_once(op, run.graph.model(name), published_table(run, name), names, cells)
+    totals = totals_once(op, run.graph.model(name), published_table(run, name), names, cells)
     return {
-        column: total if found.filled[column] else None
-        for column, total in found.sums.items()
+        column: total if totals.filled[column] else None
+        for column, total in totals.sums.items()
         if total is not None
     }
 
 
-def _appended(op: Operation, one: ModelPlan, before: StateView, after: StateView) -> IntervalSet:
+def _appended(
+    op: Operation, planned: ModelPlan, before: StateView, after: StateView
+) -> IntervalSet:
     """Give what was built beside the plan's cells because the environment has published it since.
 
     Any other cell is a neighbour, also one into which the plan's rows moved.
     """
-    state = before.models.get(one.model)
+    state = before.models.get(planned.model)
     runs = state.runs if state is not None else ()
     known = IntervalSet.of(run.interval for run in runs if run.built_at <= op.plan.seen)
-    return after.models[one.model].own - known
+    return after.models[planned.model].own - known
 
 
-def _expected(both: _Sides, one: ModelPlan) -> Expected:
+def _expected(both: _Sides, planned: ModelPlan) -> Expected:
     """What may differ: what edits explain, and anything where an input had changed anyway.
 
     Rows that only history has, and that a person let the plan drop, are gone on purpose.
     """
     environment = both.environment
-    if one.change is not Change.MODIFIED or one.model not in environment.graph.models:
+    if planned.change is not Change.MODIFIED or planned.model not in environment.graph.models:
         return Expected()
-    edit = both.edits[one.model]
-    again = (work.cells for work in one.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP))
-    stale = work_of(environment, environment.view(), one.model).stale_cells
-    restated = both.restated[one.model]
+    edit = both.edits[planned.model]
+    again = (work.cells for work in planned.work if work.why not in (Why.NEW_SNAPSHOT, Why.GAP))
+    stale = work_of(environment, environment.view(), planned.model).stale_cells
+    restated = both.restated[planned.model]
     return Expected(
         rows=edit.rows,
         columns=edit.columns,
         cells=IntervalSet.union_all([*again, stale, restated]),
-        missing=one.kept_rows is KeptRows.DROP,
+        missing=planned.kept_rows is KeptRows.DROP,
     )
 
 
@@ -264,10 +272,10 @@ def _coverage(both: _Sides, name: str, cells: IntervalSet) -> dict[str, tuple[fl
     if not new:
         return {}
     table = published_table(both.workspace, name)
-    found = totals_once(both.op, model, table, new, cells or None)
+    totals = totals_once(both.op, model, table, new, cells or None)
     return {
-        name: (count / found.rows if found.rows else 1.0, declared_coverage(model, name))
-        for name, count in found.filled.items()
+        name: (count / totals.rows if totals.rows else 1.0, declared_coverage(model, name))
+        for name, count in totals.filled.items()
     }
 
 
@@ -276,17 +284,17 @@ def _check_slice(op: Operation) -> None:
     if where is None:
         return
     restated = {restatement.name for restatement in op.plan.request.restate}
-    for one in op.plan.models:
-        if one.model in restated and one.built_apart:
-            with op.at_work.at(Phase.COMPARING, one.model):
-                _refuse_leak(op, op.workspace().graph.model(one.model), one, where)
+    for planned in op.plan.models:
+        if planned.model in restated and planned.built_apart:
+            with op.at_work.at(Phase.COMPARING, planned.model):
+                _refuse_leak(op, op.workspace().graph.model(planned.model), planned, where)
 
 
-def _refuse_leak(op: Operation, model: Model, one: ModelPlan, where: str) -> None:
+def _refuse_leak(op: Operation, model: Model, planned: ModelPlan, where: str) -> None:
     environment, workspace = op.environment(), op.workspace()
-    sides = (published_table(run, one.model) for run in (environment, workspace))
-    leaked = outside_once(op, Compared(model, *sides), where, one.cells)
+    sides = (published_table(run, planned.model) for run in (environment, workspace))
+    leaked = outside_once(op, Compared(model, *sides), where, planned.cells)
     if leaked.differing:
         first = leaked.sample[0]
         key = ", ".join(f"{name}={value}" for name, value in first.key.items())
-        raise SliceLeakError(op.plan_id, one.model, leaked.differing, f"{first.change} {key}")
+        raise SliceLeakError(op.plan_id, planned.model, leaked.differing, f"{first.change} {key}")

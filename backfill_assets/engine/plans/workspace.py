@@ -50,7 +50,7 @@ def _new(op: Operation) -> WorkspaceRequest:
         plan_id=plan.plan_id,
         environment=plan.environment,
         models=tuple(_model(op, environment, planned) for planned in plan.models if planned.moves),
-        owed=tuple(owed for one in plan.models for owed in _owed(op, one)),
+        owed=tuple(owed for planned in plan.models for owed in _owed(op, planned)),
         cutoffs=_cutoffs(plan),
     )
 
@@ -80,7 +80,7 @@ def _cutoffs(plan: Plan) -> dict[str, Cutoff | None]:
         for planned in plan.models
         if planned.kept_before is not None
     }
-    return lifted | {name: one for name, one in own.items() if not one.plan_id}
+    return lifted | {name: cutoff for name, cutoff in own.items() if not cutoff.plan_id}
 
 
 def planned_snapshots(op: Operation, environment: RunContext) -> dict[str, Snapshot]:
@@ -90,8 +90,8 @@ def planned_snapshots(op: Operation, environment: RunContext) -> dict[str, Snaps
         for planned in op.plan.models
         if planned.fingerprint != planned.old_fingerprint
     ]
-    found = _snapshots_afterwards(op, environment, names) if names else {}
-    return {name: found[name] for name in names if name in found}
+    snapshots = _snapshots_afterwards(op, environment, names) if names else {}
+    return {name: snapshots[name] for name in names if name in snapshots}
 
 
 def _snapshots_afterwards(
@@ -99,46 +99,52 @@ def _snapshots_afterwards(
 ) -> dict[str, Snapshot]:
     """Take snapshots of the models that the environment will run: some as they are loaded."""
     models = {
-        name: one for name, one in environment.graph.models.items() if name not in op.plan.removed
+        name: model
+        for name, model in environment.graph.models.items()
+        if name not in op.plan.removed
     }
     graph = op.project.loaded.graph
     models |= {name: graph.models[name] for name in loaded if name in graph.models}
     return snapshots_of(stored_graph(models.values(), graph.sources.values()))
 
 
-def restated(one: ModelPlan) -> IntervalSet:
+def restated(planned: ModelPlan) -> IntervalSet:
     """Give the cells of a model that a plan declares wrong."""
     return IntervalSet.union_all(
-        work.cells for work in one.work if work.why is Why.RESTATED and work.certain
+        work.cells for work in planned.work if work.why is Why.RESTATED and work.certain
     )
 
 
-def _model(op: Operation, environment: RunContext, one: ModelPlan) -> WorkspaceModel:
-    pointer = _pointer(op, environment, one)
-    return WorkspaceModel(pointer, table_path(op.data_root, one.model, pointer.version))
+def _model(op: Operation, environment: RunContext, planned: ModelPlan) -> WorkspaceModel:
+    pointer = _pointer(op, environment, planned)
+    return WorkspaceModel(pointer, table_path(op.data_root, planned.model, pointer.version))
 
 
-def _pointer(op: Operation, environment: RunContext, one: ModelPlan) -> Pointer:
+def _pointer(op: Operation, environment: RunContext, planned: ModelPlan) -> Pointer:
     name = workspace_name(op.plan_id)
-    if one.build is Build.NEW_VERSION:
-        return Pointer(name, one.model, one.fingerprint, one.version, -1)
-    at = environment.pointers[one.model]
-    certain = one.certain if one.build is Build.IN_PLACE else IntervalSet.empty()
+    if planned.build is Build.NEW_VERSION:
+        return Pointer(name, planned.model, planned.fingerprint, planned.version, -1)
+    at = environment.pointers[planned.model]
+    certain = planned.certain if planned.build is Build.IN_PLACE else IntervalSet.empty()
     under = (Layer(at.version, at.delta_version), *at.under)
     version = f"{at.version}__{op.plan_id}"
-    fingerprint = at.fingerprint if one.fingerprint == one.old_fingerprint else one.fingerprint
-    return Pointer(name, one.model, fingerprint, version, -1, under, certain)
+    fingerprint = (
+        at.fingerprint if planned.fingerprint == planned.old_fingerprint else planned.fingerprint
+    )
+    return Pointer(name, planned.model, fingerprint, version, -1, under, certain)
 
 
-def _owed(op: Operation, one: ModelPlan) -> Iterator[OwedCells]:
+def _owed(op: Operation, planned: ModelPlan) -> Iterator[OwedCells]:
     """What a plan restates is remembered until it is rebuilt and published, or abandoned.
 
     A new table may hold such cells already, from before they were declared wrong.
     """
-    cells = restated(one)
+    cells = restated(planned)
     reason = op.plan.request.reason or f"restated by plan {op.plan_id}"
     versions = (
-        {one.old_version, one.version} if one.build is Build.NEW_VERSION else {one.old_version}
+        {planned.old_version, planned.version}
+        if planned.build is Build.NEW_VERSION
+        else {planned.old_version}
     )
     if cells:
         yield from (OwedCells(version, cells, reason) for version in sorted(versions) if version)

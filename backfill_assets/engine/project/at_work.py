@@ -53,7 +53,7 @@ class Step:
         """Say it: ``checks: web.sessions, 2 of 3``."""
         what = "batch " if self.phase is Phase.BUILDING else ""
         counted = f"{what}{self.number} of {self.of}" if self.number and self.of else ""
-        said = ", ".join(one for one in (self.subject, counted) if one)
+        said = ", ".join(part for part in (self.subject, counted) if part)
         return f"{self.phase}: {said}" if said else str(self.phase)
 
 
@@ -117,7 +117,7 @@ class AtWork:
         finally:  # also of an interrupt that came while it was told
             with self._lock:
                 self._charge()
-                self._open = [one for one in self._open if one is not step]
+                self._open = [open_step for open_step in self._open if open_step is not step]
                 self._told()
 
     def seconds(self, since: Mapping[str, float] | None = None) -> dict[str, float]:
@@ -129,11 +129,11 @@ class AtWork:
         with self._lock:
             self._charge()
             before = since or {}
-            found = {
+            seconds = {
                 phase.value: took - before.get(phase.value, 0.0)
                 for phase, took in self._seconds.items()
             }
-        return {name: took for name, took in found.items() if took > 0}
+        return {name: took for name, took in seconds.items() if took > 0}
 
     def _charge(self) -> None:
         """Give the seconds since the last change to the step that was at work."""

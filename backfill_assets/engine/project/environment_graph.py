@@ -73,7 +73,7 @@ def environment_graph(store: Store, known: Loaded, environment: Environment) -> 
     pointers = store.environments.pointers(environment.name)
     running = _running(store, loaded, pointers, snapshots)
     if environment.is_workspace:
-        graph = _graph({name: one.model for name, one in running.items()}, loaded)
+        graph = _graph({name: snapshot.model for name, snapshot in running.items()}, loaded)
         graph, misread = _as_relied_on(graph, running, environment, pointers)
         return EnvironmentGraph(graph, pointers, Reads(graph), (), running, misread)
     changed = tuple(
@@ -103,7 +103,7 @@ def environment_graph(store: Store, known: Loaded, environment: Environment) -> 
         and name not in changed
         and _is_reworded(environment, at, snapshots[name])
     )
-    first = {one.model.name: _first(environment, one) for one in new}
+    first = {snapshot.model.name: _first(environment, snapshot) for snapshot in new}
     reads = known.reads if graph is loaded else Reads(graph)
     seen = {**first, **pointers}
     return EnvironmentGraph(graph, seen, reads, changed, running, misread, new, reworded)
@@ -147,10 +147,10 @@ def _running(
         for name, at in pointers.items()
         if name not in same
     }
-    read = {name: stored_model(one.definition) for name, one in stored.items()}
+    read = {name: stored_model(snapshot.definition) for name, snapshot in stored.items()}
     # Fingerprinted again: a newer release may hash the same declaration to another id.
-    graph = _graph({**{name: one.model for name, one in same.items()}, **read}, loaded)
-    relied = {name: read_readings(one.sources) for name, one in stored.items()}
+    graph = _graph({**{name: snapshot.model for name, snapshot in same.items()}, **read}, loaded)
+    relied = {name: read_readings(snapshot.sources) for name, snapshot in stored.items()}
     otherwise = {
         name: known
         for name, known in relied.items()
@@ -160,7 +160,8 @@ def _running(
     }
     prints = fingerprints(graph, otherwise)
     as_saved = {
-        name: Fingerprint(one.logic, one.upstream, one.metadata) for name, one in stored.items()
+        name: Fingerprint(snapshot.logic, snapshot.upstream, snapshot.metadata)
+        for name, snapshot in stored.items()
     }
     again = {
         name: Snapshot(read[name], prints.get(name, as_saved[name]), relied[name]) for name in read
@@ -207,7 +208,7 @@ def _as_relied_on(
     pointers: Mapping[str, Pointer],
 ) -> tuple[Graph, Misread]:
     own = {name for name, at in pointers.items() if at.environment == environment.name}
-    return as_relied_on(graph, {name: one.sources for name, one in running.items()}, own)
+    return as_relied_on(graph, {name: snapshot.sources for name, snapshot in running.items()}, own)
 
 
 def _is_reworded(environment: Environment, pointer: Pointer, snapshot: Snapshot) -> bool:

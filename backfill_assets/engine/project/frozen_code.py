@@ -19,8 +19,8 @@ def _code_changed(
     plan_id: str, changed: Mapping[str, str | None], planned: Mapping[str, str]
 ) -> RequestError:
     told = "; ".join(
-        f"'{name}' was {planned[name][:_SHOWN]} and is {loaded[:_SHOWN] if loaded else 'gone'}"
-        for name, loaded in changed.items()
+        f"'{name}' was {planned[name][:_SHOWN]} and is {current[:_SHOWN] if current else 'gone'}"
+        for name, current in changed.items()
     )
     return RequestError(
         found=f"the code has changed since plan {plan_id} was made: {told}",
@@ -46,7 +46,9 @@ class FrozenCode:
     @classmethod
     def of(cls, plan: Plan, now: Callable[[], Mapping[str, str]]) -> FrozenCode:
         """Take what a plan was made for."""
-        planned = {model.model: model.loaded for model in plan.models if model.loaded}
+        planned = {
+            model_plan.model: model_plan.loaded for model_plan in plan.models if model_plan.loaded
+        }
         return cls(plan.plan_id, planned, now)
 
     def check(self) -> None:
@@ -55,11 +57,11 @@ class FrozenCode:
         Raises:
             RequestError: some are; it names them.
         """
-        loaded = self.now()
+        current = self.now()
         changed = {
-            name: loaded.get(name)
+            name: current.get(name)
             for name, planned in self.planned.items()
-            if loaded.get(name) != planned
+            if current.get(name) != planned
         }
         if changed:
             raise _code_changed(self.plan_id, changed, self.planned)

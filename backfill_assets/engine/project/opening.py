@@ -43,8 +43,10 @@ def open_run(
     run, own = _seen(project, environment)
     store, known, data_root = project.store, run.environment, project.data_root
     settled = {
-        **{one.model.name: _pointed(store, known, one, data_root) for one in own.new},
-        **{one.model.name: _reworded(store, own, one) for one in own.reworded},
+        **{
+            snapshot.model.name: _pointed(store, known, snapshot, data_root) for snapshot in own.new
+        },
+        **{snapshot.model.name: _reworded(store, own, snapshot) for snapshot in own.reworded},
     }
     return replace(
         run,

@@ -54,5 +54,5 @@ def refuse_reach(store: Store, plan: Plan, who: Person, operators: Sequence[str]
         RequestError: some of it is protected, and the person is no operator.
     """
     if plan.request.restate_all_snapshots:
-        for row in store.environments.by_name():
-            refuse_unauthorized(store, row.name, who, operators)
+        for environment in store.environments.by_name():
+            refuse_unauthorized(store, environment.name, who, operators)

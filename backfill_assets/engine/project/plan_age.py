@@ -30,7 +30,7 @@ def waits_until(store: Store, plan: Plan) -> datetime:
 
 def open_plans(store: Store) -> tuple[Plan, ...]:
     """Read the plans that are applied and neither promoted nor abandoned, of every environment."""
-    return tuple(read_plan(stored.content) for stored in store.plans.latest(statuses=OPEN))
+    return tuple(read_plan(row.content) for row in store.plans.latest(statuses=OPEN))
 
 
 def standing_plans(store: Store, now: datetime) -> tuple[Plan, ...]:

@@ -50,17 +50,17 @@ def as_relied_on(
     to_plan = {
         source: tuple(name for name, theirs in behind.items() if source in theirs) for source in odd
     }
-    found = _misread(graph, readers)
+    misread = _misread(graph, readers)
     return graph, {
-        name: {source: to_plan[source] for source in theirs} for name, theirs in found.items()
+        name: {source: to_plan[source] for source in theirs} for name, theirs in misread.items()
     }
 
 
 def _misread(graph: Graph, readers: Mapping[str, Relied]) -> dict[str, tuple[str, ...]]:
-    changed = {
+    misread = {
         name: changed_sources(graph, graph.models[name], known) for name, known in readers.items()
     }
-    return {name: sources for name, sources in changed.items() if sources}
+    return {name: sources for name, sources in misread.items() if sources}
 
 
 def _known(graph: Graph, readers: Mapping[str, Relied], source: str) -> Iterator[Source]:
@@ -82,6 +82,6 @@ def _left_out(
     graph: Graph, readers: Mapping[str, Relied], source: str, own: Collection[str]
 ) -> tuple[int, int]:
     """Count the snapshots that can't be run: the environment's own, and others."""
-    misread = [name for name, sources in _misread(graph, readers).items() if source in sources]
-    mine = sum(name in own for name in misread)
-    return mine, len(misread) - mine
+    otherwise = [name for name, sources in _misread(graph, readers).items() if source in sources]
+    mine = sum(name in own for name in otherwise)
+    return mine, len(otherwise) - mine

@@ -126,8 +126,8 @@ class RunContext(InProject):
             model: the model.
             view: what is recorded.
         """
-        found = batch_size(self.graph, view, model)
-        return replace(found, cells=self.batch_cells.get(model.name, found.cells))
+        size = batch_size(self.graph, view, model)
+        return replace(size, cells=self.batch_cells.get(model.name, size.cells))
 
     def pointer(self, model: Model) -> Pointer:
         """Where the environment keeps a model."""

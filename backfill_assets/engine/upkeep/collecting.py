@@ -76,7 +76,7 @@ def what_to_collect(run: RunContext, promise: timedelta, grace: timedelta = GRAC
     environments by the grace period.
     """
     return Collected(
-        environments=tuple(one.name for one in _expired(run)),
+        environments=tuple(environment.name for environment in _expired(run)),
         tables=tuple(run.store.collection.collectable_versions(promise, grace)),
         vacuumed=tuple(_vacuumed(run, promise, grace, dry_run=True)),
         compacted=tuple(_piled_up(run)),
@@ -117,12 +117,12 @@ def _forgotten(run: RunContext) -> Iterator[str]:
 
 def _deleted(run: RunContext, promise: timedelta, grace: timedelta) -> Iterator[Collectable]:
     """Delete the tables of versions that are not needed any more; one that was begun is finished."""
-    for collectable in run.store.collection.collectable_versions(promise, grace):
+    for version in run.store.collection.collectable_versions(promise, grace):
         with suppress(VersionNeededError):  # it is needed since it was listed
-            run.store.collection.mark_collecting(collectable.version, promise, grace)
-            delete_table(collectable.path)
-            run.store.collection.forget_version(collectable.version)
-            yield collectable
+            run.store.collection.mark_collecting(version.version, promise, grace)
+            delete_table(version.path)
+            run.store.collection.forget_version(version.version)
+            yield version
 
 
 def _vacuumed(

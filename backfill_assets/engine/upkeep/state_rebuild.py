@@ -88,11 +88,11 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> Rebuilt:
         for version, path in tables.items()
     }
     seen = max(
-        (_number(logged) for path in tables.values() for logged in logged_commits(path, -1)),
+        (_number(commit) for path in tables.values() for commit in logged_commits(path, -1)),
         default=0,
     )
     store.rebuild(
-        [commit for batches in commits.values() for commit in batches], heads=heads, seen=seen
+        [commit for of_table in commits.values() for commit in of_table], heads=heads, seen=seen
     )
     for snapshot in snapshots_of(loaded).values():
         store.snapshots.save_snapshot(
@@ -108,7 +108,8 @@ def rebuild_state(store: Store, loaded: Graph, *, data_root: str) -> Rebuilt:
     for version, path in tables.items():
         _save_creator(store, path, commits[version])
     return Rebuilt(
-        {version: len(batches) for version, batches in commits.items()}, _left_out(accounted, known)
+        {version: len(of_table) for version, of_table in commits.items()},
+        _left_out(accounted, known),
     )
 
 
@@ -123,7 +124,7 @@ def _known(path: str, version: str) -> list[Logged]:
     for logged in logged_commits(path, -1):
         kept = restored_to(logged.metadata)
         if kept is not None:
-            known = [earlier for earlier in known if earlier.delta_version <= kept]
+            known = [commit for commit in known if commit.delta_version <= kept]
             strange = False
         commit = BatchCommit.from_json(logged.metadata)
         ours = is_ours(logged.metadata) or (commit is not None and commit.version == version)
@@ -162,7 +163,7 @@ def _left_out(
 ) -> tuple[LeftOut, ...]:
     """Name each end of a log that was cut off, with the publication that it begins with."""
     held = {version: set(map(_publication, commits)) for version, commits in after.items()}
-    cut_off: list[LeftOut] = []
+    left_out: list[LeftOut] = []
     for version, commits in before.items():
         rest = commits[len(after[version]) :]
         copy = BatchCommit.from_json(rest[0].metadata) if rest else None
@@ -173,8 +174,8 @@ def _left_out(
                 if other != version and other in held and _publication(rest[0]) not in held[other]
             )
             first = rest[0].delta_version
-            cut_off.append(LeftOut(version, first, len(rest), copy.plan_id, missing))
-    return tuple(cut_off)
+            left_out.append(LeftOut(version, first, len(rest), copy.plan_id, missing))
+    return tuple(left_out)
 
 
 def _in_all(logged: Logged, held: dict[str, set[str]]) -> bool:
@@ -217,9 +218,9 @@ def _creator(path: str) -> str | None:
     """Read the stored model that a table was made for; None where its log has been trimmed."""
     return next(
         (
-            definition
-            for logged in logged_commits(path, -1)
-            if (definition := created_by(logged.metadata))
+            creator
+            for commit in logged_commits(path, -1)
+            if (creator := created_by(commit.metadata))
         ),
         None,
     )

@@ -41,7 +41,10 @@ def bundle_text(source: str, function: str) -> str | None:
         The text; None when there is no such function.
     """
     statements = [_plain(node) for node in ast.parse(source).body if not _for_types_only(node)]
-    if not any(isinstance(one, ast.FunctionDef) and one.name == function for one in statements):
+    if not any(
+        isinstance(statement, ast.FunctionDef) and statement.name == function
+        for statement in statements
+    ):
         return None
     reached = _reached(function, statements)
     kept = [_only(node, reached) for node in statements if reached & {*_defined(node)}]
@@ -64,7 +67,9 @@ def could_be_cut_from(bundle: str, function: str, module: str, kept: tuple[Kept,
         module: the name of the module in which the function lies now.
         kept: the statements of today's modules that may matter.
     """
-    sources = [one.module.source for one in kept if one.module.name == module]
+    sources = [
+        kept_module.module.source for kept_module in kept if kept_module.module.name == module
+    ]
     cut = bundle_text(sources[0], function) if sources else None
     if cut is None or ast.dump(ast.parse(cut)) != ast.dump(ast.parse(bundle)):
         return False
@@ -77,7 +82,9 @@ def could_be_cut_from(bundle: str, function: str, module: str, kept: tuple[Kept,
         if not isinstance(node, (ast.Import, ast.ImportFrom))
         for name in _defined(node)
     }
-    left = [node for one in kept for node in one.body if not in_bundle & {*_binds(node)}]
+    left = [
+        node for kept_module in kept for node in kept_module.body if not in_bundle & {*_binds(node)}
+    ]
     return not any(_reaches(node, left, in_bundle) for node in left if _acts(node))
 
 
@@ -102,9 +109,9 @@ def _reaches(node: ast.stmt, left: list[ast.stmt], names: set[str]) -> bool:
             return True
         waiting = {
             word
-            for one in left
-            if mentioned & {*_binds(one)}
-            for word in words([one])
+            for statement in left
+            if mentioned & {*_binds(statement)}
+            for word in words([statement])
         } - mentioned  # fmt: skip
     return False
 
@@ -129,17 +136,17 @@ def _reached(function: str, statements: list[ast.stmt]) -> set[str]:
 
 def _used(text: str) -> set[str]:
     """Names that a piece of code takes from its module, as the compiler finds them; no local names."""
-    names: set[str] = set()
+    used: set[str] = set()
     waiting = [compiled(text, "<bundle>")]
     while waiting:
         code = waiting.pop()
-        names |= {
+        used |= {
             instruction.argval
             for instruction in dis.get_instructions(code)
             if instruction.opname in _LOADS
         }
         waiting += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    return names
+    return used
 
 
 def _defined(node: ast.stmt) -> Iterator[str]:
@@ -176,7 +183,7 @@ def _names(target: ast.expr) -> Iterator[str]:
         case ast.Name(id=name):
             yield name
         case ast.Tuple(elts=several) | ast.List(elts=several):
-            yield from (name for one in several for name in _names(one))
+            yield from (name for part in several for name in _names(part))
         case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
             yield from _names(inner)
         case _:
@@ -227,7 +234,8 @@ class _Plain(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         node.body = _without_docstring(node.body)
         node.body = [
-            one if isinstance(one, ast.AnnAssign) else self.visit(one) for one in node.body
+            statement if isinstance(statement, ast.AnnAssign) else self.visit(statement)
+            for statement in node.body
         ]
         return node
 

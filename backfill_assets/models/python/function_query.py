@@ -78,9 +78,9 @@ class ModuleQuery:
     def shown(self) -> str:
         """The statements that may matter to it, for a person to read."""
         return "\n\n".join(
-            f"# {one.module.name}\n{ast.unparse(ast.Module([*one.body], []))}"
-            for one in self.kept()
-            if one.body
+            f"# {kept.module.name}\n{ast.unparse(ast.Module([*kept.body], []))}"
+            for kept in self.kept()
+            if kept.body
         )
 
     def load(self) -> Callable[..., Any]:
@@ -169,11 +169,11 @@ def function_query(function: Callable[..., Any], *, reads_files: Iterable[str] =
     if not modules:
         raise _not_of_a_module(name)
     folder = Path(module.__file__ or "").absolute().parent
-    package = next(one.package for one in modules if one.name == module.__name__)
+    package = next(stored.package for stored in modules if stored.name == module.__name__)
     declared = [
         _file(folder / path, folder, package) or _refuse(name, path) for path in {*reads_files}
     ]
-    files = {one.path: one for one in (*_sql_files(modules), *declared)}
+    files = {file.path: file for file in (*_sql_files(modules), *declared)}
     return ModuleQuery(name, module.__name__, modules, tuple(files[file] for file in sorted(files)))
 
 
@@ -197,12 +197,12 @@ def _refuse(function: str, path: str) -> StoredFile:
 
 def _sql_files(modules: tuple[StoredModule, ...]) -> Iterator[StoredFile]:
     """Read the files that the modules open by `sql_file`: each import of the modules opens them again."""
-    for one in modules:
-        file = getattr(sys.modules.get(one.name), "__file__", None)
-        if not file or "sql_file" not in one.source:
+    for stored in modules:
+        file = getattr(sys.modules.get(stored.name), "__file__", None)
+        if not file or "sql_file" not in stored.source:
             continue
         literal = 0
-        for node in ast.walk(ast.parse(one.source)):
+        for node in ast.walk(ast.parse(stored.source)):
             match node:
                 case ast.Call(
                     func=ast.Name(id="sql_file") | ast.Attribute(attr="sql_file"),
@@ -210,8 +210,8 @@ def _sql_files(modules: tuple[StoredModule, ...]) -> Iterator[StoredFile]:
                 ):
                     literal += 1
                     folder = Path(file).absolute().parent
-                    found = _file(folder / path, folder, one.package, declared=False)
-                    yield from [found] if found else []
+                    sql_file = _file(folder / path, folder, stored.package, declared=False)
+                    yield from [sql_file] if sql_file else []
                 case ast.Name(id="sql_file") | ast.Attribute(attr="sql_file"):
                     literal -= 1
                 case ast.alias(name="sql_file", asname=str()):
@@ -220,7 +220,7 @@ def _sql_files(modules: tuple[StoredModule, ...]) -> Iterator[StoredFile]:
                     continue
         if literal < 0:
             raise DeclarationError(
-                found=f"module '{one.name}' is stored with a model function, and calls `sql_file` "
+                found=f"module '{stored.name}' is stored with a model function, and calls `sql_file` "
                 "with something else than a text, or under another name, so the file can't "
                 "be stored with it",
                 do='write `sql_file("NAME.sql")`, or put the function into a module of its own',
@@ -234,6 +234,6 @@ def _kept(query: ModuleQuery) -> tuple[Kept, ...]:
 
 @lru_cache(maxsize=256)
 def _identity(query: ModuleQuery) -> str:
-    asks = any("sql_file" in words(one.body) for one in query.kept())
+    asks = any("sql_file" in words(kept.body) for kept in query.kept())
     files = [f"{file.path} {file.content}" for file in query.files if file.declared or asks]
     return "\x1d".join([identity(query.modules, query.module, query.name), *files])

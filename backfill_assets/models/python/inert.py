@@ -59,8 +59,8 @@ def _names_of(node: ast.stmt, quiet: _Quiet, stored: Set[str]) -> frozenset[str]
 def _imported(node: ast.Import | ast.ImportFrom, stored: Set[str]) -> frozenset[str] | None:
     """Give all names of an import that does nothing but bind some; None for any other."""
     modules = _modules_of(node)
-    own = {one.partition(".")[0] for one in stored} - {PRODUCT}
-    if not all(_only_defines(one) and one.partition(".")[0] not in own for one in modules):
+    own = {name.partition(".")[0] for name in stored} - {PRODUCT}
+    if not all(_only_defines(name) and name.partition(".")[0] not in own for name in modules):
         return None
     names = {part for module in modules for part in module.split(".")}
     for alias in node.names:
@@ -109,8 +109,12 @@ class _Quiet:
     """Finds the top-level statements of a module that have no effect but binding names."""
 
     def __init__(self, body: list[ast.stmt], package: str, stored: Set[str]) -> None:
-        times = Counter(name for node in body for one in ast.walk(node) for name in bindings(one))
-        self._deletes = any(isinstance(one, ast.Delete) for node in body for one in ast.walk(node))
+        times = Counter(
+            name for node in body for inner in ast.walk(node) for name in bindings(inner)
+        )
+        self._deletes = any(
+            isinstance(inner, ast.Delete) for node in body for inner in ast.walk(node)
+        )
         self._there = {*times, *vars(builtins)}
         self._is_clear = "*" not in times  # `from m import *` may bind anything
         self._imports = [
@@ -120,14 +124,14 @@ class _Quiet:
             for alias in node.names
             if times[_name_of(alias)] == 1
         ]
-        builtin = {name for name, one in vars(builtins).items() if isinstance(one, type)}
-        self._types = self._imported(lambda one: one.partition(".")[0] in _OF_TYPES)
+        builtin = {name for name, value in vars(builtins).items() if isinstance(value, type)}
+        self._types = self._imported(lambda origin: origin.partition(".")[0] in _OF_TYPES)
         self._types |= builtin - times.keys() if self._is_clear else set()
         self._declaring = self._imported(
-            lambda one: one.partition(".")[0] == PRODUCT and _only_defines(one)
+            lambda origin: origin.partition(".")[0] == PRODUCT and _only_defines(origin)
         )
         own = module_names(body, package, stored)
-        self._modules = {one for one in own if times[one] == 1 and self._is_clear}
+        self._modules = {module for module in own if times[module] == 1 and self._is_clear}
         self._deferred = any(
             isinstance(node, ast.ImportFrom)
             and node.module == "__future__"
@@ -137,7 +141,7 @@ class _Quiet:
         flags = {
             alias.name
             for node, alias in self._imports
-            if alias.asname is None and {one.partition(".")[0] for one in _modules_of(node)} == {"typing"}
+            if alias.asname is None and {module.partition(".")[0] for module in _modules_of(node)} == {"typing"}
         }  # fmt: skip
         self._flags = flags & {_FLAG} if times[_FLAG] else flags & {"typing"}
 
@@ -167,7 +171,9 @@ class _Quiet:
                 )
             case ast.Call(func=called, args=args, keywords=keywords):
                 declares = self._declares(called)
-                return declares and all(map(self.value, (*args, *(one.value for one in keywords))))
+                return declares and all(
+                    map(self.value, (*args, *(keyword.value for keyword in keywords)))
+                )
             case _:
                 return node is not None and _literal(node)
 
@@ -185,13 +191,20 @@ class _Quiet:
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         arguments = node.args
         every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-        hints = [one.annotation for one in (*every, arguments.vararg, arguments.kwarg) if one]
+        hints = [
+            argument.annotation
+            for argument in (*every, arguments.vararg, arguments.kwarg)
+            if argument
+        ]
         defaults = [*arguments.defaults, *arguments.kw_defaults]
         return (
             not node.decorator_list
             and not getattr(node, "type_params", ())
-            and all(one is None or self._is_there(one) or _literal(one) for one in defaults)
-            and all(one is None or self.annotation(one) for one in (*hints, node.returns))
+            and all(
+                default is None or self._is_there(default) or _literal(default)
+                for default in defaults
+            )
+            and all(hint is None or self.annotation(hint) for hint in (*hints, node.returns))
         )
 
     def klass(self, node: ast.ClassDef) -> bool:
@@ -217,10 +230,10 @@ class _Quiet:
             return True
         parts = [*ast.walk(node)]
         return all(isinstance(part, _IN_TYPES) for part in parts) and all(
-            one.id in self._types for one in parts if isinstance(one, ast.Name)
+            part.id in self._types for part in parts if isinstance(part, ast.Name)
         )
 
 
 def _literal(node: ast.expr) -> bool:
     """Whether a value is a literal: constants, arithmetic on them, or containers of them."""
-    return all(isinstance(one, _IN_LITERALS) for one in ast.walk(node))
+    return all(isinstance(inner, _IN_LITERALS) for inner in ast.walk(node))

@@ -126,17 +126,17 @@ class Isolated:
         if not self._holds(absolute):
             if level or self._would_be_own(absolute):
                 raise _not_stored(absolute or name)
-            found = builtins.__import__(name, globals, locals, fromlist or (), 0)
+            imported = builtins.__import__(name, globals, locals, fromlist or (), 0)
             top = name.partition(".")[0]
-            return found if fromlist or top not in self._packages else self.module(top)
-        found = self.module(absolute)
+            return imported if fromlist or top not in self._packages else self.module(top)
+        imported = self.module(absolute)
         if not fromlist:
             return self.module(absolute.partition(".")[0])
-        wanted = getattr(found, "__all__", ()) if "*" in fromlist else fromlist
-        for one in wanted:
-            if not hasattr(found, one) and self._holds(f"{absolute}.{one}"):
-                self.module(f"{absolute}.{one}")
-        return found
+        wanted = getattr(imported, "__all__", ()) if "*" in fromlist else fromlist
+        for attribute in wanted:
+            if not hasattr(imported, attribute) and self._holds(f"{absolute}.{attribute}"):
+                self.module(f"{absolute}.{attribute}")
+        return imported
 
     def _holds(self, name: str) -> bool:
         return name in self._modules or name in self._packages
@@ -171,16 +171,18 @@ class Origin:
 def isolated_origin(module: str) -> Origin | None:
     """Name the snapshot's module that a private name stands for; None for any other name."""
     package, _, name = module.partition(".")
-    for one in tuple(_LOADED.values()):
-        if one.package == package and name:
-            return Origin(one, name)
+    for loaded in tuple(_LOADED.values()):
+        if loaded.package == package and name:
+            return Origin(loaded, name)
     return None
 
 
 def _digest(modules: tuple[StoredModule, ...], files: Mapping[str, bytes]) -> str:
     digest = hashlib.sha256()
-    for one in modules:
-        digest.update(f"{one.name}\0{one.is_package}\0{len(one.source)}\0{one.source}".encode())
+    for stored in modules:
+        digest.update(
+            f"{stored.name}\0{stored.is_package}\0{len(stored.source)}\0{stored.source}".encode()
+        )
     for path, content in sorted(files.items()):
         digest.update(f"{path}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:16]

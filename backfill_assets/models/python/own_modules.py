@@ -28,7 +28,7 @@ PRODUCT = "backfill_assets"
 MODELS = f"{PRODUCT}.pipelines"
 _ENGINE = frozenset({"pyspark", "py4j", "delta"})  # may lie on the search path uninstalled
 INSTALLED = frozenset({"site-packages", "dist-packages"})
-_STANDARD = tuple(Path(sysconfig.get_paths()[one]) for one in ("stdlib", "platstdlib"))
+_STANDARD = tuple(Path(sysconfig.get_paths()[scheme]) for scheme in ("stdlib", "platstdlib"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +63,19 @@ def own_modules(module: str) -> tuple[StoredModule, ...]:
     Raises:
         DeclarationError: one of them is an extension, or compiled code alone.
     """
-    modules: dict[str, StoredModule] = {}
+    collected: dict[str, StoredModule] = {}
     waiting = [(name, module) for name in _with_packages(module)]
     family = module.partition(".")[0]
     while waiting:
         name, importer = waiting.pop()
-        if name in modules or not is_own(name, family):
+        if name in collected or not is_own(name, family):
             continue
         stored = _read(name, importer)
         if stored is None:
             continue
-        modules[name] = stored
-        waiting += [(imported, name) for imported in imported_names(stored)]
-    return tuple(modules[name] for name in sorted(modules)) if module in modules else ()
+        collected[name] = stored
+        waiting += [(one, name) for one in imported_names(stored)]
+    return tuple(collected[name] for name in sorted(collected)) if module in collected else ()
 
 
 def imported_names(module: StoredModule) -> set[str]:
@@ -90,20 +90,22 @@ def imports_of(tree: ast.AST, package: str) -> set[str]:
         tree: the code.
         package: what its relative imports start from.
     """
-    imported: set[str] = set()
+    names_found: set[str] = set()
     for node in _running(tree):
         match node:
             case ast.Import(names=names):
-                imported |= {name for alias in names for name in _with_packages(alias.name)}
+                names_found |= {
+                    imported for alias in names for imported in _with_packages(alias.name)
+                }
             case ast.ImportFrom(names=names):
                 base = imported_base(node, package)
-                imported |= {*_with_packages(base)} if base else set()
-                imported |= {
+                names_found |= {*_with_packages(base)} if base else set()
+                names_found |= {
                     f"{base}.{alias.name}" for alias in names if base and alias.name != "*"
                 }
             case _:
                 continue
-    return imported
+    return names_found
 
 
 def imported_base(node: ast.ImportFrom, package: str) -> str:
@@ -155,8 +157,8 @@ def is_own(name: str, family: str) -> bool:
 
 def places_of_the_project(spec: ModuleSpec) -> list[str]:
     """Where a module of the project lies, this product included: its file, or a package's folders."""
-    found = [] if spec.name.partition(".")[0] in _ENGINE else _places(spec)
-    return [one for one in found if is_of_the_project(one)]
+    places = [] if spec.name.partition(".")[0] in _ENGINE else _places(spec)
+    return [place for place in places if is_of_the_project(place)]
 
 
 def _places(spec: ModuleSpec) -> list[str]:

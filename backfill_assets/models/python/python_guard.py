@@ -118,18 +118,23 @@ def uses(kept: Iterable[Kept], entry: tuple[str, str]) -> Iterator[Use]:
         entry: module and name of the function that is called from outside of it.
     """
     kept = tuple(kept)
-    imports = {one.module.name: _imported_names(one) for one in kept}
+    imports = {kept_module.module.name: _imported_names(kept_module) for kept_module in kept}
     names = Names(kept, imports, entry)
     texts = Texts(names)
     bound = {
-        name for one in kept for node, _ in _with_parents(one.body) for name in _bindings(node)
+        name
+        for kept_module in kept
+        for node, _ in _with_parents(kept_module.body)
+        for name in _bindings(node)
     }
-    said = {text for one in kept for text in _said(one, texts, _NAMES_COLUMNS - bound)}
-    for one in kept:
-        reader = _Reader(one, imports, names, texts, said)
-        for node, parent in _with_parents(one.body):
+    said = {
+        text for kept_module in kept for text in _said(kept_module, texts, _NAMES_COLUMNS - bound)
+    }
+    for kept_module in kept:
+        reader = _Reader(kept_module, imports, names, texts, said)
+        for node, parent in _with_parents(kept_module.body):
             for outside, name in reader.found(node, parent):
-                yield Use(outside, name, one.module.name, getattr(node, "lineno", 0))
+                yield Use(outside, name, kept_module.module.name, getattr(node, "lineno", 0))
 
 
 # By the start of a name as its import gives it; the longest one that fits decides, None allows.
@@ -349,8 +354,11 @@ class _Reader:
         """Look through the texts that a function takes as SQL; an own one of that name may take others."""
         taken = [*_sql_arguments(node)]
         if name == "sql" and not is_own:
-            taken = [*node.args[:1], *(one.value for one in node.keywords if one.arg in _OF_TEXT)]
-        given = [text for one in taken for text in self._texts(one)]
+            taken = [
+                *node.args[:1],
+                *(keyword.value for keyword in node.keywords if keyword.arg in _OF_TEXT),
+            ]
+        given = [text for argument in taken for text in self._texts(argument)]
         for text in given:
             yield from ((Outside.CLOCK, word) for word in _volatile_sql(text, name))
             if name == "sql" or _HOLDS_A_QUERY.search(text):
@@ -367,10 +375,10 @@ class _Reader:
             return
         is_called = taken_by.startswith("call_") or _PUT_BEFORE_BRACKET.search(text)
         words = (_WITHOUT_BRACKETS | VOLATILE) if is_called else _WITHOUT_BRACKETS
-        yield from ((Outside.CLOCK, one) for one in sorted(words & self._said))
-        for one in sorted(filter(_may_be_a_query, self._said)):
+        yield from ((Outside.CLOCK, word) for word in sorted(words & self._said))
+        for query in sorted(filter(_may_be_a_query, self._said)):
             yield from (
-                (outside, name) for outside, name in self._tables(one) if name != _ODD_TABLE
+                (outside, name) for outside, name in self._tables(query) if name != _ODD_TABLE
             )
 
     def _called(self, func: ast.expr) -> tuple[str, bool]:
@@ -429,16 +437,16 @@ _BUILT_IN = frozenset({"open", "input", "__import__"})
 
 
 def _imported_names(one: Kept) -> dict[str, str]:
-    found: dict[str, str] = {}
+    origins: dict[str, str] = {}
     for node, _ in _with_parents(one.body):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
-                found[alias.asname or top] = alias.name if alias.asname else top
+                origins[alias.asname or top] = alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom):
             base = imported_base(node, one.module.package)
-            found |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
-    return found
+            origins |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+    return origins
 
 
 def _bindings(node: ast.AST) -> Iterator[str]:
@@ -457,8 +465,8 @@ def _with_parents(body: Iterable[ast.stmt]) -> Iterator[tuple[ast.AST, ast.AST |
     while waiting:
         node, parent = waiting.pop()
         yield node, parent
-        inner = [one for one in ast.iter_child_nodes(node) if one not in _hints(node)]
-        waiting += [(one, node) for one in reversed(inner)]
+        inner = [child for child in ast.iter_child_nodes(node) if child not in _hints(node)]
+        waiting += [(child, node) for child in reversed(inner)]
 
 
 def _hints(node: ast.AST) -> tuple[ast.AST | None, ...]:
@@ -467,14 +475,17 @@ def _hints(node: ast.AST) -> tuple[ast.AST | None, ...]:
 
 def _sql_arguments(node: ast.Call) -> Iterator[ast.expr]:
     """The arguments of a call that may be SQL, those in a written list one by one."""
-    for one in (*node.args, *(one.value for one in node.keywords if one.arg in _OF_TEXT)):
-        match one:
+    for argument in (
+        *node.args,
+        *(keyword.value for keyword in node.keywords if keyword.arg in _OF_TEXT),
+    ):
+        match argument:
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 yield from parts
             case ast.Starred(value=ast.List(elts=parts) | ast.Tuple(elts=parts)):
                 yield from parts
             case _:
-                yield one
+                yield argument
 
 
 def _said(one: Kept, texts: Texts, naming: Set[str]) -> Iterator[str]:
@@ -497,16 +508,16 @@ def _said(one: Kept, texts: Texts, naming: Set[str]) -> Iterator[str]:
 
 def _no_sql(body: Iterable[ast.stmt], naming: Set[str]) -> set[ast.AST]:
     """The texts that certainly are no SQL: written where a call names columns, or in an error."""
-    found: set[ast.AST] = set()
+    left_out: set[ast.AST] = set()
     for node, _ in _with_parents(body):
         match node:
             case ast.Raise(exc=ast.expr() as error):
-                found |= {*ast.walk(error)}
+                left_out |= {*ast.walk(error)}
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in naming:
-                found |= {*_sql_arguments(node)}
+                left_out |= {*_sql_arguments(node)}
             case _:
                 continue
-    return found
+    return left_out
 
 
 def _may_be_a_query(text: str) -> bool:
@@ -534,14 +545,17 @@ def _tables_of(text: str) -> set[str]:
     except SqlglotError:
         named_here = {name.lower() for name in _NAMED_HERE.findall(text)}
         return {*_TABLES.findall(_QUOTED.sub(_but_names, text))} - named_here
-    found = {
+    named = {
         ".".join(part.name for part in table.parts)
         for tree in trees
         if tree is not None
         for table in tree.find_all(exp.Table)
     }
     named_here = {cte.alias for tree in trees if tree for cte in tree.find_all(exp.CTE)}
-    return {f"{{{one}}}" if one.startswith("given__") else one for one in found - named_here}
+    return {
+        f"{{{table_name}}}" if table_name.startswith("given__") else table_name
+        for table_name in named - named_here
+    }
 
 
 def _but_names(quoted: re.Match[str]) -> str:
@@ -551,17 +565,20 @@ def _but_names(quoted: re.Match[str]) -> str:
 def _imports_on_workers(kept: Iterable[Kept], stored: frozenset[str]) -> Iterator[Use]:
     """Find imports of own modules inside functions, where some function may run on a worker."""
     kept = tuple(kept)
-    if not any(words(one.body) & _ON_WORKERS for one in kept):
+    if not any(words(kept_module.body) & _ON_WORKERS for kept_module in kept):
         return
-    for one in kept:
-        for node, _ in _with_parents(one.body):
+    for kept_module in kept:
+        for node, _ in _with_parents(kept_module.body):
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                 continue
             for inner in ast.walk(node):
-                names = _own_imports(inner, one.module.package) & stored
+                names = _own_imports(inner, kept_module.module.package) & stored
                 if names:
                     yield Use(
-                        Outside.WORKER, min(names), one.module.name, getattr(inner, "lineno", 0)
+                        Outside.WORKER,
+                        min(names),
+                        kept_module.module.name,
+                        getattr(inner, "lineno", 0),
                     )
 
 

@@ -79,17 +79,17 @@ class Names:
         self._stored: set[str] = set()
         self._renamed: set[str] = set()
         self._known: dict[tuple[str, str], Found] = {}
-        for one in kept:
-            self._modules[one.module.name] = _Module()
-            for top in one.body:
+        for module in kept:
+            self._modules[module.module.name] = _Module()
+            for top in module.body:
                 for parent, node in with_parents(top):
-                    self._note(parent, node, one.module.name)
+                    self._note(parent, node, module.module.name)
 
     def _note(self, parent: ast.AST | None, node: ast.AST, module: str) -> None:
         known = self._modules[module]
         known.times.update(bindings(node))
-        for name, one in _bound_by(node, is_method=isinstance(parent, ast.ClassDef)):
-            known.bound[name].append(one)
+        for name, binding in _bound_by(node, is_method=isinstance(parent, ast.ClassDef)):
+            known.bound[name].append(binding)
         for name, type_ in _declared_by(node, parent):
             known.declared[name].append(type_)
         self._note_uses(parent, node, module)
@@ -131,8 +131,8 @@ class Names:
         if known is None:
             return _UNKNOWN
         if not rest and first in known.bound:
-            found = [self._of(one, module) for one in known.bound[first]]
-            return _all(found, complete=known.times[first] <= len(found))
+            values = [self._of(binding, module) for binding in known.bound[first]]
+            return _all(values, complete=known.times[first] <= len(values))
         if rest and known.times[first] == 1 and first in known.classes:
             return self._in_class(known.classes[first], rest, module)
         holder, inner = self._imported(name, module)
@@ -153,17 +153,24 @@ class Names:
     def _in_class(self, owner: ast.ClassDef, name: str, module: str) -> Found:
         """The value that a class holds under a name, if only its own body sets it."""
         bound = [
-            one
+            binding
             for node in owner.body
             if isinstance(node, (ast.Assign, ast.AnnAssign))
-            for at, one in _bound_by(node, is_method=False)
+            for at, binding in _bound_by(node, is_method=False)
             if at == name
         ]
         times = sum(name in {*bindings(node)} for node in ast.walk(owner))
-        is_plain = not owner.keywords and {dotted(one) for one in owner.bases} <= {"str", "StrEnum"}
-        is_own = is_plain and all("dataclass" in ast.dump(one) for one in owner.decorator_list)
+        is_plain = not owner.keywords and {dotted(base) for base in owner.bases} <= {
+            "str",
+            "StrEnum",
+        }
+        is_own = is_plain and all(
+            "dataclass" in ast.dump(decorator) for decorator in owner.decorator_list
+        )
         complete = is_own and times == len(bound) and name not in self._stored
-        return _all([self._of(one, module) for one in bound], complete=complete and bool(bound))
+        return _all(
+            [self._of(binding, module) for binding in bound], complete=complete and bool(bound)
+        )
 
     def _imported(self, name: str, module: str) -> tuple[str, str]:
         """Name the own module that defines an imported name, and the name there."""
@@ -242,10 +249,12 @@ class Names:
         self, node: ast.expr, module: str, parts: Callable[[ast.expr], list[ast.expr] | None]
     ) -> Found:
         displays = self._displays(node, module)
-        found = [(parts(one), where) for one, where in displays.pieces]
+        displayed = [(parts(display), where) for display, where in displays.pieces]
         return Found(
-            tuple((one, where) for inner, where in found for one in inner or ()),
-            complete=displays.complete and bool(found) and all(x is not None for x, _ in found),
+            tuple((part, where) for inner, where in displayed for part in inner or ()),
+            complete=displays.complete
+            and bool(displayed)
+            and all(x is not None for x, _ in displayed),
         )
 
     def _displays(self, node: ast.expr, module: str) -> Found:
@@ -254,12 +263,14 @@ class Names:
             return Found(((node, module),), complete=True)
         if not isinstance(node, (ast.Name, ast.Attribute)):
             return _UNKNOWN
-        found = self.values(dotted(node), module)
-        inner = _all([self._displays(one, where) for one, where in found.pieces], complete=True)
-        stays = all(isinstance(one, ast.Tuple) for one, _ in inner.pieces)
+        values = self.values(dotted(node), module)
+        inner = _all(
+            [self._displays(piece, where) for piece, where in values.pieces], complete=True
+        )
+        stays = all(isinstance(piece, ast.Tuple) for piece, _ in inner.pieces)
         stays = stays or (self._is_plain_name(node, module) and self._only_looked_at(node))
-        stays = stays and not any(_holds_others(one) for one, _ in inner.pieces)
-        return Found(inner.pieces, complete=found.complete and inner.complete and stays)
+        stays = stays and not any(_holds_others(piece) for piece, _ in inner.pieces)
+        return Found(inner.pieces, complete=values.complete and inner.complete and stays)
 
     def _is_plain_name(self, node: ast.expr, module: str) -> bool:
         """It names a value of a module, not one of a class."""
@@ -270,8 +281,8 @@ class Names:
         name = node.id if isinstance(node, ast.Name) else node.attr
         is_shared = name in self._renamed | self._stored
         return not is_shared and all(
-            _looks(one, parent, self._modules[where].times)
-            for one, parent, where in self._mentions[name]
+            _looks(mention, parent, self._modules[where].times)
+            for mention, parent, where in self._mentions[name]
         )
 
     def is_own(self, value: ast.expr, attribute: str, module: str, steps: int = 3) -> bool:
@@ -283,24 +294,24 @@ class Names:
                 known = self._modules[module]
                 types = known.declared[name]
                 made = [
-                    one.value
-                    for one in known.bound.get(name, [])
-                    if one.parameter is None or one.parameter.annotation is None
+                    binding.value
+                    for binding in known.bound.get(name, [])
+                    if binding.parameter is None or binding.parameter.annotation is None
                 ]
                 return (
                     known.times[name] == len(types) + len(made)
-                    and all(attribute in self._defined(one, module) for one in types)
+                    and all(attribute in self._defined(type_, module) for type_ in types)
                     and all(
                         isinstance(x, ast.Call) and self.is_own(x, attribute, module) for x in made
                     )
                 )
             case ast.Name() | ast.Attribute() if steps:
-                found = self.values(dotted(value), module)
+                values = self.values(dotted(value), module)
                 return (
-                    found.complete
-                    and bool(found.pieces)
+                    values.complete
+                    and bool(values.pieces)
                     and all(
-                        self.is_own(x, attribute, where, steps - 1) for x, where in found.pieces
+                        self.is_own(x, attribute, where, steps - 1) for x, where in values.pieces
                     )
                 )
             case _:
@@ -342,8 +353,8 @@ def _bound_by(node: ast.AST, *, is_method: bool) -> Iterator[tuple[str, _Bound]]
             yield from _looped(target, parts)
         case ast.FunctionDef() | ast.AsyncFunctionDef() if not is_method:
             args = node.args
-            for one in (*args.posonlyargs, *args.args, *args.kwonlyargs):
-                yield one.arg, _Bound(function=node, parameter=one)
+            for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+                yield argument.arg, _Bound(function=node, parameter=argument)
         case _:
             return
 
@@ -353,9 +364,9 @@ def _looped(target: ast.expr, parts: ast.expr) -> Iterator[tuple[str, _Bound]]:
         case ast.Name(id=name):
             yield name, _Bound(parts_of=parts)
         case ast.Tuple(elts=inner) if not any(isinstance(x, ast.Starred) for x in inner):
-            for at, one in enumerate(inner):
-                if isinstance(one, ast.Name):
-                    yield one.id, _Bound(parts_of=parts, position=at)
+            for at, element in enumerate(inner):
+                if isinstance(element, ast.Name):
+                    yield element.id, _Bound(parts_of=parts, position=at)
         case _:
             return
 
@@ -365,9 +376,9 @@ def _declared_by(node: ast.AST, parent: ast.AST | None) -> Iterator[tuple[str, a
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return
     args = [*node.args.posonlyargs, *node.args.args]
-    for one in (*args, *node.args.kwonlyargs):
-        if one.annotation is not None:
-            yield one.arg, one.annotation
+    for argument in (*args, *node.args.kwonlyargs):
+        if argument.annotation is not None:
+            yield argument.arg, argument.annotation
     if isinstance(parent, ast.ClassDef) and args and args[0].annotation is None:
         yield args[0].arg, ast.Name(parent.name, ast.Load())
 
@@ -381,12 +392,12 @@ def _argument(
     ):
         return None, None
     args = function.args
-    names = [one.arg for one in (*args.posonlyargs, *args.args)]
+    names = [argument.arg for argument in (*args.posonlyargs, *args.args)]
     defaults = dict(zip(reversed(names), reversed(args.defaults), strict=False))
     keyword_only = zip(args.kwonlyargs, args.kw_defaults, strict=True)
-    defaults |= {one.arg: default for one, default in keyword_only if default is not None}
+    defaults |= {argument.arg: default for argument, default in keyword_only if default is not None}
     given = dict(zip(names, call.args, strict=False)) | {
-        one.arg: one.value for one in call.keywords if one.arg
+        keyword.arg: keyword.value for keyword in call.keywords if keyword.arg
     }
     return given.get(parameter), defaults.get(parameter)
 
@@ -394,19 +405,19 @@ def _argument(
 def _all(found: Iterable[Found], *, complete: bool) -> Found:
     found = tuple(found)
     return Found(
-        tuple(piece for one in found for piece in one.pieces),
-        complete and all(one.complete for one in found),
+        tuple(piece for result in found for piece in result.pieces),
+        complete and all(result.complete for result in found),
     )
 
 
 def _at(rows: Found, position: int) -> Found:
     """Give the parts at one position of written tuples."""
-    found = [
-        (one.elts[position], where)
-        for one, where in rows.pieces
-        if isinstance(one, ast.Tuple) and position < len(one.elts) and _parts(one) is not None
+    parts = [
+        (row.elts[position], where)
+        for row, where in rows.pieces
+        if isinstance(row, ast.Tuple) and position < len(row.elts) and _parts(row) is not None
     ]
-    return Found(tuple(found), rows.complete and len(found) == len(rows.pieces))
+    return Found(tuple(parts), rows.complete and len(parts) == len(rows.pieces))
 
 
 def _parts(display: ast.expr) -> list[ast.expr] | None:
@@ -441,16 +452,18 @@ def _under(display: ast.expr, key: ast.expr) -> list[ast.expr] | None:
     if values is None or isinstance(key, ast.Slice):
         return None
     keys = _keys(display) if is_map else [ast.Constant(at) for at in range(len(values))]
-    written = [one.value for one in keys or () if isinstance(one, ast.Constant)]
+    written = [
+        written_key.value for written_key in keys or () if isinstance(written_key, ast.Constant)
+    ]
     if not isinstance(key, ast.Constant) or len(written) != len(values):
         return values
-    return [one for at, one in zip(written, values, strict=True) if at == key.value] or None
+    return [value for at, value in zip(written, values, strict=True) if at == key.value] or None
 
 
 def _holds_others(display: ast.expr) -> bool:
     """Say whether a collection holds another one that may be changed."""
-    inner = (one for one in ast.walk(display) if one is not display)
-    return any(isinstance(one, (ast.List, ast.Set, ast.Dict)) for one in inner)
+    inner = (inner_node for inner_node in ast.walk(display) if inner_node is not display)
+    return any(isinstance(inner_node, (ast.List, ast.Set, ast.Dict)) for inner_node in inner)
 
 
 def _looks(node: ast.expr, parent: ast.AST | None, own: Mapping[str, int]) -> bool:

@@ -66,9 +66,9 @@ class Texts:
             case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
                 return self._of(value, module, depth)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return _joined([self._of(one, module, depth) for one in (left, right)])
+                return _joined([self._of(side, module, depth) for side in (left, right)])
             case ast.BinOp(left=left, op=ast.Mod()):
-                return tuple(PERCENT.sub(_HOLE, one) for one in self._of(left, module, depth))
+                return tuple(PERCENT.sub(_HOLE, text) for text in self._of(left, module, depth))
             case ast.Subscript(value=value, slice=key):
                 return self._any(self._names.looked_up(value, key, module), depth)
             case ast.NamedExpr(value=value):
@@ -83,10 +83,10 @@ class Texts:
 
     def _given_back(self, node: ast.Call, module: str, depth: int) -> tuple[str, ...]:
         """Follow a call of an own function to what it returns."""
-        found = self._names.returned(node.func, module)
-        if not found.pieces:
+        returned = self._names.returned(node.func, module)
+        if not returned.pieces:
             return self._called(node, module, depth)
-        return self._once(f"{dotted(node.func)}()", module, lambda: found, depth)
+        return self._once(f"{dotted(node.func)}()", module, lambda: returned, depth)
 
     def _once(
         self, name: str, module: str, find: Callable[[], Found], depth: int
@@ -98,24 +98,34 @@ class Texts:
         return self._known[at]
 
     def _any(self, found: Found, depth: int) -> tuple[str, ...]:
-        texts = [text for one, module in found.pieces for text in self._of(one, module, depth)]
+        texts = [text for piece, module in found.pieces for text in self._of(piece, module, depth)]
         return _few(texts if found.complete and found.pieces else [*texts, _HOLE])
 
     def _called(self, node: ast.Call, module: str, depth: int) -> tuple[str, ...]:  # noqa: PLR0911
-        def inner(one: ast.expr) -> tuple[str, ...]:
-            return self._of(one, module, depth)
+        def inner(part_node: ast.expr) -> tuple[str, ...]:
+            return self._of(part_node, module, depth)
 
         match node.func, node.args:
             case ast.Attribute(attr="format", value=value), args:
-                given = {str(at): inner(one) for at, one in enumerate(args)}
-                given |= {one.arg: inner(one.value) for one in node.keywords if one.arg}
-                return _few([text for one in inner(value) for text in _formatted(one, given)])
+                given = {str(at): inner(argument) for at, argument in enumerate(args)}
+                given |= {
+                    keyword.arg: inner(keyword.value) for keyword in node.keywords if keyword.arg
+                }
+                return _few(
+                    [text for template in inner(value) for text in _formatted(template, given)]
+                )
             case ast.Attribute(attr="join", value=value), [
                 ast.List(elts=parts) | ast.Tuple(elts=parts)
             ]:
-                return _joined([inner(one) for part in parts for one in (value, part)][1:])
+                return _joined([inner(element) for part in parts for element in (value, part)][1:])
             case ast.Attribute(attr="replace", value=value), [ast.Constant(value=str(old)), new]:
-                return _few([one.replace(old, text) for one in inner(value) for text in inner(new)])
+                return _few(
+                    [
+                        template.replace(old, text)
+                        for template in inner(value)
+                        for text in inner(new)
+                    ]
+                )
             case (ast.Attribute(attr=name, value=value), []) if name in _AS_IT_IS:
                 return inner(value)
             case ((ast.Name(id=name) | ast.Attribute(attr=name)), [value]):
@@ -142,9 +152,9 @@ def _formatted(text: str, given: Mapping[str, tuple[str, ...]]) -> list[str]:
 
 def _joined(parts: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     count = 1
-    for one in parts:
-        count *= len(one)
-    return (_HOLE,) if count > _MOST else tuple("".join(one) for one in product(*parts))
+    for variants in parts:
+        count *= len(variants)
+    return (_HOLE,) if count > _MOST else tuple("".join(chosen) for chosen in product(*parts))
 
 
 def _few(texts: Sequence[str]) -> tuple[str, ...]:

@@ -74,12 +74,12 @@ class Kept:
     body: tuple[ast.stmt, ...]
 
 
-def sees_source(found: tuple[Kept, ...]) -> bool:
+def sees_source(kept: tuple[Kept, ...]) -> bool:
     """Whether kept code may see its own text, or the names and paths that are made of it."""
     return any(
         own_words(node) & (_OF_SOURCE | _SOURCE_WORDS) or _names_its_place(node, parent)
-        for one in found
-        for top in one.body
+        for kept_module in kept
+        for top in kept_module.body
         for parent, node in with_parents(top)
     )
 
@@ -99,20 +99,21 @@ def _names_its_place(node: ast.AST, parent: ast.AST | None) -> bool:
             return False
 
 
-def reflects(found: tuple[Kept, ...], stored: Set[str]) -> bool:
+def reflects(kept: tuple[Kept, ...], stored: Set[str]) -> bool:
     """Whether kept code may look for things in a way that can't be followed."""
-    names = _all_module_names(found, stored)
+    names = _all_module_names(kept, stored)
     imported = {
-        one.module.name: {name for top in one.body for name in _imports_in(top)} for one in found
+        kept_module.module.name: {name for top in kept_module.body for name in _imports_in(top)}
+        for kept_module in kept
     }
-    handles = {one.rpartition(".")[2] for one in stored} | {*chain(*names.values())}
+    handles = {name.rpartition(".")[2] for name in stored} | {*chain(*names.values())}
     return any(
         _reflects_here(node, parent)
-        or _hands_on(node, parent, names[one.module.name], handles)
-        or _writes_to(node, imported[one.module.name])
-        or _brings_in_more(node, parent, one.module.package, stored)
-        for one in found
-        for top in one.body
+        or _hands_on(node, parent, names[kept_module.module.name], handles)
+        or _writes_to(node, imported[kept_module.module.name])
+        or _brings_in_more(node, parent, kept_module.module.package, stored)
+        for kept_module in kept
+        for top in kept_module.body
         for parent, node in with_parents(top)
     )
 
@@ -153,18 +154,21 @@ def _looks_up_a_word(node: ast.Name, parent: ast.AST | None) -> bool:
             return False
 
 
-def _all_module_names(found: tuple[Kept, ...], stored: Set[str]) -> dict[str, frozenset[str]]:
+def _all_module_names(kept: tuple[Kept, ...], stored: Set[str]) -> dict[str, frozenset[str]]:
     """Names under which each module knows own modules, also those that another one passes on."""
-    names = {one.module.name: module_names(one.body, one.module.package, stored) for one in found}
-    for _ in found:
-        for one in found:
-            names[one.module.name] |= {
+    names = {
+        kept_module.module.name: module_names(kept_module.body, kept_module.module.package, stored)
+        for kept_module in kept
+    }
+    for _ in kept:
+        for kept_module in kept:
+            names[kept_module.module.name] |= {
                 alias.asname or alias.name
-                for top in one.body
+                for top in kept_module.body
                 for node in ast.walk(top)
                 if isinstance(node, ast.ImportFrom)
                 for alias in node.names
-                if alias.name in names.get(imported_base(node, one.module.package), ())
+                if alias.name in names.get(imported_base(node, kept_module.module.package), ())
             }
     return names
 
@@ -177,7 +181,9 @@ def _hands_on(node: ast.AST, parent: ast.AST | None, modules: Set[str], handles:
         case ast.Name(id=name, ctx=ast.Load()):
             return name in modules
         case ast.Attribute(attr=name) if name in handles:
-            return bool(modules & {one.id for one in ast.walk(node) if isinstance(one, ast.Name)})
+            return bool(
+                modules & {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+            )
         case _:
             return False
 
@@ -186,7 +192,9 @@ def _writes_to(node: ast.AST, imported: Set[str]) -> bool:
     """Whether an attribute of an imported object is set: other code then reads the new value."""
     match node:
         case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
-            return bool(imported & {one.id for one in ast.walk(value) if isinstance(one, ast.Name)})
+            return bool(
+                imported & {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+            )
         case _:
             return False
 

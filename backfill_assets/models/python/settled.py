@@ -32,10 +32,10 @@ def kept(modules: tuple[StoredModule, ...], module: str, function: str) -> tuple
         module: the name of the function's own.
         function: its name there.
     """
-    found = _Keeping(modules, module, function).found()
+    keeping = _Keeping(modules, module, function).found()
     return (
-        found
-        if not reflects(found, frozenset(one.name for one in modules))
+        keeping
+        if not reflects(keeping, frozenset(stored.name for stored in modules))
         else _everything(modules)
     )
 
@@ -46,12 +46,13 @@ def identity(modules: tuple[StoredModule, ...], module: str, function: str) -> s
     Comments and formatting are left out, unless the code may look at its own source, or at the private
     names and paths under which it runs: these depend on everything that the snapshot stores.
     """
-    found = kept(modules, module, function)
-    if sees_source(found):
-        parts = [f"{one.name} {one.is_package}\n{one.source}" for one in modules]
+    kept_modules = kept(modules, module, function)
+    if sees_source(kept_modules):
+        parts = [f"{stored.name} {stored.is_package}\n{stored.source}" for stored in modules]
     else:
         parts = [  # one without a statement too: that it is there decides whether an import succeeds
-            f"{one.module.name} {one.module.is_package}\n{_dumped(one.body)}" for one in found
+            f"{kept_module.module.name} {kept_module.module.is_package}\n{_dumped(kept_module.body)}"
+            for kept_module in kept_modules
         ]
     return "\x1e".join([f"{module}.{function}", *parts])
 
@@ -69,7 +70,7 @@ class _Keeping:
 
     def __init__(self, modules: tuple[StoredModule, ...], module: str, function: str) -> None:
         self._modules = by_name(modules)
-        self._bodies = {one.name: ast.parse(one.source).body for one in modules}
+        self._bodies = {stored.name: ast.parse(stored.source).body for stored in modules}
         self._inert = {
             name: inert(body, self._modules[name].package, {*self._modules})
             for name, body in self._bodies.items()
@@ -88,9 +89,11 @@ class _Keeping:
 
     def _enter(self, name: str) -> None:
         """Take a module in, with the packages that are imported before it."""
-        for one in self._modules:
-            if one not in self._live and (one == name or name.startswith(f"{one}.")):
-                self._live[one] = set()
+        for module_name in self._modules:
+            if module_name not in self._live and (
+                module_name == name or name.startswith(f"{module_name}.")
+            ):
+                self._live[module_name] = set()
 
     def _step(self) -> bool:
         before = sum(len(live) for live in self._live.values()), len(self._live)

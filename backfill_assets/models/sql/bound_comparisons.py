@@ -69,7 +69,7 @@ class Comparison:
 
 def bounded_betweens(tree: exp.Expr) -> Iterator[exp.Between]:
     """Give every BETWEEN of the filters; it includes its end."""
-    return (one for one in tree.find_all(exp.Between) if _filters(one))
+    return (between for between in tree.find_all(exp.Between) if _filters(between))
 
 
 def bounding_comparisons(tree: exp.Expr) -> list[Comparison] | None:
@@ -118,14 +118,14 @@ def _turned(scope: Scope, node: exp.Expr) -> Iterator[Comparison]:
 
 
 def _parameters(node: exp.Expr) -> frozenset[str]:
-    return frozenset(one.name for one in node.find_all(exp.Placeholder))
+    return frozenset(placeholder.name for placeholder in node.find_all(exp.Placeholder))
 
 
 def _traced(scope: Scope, column: exp.Column) -> ComparedColumn:
     derived = False
     origins: list[Origin] = []
-    for found, by_expression in _followed(scope, column, 0):
-        origins.append(found)
+    for origin, by_expression in _followed(scope, column, 0):
+        origins.append(origin)
         derived = derived or by_expression
     return ComparedColumn(tuple(dict.fromkeys(origins)), derived)
 
@@ -145,7 +145,7 @@ def _followed(scope: Scope, column: exp.Column, depth: int) -> Iterator[tuple[Or
         yield from _followed(source, plain, depth + 1)
         return
     for each in plain.find_all(exp.Column):
-        yield from ((found, True) for found, _ in _followed(source, each, depth + 1))
+        yield from ((origin, True) for origin, _ in _followed(source, each, depth + 1))
 
 
 def _projection(scope: Scope, column: exp.Column) -> tuple[Scope, exp.Expr] | None:
@@ -163,12 +163,12 @@ def _projection(scope: Scope, column: exp.Column) -> tuple[Scope, exp.Expr] | No
 
 
 def _tables(scope: Scope, column: exp.Column) -> list[str]:
-    found = [
+    tables = [
         table_name(source)
         for name, source in _named_sources(scope)
         if column.table in ("", name) and isinstance(source, exp.Table)
     ]
-    return found if len(found) == 1 else [""]
+    return tables if len(tables) == 1 else [""]
 
 
 def _named_sources(scope: Scope) -> Iterator[tuple[str, exp.Expr | Scope]]:

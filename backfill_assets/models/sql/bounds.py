@@ -74,14 +74,14 @@ def _bounding(model: Model, query: SqlQuery, cuts: Mapping[str, str | None]) -> 
         return query.parameters()
     for between in bounded_betweens(tree):
         _check_between(model.name, between)
-    found: set[str] = set()
+    bounds: set[str] = set()
     for comparison in comparisons:
         if not _check_column(model, comparison, cuts):
             continue
         _check_ends(model.name, comparison)
         if comparison.sign in (">=", ">", "<"):
-            found |= comparison.bounds & (_ENDS if comparison.sign == "<" else _STARTS)
-    return frozenset(found)
+            bounds |= comparison.bounds & (_ENDS if comparison.sign == "<" else _STARTS)
+    return frozenset(bounds)
 
 
 def _declared(model: Model, cuts: Iterable[str | None]) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ def _check_column(model: Model, comparison: Comparison, cuts: Mapping[str, str |
         origins = [origin for origin in column.origins if cuts.get(origin.table, "") is not None]
         right = [origin.column in _allowed(model, origin.table, cuts) for origin in origins]
         if right and not (any(right) if column.derived else all(right)):
-            wrong = next(one for one, ok in zip(origins, right, strict=True) if not ok)
+            wrong = next(origin for origin, ok in zip(origins, right, strict=True) if not ok)
             declared = _allowed(model, wrong.table, cuts)
             raise DeclarationError(
                 found=f"model '{model.name}' bounds its interval on '{wrong.column}', but its "
@@ -143,7 +143,7 @@ def _check_ends(model: str, comparison: Comparison) -> None:
 
 
 def _names(node: exp.Expr) -> frozenset[str]:
-    return frozenset(one.name for one in node.find_all(exp.Placeholder))
+    return frozenset(placeholder.name for placeholder in node.find_all(exp.Placeholder))
 
 
 def _bare(node: exp.Expr) -> str:

@@ -75,15 +75,15 @@ def _may_lose_outputs(tree: exp.Expr) -> bool:
     row_makers = (exp.Explode, exp.Inline, exp.Stack, exp.UDTF, exp.Anonymous, exp.QueryTransform)
     if any(
         projection.find(*row_makers)
-        for one in tree.find_all(exp.Select)
-        for projection in one.selects
+        for select in tree.find_all(exp.Select)
+        for projection in select.selects
     ):
         return False
     if tree.find(exp.Except, exp.Intersect) is not None:
         return False
-    if any(bool(one.args.get("recursive")) for one in tree.find_all(exp.With)):
+    if any(bool(clause.args.get("recursive")) for clause in tree.find_all(exp.With)):
         return False
-    return not any(bool(one.args.get("all")) for one in tree.find_all(exp.Group))
+    return not any(bool(clause.args.get("all")) for clause in tree.find_all(exp.Group))
 
 
 def _as_declared(graph: Graph, upstream: str, columns: frozenset[str]) -> frozenset[str]:

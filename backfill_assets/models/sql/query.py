@@ -127,9 +127,9 @@ def require_one_query(sql: str, tokens: Sequence[Token]) -> None:
     Raises:
         DeclarationError: it is empty, two statements, or a statement of another kind.
     """
-    found = not_one_query(tokens)
-    if found:
-        raise _unparsable_sql(found=found, sql=sql)
+    other = not_one_query(tokens)
+    if other:
+        raise _unparsable_sql(found=other, sql=sql)
 
 
 def parameters_of(

@@ -111,8 +111,8 @@ def _hidden(text: str, at: int) -> int:
     """The end of the white space or comment that begins here; the same index where none does."""
     if text.startswith("/*", at) and not text.startswith("/*+", at):
         return _comment_end(text, at)
-    found = _SPACE.match(text, at) or _LINE_COMMENT.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at) or _LINE_COMMENT.match(text, at)
+    return match.end() if match else at
 
 
 _COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
@@ -130,13 +130,13 @@ def _comment_end(text: str, at: int) -> int:
 
 
 def _longest(text: str, at: int) -> tuple[Kind, int]:
-    found = list(_matches(text, at))
-    if not found:
+    matches = list(_matches(text, at))
+    if not matches:
         what = {"'": "a text", '"': "a text", "`": "a name", "$": "a text in dollar signs"}
         unclosed = what.get(text[at])
         found_here = f"{unclosed} that is never closed" if unclosed else f"'{text[at]}'"
         raise UnreadableSqlError(found=found_here, text=text, at=at)
-    return max(found, key=lambda one: one[1])  # the first of two as long
+    return max(matches, key=lambda match: match[1])  # the first of two as long
 
 
 def _matches(text: str, at: int) -> Iterator[tuple[Kind, int]]:

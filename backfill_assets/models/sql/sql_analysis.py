@@ -104,7 +104,11 @@ def parsed(sql: str) -> list[exp.Expr]:
         SqlglotError: sqlglot can't read it.
     """
     statements = sqlglot.parse(sql, dialect=AsWritten)
-    return [one for one in statements if one and not isinstance(one, exp.Semicolon)]
+    return [
+        statement
+        for statement in statements
+        if statement and not isinstance(statement, exp.Semicolon)
+    ]
 
 
 def written(node: exp.Expr) -> str:
@@ -165,7 +169,7 @@ def settled_text(sql: str) -> str:
         words = text.split()
         if parts and not (token.start == end and _may_merge(parts[-1][-1], text[0])):
             parts.append(" ")
-        is_keyword = all(_WORD.fullmatch(one) and one.lower() not in names for one in words)
+        is_keyword = all(_WORD.fullmatch(word) and word.lower() not in names for word in words)
         parts.append(" ".join(words).upper() if is_keyword else text)  # GROUP BY is one token
         end = token.end + 1
     return "".join(parts)
@@ -203,7 +207,9 @@ def _gaps_are_blank(sql: str, tokens: Sequence[Token]) -> bool:
 
 
 def _names(tree: exp.Expr) -> Counter[str]:
-    return Counter(one.name for one in tree.find_all(exp.Identifier) if _is_of_author(one))
+    return Counter(
+        identifier.name for identifier in tree.find_all(exp.Identifier) if _is_of_author(identifier)
+    )
 
 
 def _is_of_author(name: exp.Identifier) -> bool:
@@ -214,10 +220,10 @@ def _is_of_author(name: exp.Identifier) -> bool:
 
 def _spelled(sql: str, tokens: Sequence[Token]) -> list[str]:
     """Write tokens in the one spelling that all equal ones share."""
-    found = [_token(sql, token) for token in tokens if token.token_type not in _LEFT_OUT]
+    spellings = [_token(sql, token) for token in tokens if token.token_type not in _LEFT_OUT]
     for spell in _SPELLINGS:
-        found = spell(found)
-    return found
+        spellings = spell(spellings)
+    return spellings
 
 
 _LEFT_OUT = (TokenType.HINT, TokenType.SEMICOLON)
@@ -301,16 +307,16 @@ def _replace(
     tokens: list[str], shape: Sequence[str | None], by: Callable[[list[str]], list[str]]
 ) -> list[str]:
     """Replace every stretch of tokens that has a shape, in which None is any token."""
-    found: list[str] = []
+    replaced: list[str] = []
     place = 0
     while place < len(tokens):
         stretch = tokens[place : place + len(shape)]
         fits = len(stretch) == len(shape) and all(
             wanted in (None, token) for wanted, token in zip(shape, stretch, strict=True)
         )
-        found += by(stretch) if fits else [tokens[place]]
+        replaced += by(stretch) if fits else [tokens[place]]
         place += len(shape) if fits else 1
-    return found
+    return replaced
 
 
 def _same(theirs: list[str], ours: list[str], names: Counter[str]) -> bool:

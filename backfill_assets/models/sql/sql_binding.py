@@ -26,7 +26,7 @@ _STARTS = frozenset({"SELECT", "WITH", "FROM", "TABLE", "VALUES", "MAP", "REDUCE
 def edited(sql: str, edits: Sequence[Edit]) -> str:
     """Write a text with some tokens replaced; no two tokens grow together."""
     written, done = "", 0
-    for token, text in sorted(edits, key=lambda one: one[0].start):
+    for token, text in sorted(edits, key=lambda edit: edit[0].start):
         written += sql[done : token.start]
         glued = written[-1:].isalnum() or written.endswith("_")
         written += f" {text}" if glued and text[:1].isalpha() else text

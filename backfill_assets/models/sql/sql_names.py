@@ -240,17 +240,17 @@ def cte_names(tokens: Sequence[Token]) -> frozenset[str]:
 
 def read_with(tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
     """Read a WITH: the names that it defines, and the index of the query after them."""
-    found: list[str] = []
+    names_read: list[str] = []
     at += 2 if at + 2 < len(tokens) and tokens[at + 1].keyword == "RECURSIVE" else 1
     while at < len(tokens) and tokens[at].name:
-        found.append(tokens[at].name)
+        names_read.append(tokens[at].name)
         at = _after_brackets(tokens, at + 1)
         if at < len(tokens) and tokens[at].keyword in ("AS", "(", "MAX"):
             at = _after_brackets(tokens, at)  # those were its columns
         if at == len(tokens) or tokens[at].text != ",":
             break
         at += 1
-    return found, at
+    return names_read, at
 
 
 def _after_brackets(tokens: Sequence[Token], at: int) -> int:

@@ -55,13 +55,13 @@ def volatile_in(
     named = columns | _aliases(tokens)
     for at, token in enumerate(tokens):
         before, after = _text(tokens, at - 1), _text(tokens, at + 1)
-        found = (
+        reason = (
             _without_brackets(token, before, after, named)
             or _called(tokens, at, after)
             or _said(tokens, at)
         )
-        if found:
-            yield found, token
+        if reason:
+            yield reason, token
 
 
 def _called(tokens: Sequence[Token], at: int, after: str) -> str:

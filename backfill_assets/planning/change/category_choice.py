@@ -60,16 +60,16 @@ def decided(
         RequestError: it can't be true.
     """
     computes = direct is not None and direct.category is not Category.METADATA
-    found = _choice(request, new, direct, computes=computes, reads_changed=reads_changed)
-    if found is None:
+    choice = _choice(request, new, direct, computes=computes, reads_changed=reads_changed)
+    if choice is None:
         return None
-    contradiction = _contradiction(found.category, old, new, direct, reads_changed=reads_changed)
+    contradiction = _contradiction(choice.category, old, new, direct, reads_changed=reads_changed)
     if contradiction is not None:
-        instead = f"plan it with --category {new.name}=breaking" if found.by == DECLARATION else ""
-        raise _category_contradicts(new.name, found.category, contradiction, instead)
-    if found.category is Category.METADATA and not computes:
+        instead = f"plan it with --category {new.name}=breaking" if choice.by == DECLARATION else ""
+        raise _category_contradicts(new.name, choice.category, contradiction, instead)
+    if choice.category is Category.METADATA and not computes:
         return None
-    return found
+    return choice
 
 
 def _choice(

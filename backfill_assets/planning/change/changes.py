@@ -43,10 +43,10 @@ def changes_of(request: PlanRequest, planned_graph: PlannedGraph, state: PlanSta
         RequestError: a person's category contradicts the difference.
         RequestError: forward-only, or with a cutoff, a column goes or is retyped.
     """
-    found = Changes()
+    changes = Changes()
     for name in planned_graph.graph.order:
-        found.models[name] = _Deciding(request, planned_graph, state, found).decide(name)
-    return found
+        changes.models[name] = _Deciding(request, planned_graph, state, changes).decide(name)
+    return changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +172,12 @@ class _Deciding:
         if direct.category is not Category.NON_BREAKING or direct.columns is None:
             return False
         changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
-        found = derived(self.planned_graph.graph.models[name], changed)
-        return not found.rows and found.columns is not None and found.columns <= direct.columns
+        derivation = derived(self.planned_graph.graph.models[name], changed)
+        return (
+            not derivation.rows
+            and derivation.columns is not None
+            and derivation.columns <= direct.columns
+        )
 
     def _follows_forward_only(self, name: str) -> str | None:
         for up in self.planned_graph.graph.models[name].reads:
@@ -219,9 +223,9 @@ class _Deciding:
             )
             return
         changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
-        found = derived(self.planned_graph.graph.models[name], changed)
+        derivation = derived(self.planned_graph.graph.models[name], changed)
         self.found.effects[name] = (
-            found if direct is None else both(direct, found) if moved else direct
+            derivation if direct is None else both(direct, derivation) if moved else direct
         )
 
     def _leave(self, name: str, moved: Mapping[str, frozenset[str] | None], because: str) -> None:
@@ -250,8 +254,8 @@ class _Deciding:
         return f"reads none of: {', '.join(names[:_SHOWN])}{more}"
 
     def _restates(self, name: str) -> bool:
-        found = self.found.models.get(name)
-        return found is not None and found.restates
+        change = self.found.models.get(name)
+        return change is not None and change.restates
 
     def _unchanged(self, name: str) -> ModelChange:
         state = self.state.view.models.get(name)

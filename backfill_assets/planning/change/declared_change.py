@@ -99,7 +99,7 @@ def _rules(old: Model, new: Model) -> Iterator[Found]:
 def _reads(old: Model, new: Model) -> Iterator[Found]:
     """The parts of its upstreams that a cell is computed from."""
     before = {read.name: read for read in old.reads}
-    after = {one.name: one for one in new.reads}
+    after = {upstream.name: upstream for upstream in new.reads}
     for name in sorted(before.keys() & after.keys()):
         if before[name].lookback != after[name].lookback:
             yield Found(f"another lookback on {name}", rows=True, columns=None)

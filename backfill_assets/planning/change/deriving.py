@@ -32,10 +32,13 @@ def derived(model: Model, changed: Mapping[str, Difference]) -> Difference:
     why = f"reads what changed of {', '.join(sorted(changed))}"
     everything = Difference(Category.BREAKING, why, rows=True, columns=None)
     query = model.logic
-    opaque = any(one.rows or one.columns is None for one in changed.values())
+    opaque = any(difference.rows or difference.columns is None for difference in changed.values())
     if opaque or not isinstance(query, SqlQuery):
         return everything
-    edits = {name: SqlEdit(changed=one.columns or frozenset()) for name, one in changed.items()}
+    edits = {
+        name: SqlEdit(changed=difference.columns or frozenset())
+        for name, difference in changed.items()
+    }
     try:
         effect = sql_effect(query, edits)
     except SqlglotError:
@@ -60,22 +63,22 @@ def explained(
         after: what its workspace runs.
         reads: per model, what it reads by column (lineage); absent means all.
     """
-    found: dict[str, Difference] = {}
+    differences: dict[str, Difference] = {}
     for name in after.order:
         planned = plan.model(name)
         if planned is None or name not in before.models:
             continue
         model = after.models[name]
         changed = {
-            up.name: found[up.name]
+            up.name: differences[up.name]
             for up in model.reads
-            if up.name in found
+            if up.name in differences
             and up.name != name
-            and affected(found[up.name], reads.get(name, {}).get(up.name))
+            and affected(differences[up.name], reads.get(name, {}).get(up.name))
         }
         if planned.change is Change.MODIFIED:
-            found[name] = difference(before.models[name], model)
+            differences[name] = difference(before.models[name], model)
         if changed:
             follows = derived(model, changed)
-            found[name] = both(found[name], follows) if name in found else follows
-    return found
+            differences[name] = both(differences[name], follows) if name in differences else follows
+    return differences

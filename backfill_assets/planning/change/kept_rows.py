@@ -62,7 +62,9 @@ def kept_rows(
 def lacking_values(old: Model, new: Model) -> str | None:
     """Say which new columns must have a value that carried rows can't have; None for none."""
     known = {column.name for column in old.schema}
-    lacking = [one.name for one in new.schema if one.name not in known and not one.nullable]
+    lacking = [
+        column.name for column in new.schema if column.name not in known and not column.nullable
+    ]
     if not lacking:
         return None
     return (

@@ -77,7 +77,7 @@ def _sections(model: Model | None) -> dict[str, list[str]]:
         return {}
     sections = {
         "query": _query(model),
-        "columns": [_column(one) for one in model.schema],
+        "columns": [_column(column) for column in model.schema],
         "upstreams": [_upstream(read) for read in model.reads],
         "kind": [_worded(model.kind)],
         "cadence": [_cadence(model.cadence)],
@@ -176,4 +176,4 @@ def _attributes(value: Any) -> list[str]:  # noqa: ANN401 - any dataclass of a d
         if field.name != "name"
         and (field.default is MISSING or getattr(value, field.name) != field.default)
     }
-    return [f"{name}={_worded(one)}" for name, one in given.items()]
+    return [f"{name}={_worded(held)}" for name, held in given.items()]

@@ -109,7 +109,7 @@ def planned_graph(
         before=state.running,
         otherwise=changed_models(_running_graph(state, graph), planned, {*resourced}),
         resourced=resourced,
-        loaded={name: one.fingerprint.id for name, one in snapshots.items()},
+        loaded={name: snapshot.fingerprint.id for name, snapshot in snapshots.items()},
         chosen=chosen - {*removed},
         helpers=frozenset() if request.skip_upstream else helpers,
         removed=removed,
@@ -121,12 +121,12 @@ def _resourced(
     state: PlanState, planned: Graph, chosen: frozenset[str]
 ) -> dict[str, tuple[str, ...]]:
     """Find the sources that are declared otherwise than when the environment's snapshots were taken."""
-    changed = {
+    resourced = {
         name: changed_sources(planned, planned.models[name], state.running[name].sources)
         for name in planned.order
         if name in chosen and name in state.running
     }
-    return {name: sources for name, sources in changed.items() if sources}
+    return {name: sources for name, sources in resourced.items() if sources}
 
 
 def _chosen(request: PlanRequest, graph: Graph, gone: tuple[str, ...]) -> frozenset[str]:
@@ -183,5 +183,5 @@ def _in_levels(graph: Graph) -> tuple[str, ...]:
 
 def _running_graph(state: PlanState, graph: Graph) -> Graph:
     """Assemble the graph that the environment runs."""
-    models = {name: one.model for name, one in state.running.items()}
+    models = {name: snapshot.model for name, snapshot in state.running.items()}
     return Graph(models, graph.sources, tuple(models))

@@ -65,7 +65,7 @@ def repeats_rows_of_star(query: SqlQuery) -> bool:
     if tree is None:
         return True
     distinct = any(select.args.get("distinct") for select in tree.find_all(exp.Select))
-    sets = any(one.args.get("distinct") for one in tree.find_all(exp.SetOperation))
+    sets = any(operation.args.get("distinct") for operation in tree.find_all(exp.SetOperation))
     return (distinct or sets) and tree.find(exp.Star) is not None
 
 
@@ -102,23 +102,23 @@ def _ctes(old: exp.Expr, new: exp.Expr, outside: _Edits) -> dict[str, SqlEdit]:
     before = {cte.alias: cte for cte in _with(old)}
     if _hides_others(list(before), [cte.alias for cte in _with(new)], outside):
         hidden = of_rows("defines a CTE in another place")
-        return dict.fromkeys((*outside, *before, *(one.alias for one in _with(new))), hidden)
+        return dict.fromkeys((*outside, *before, *(cte.alias for cte in _with(new))), hidden)
     recursive = any(
-        bool(one.args.get("recursive")) for one in (_with_of(old), _with_of(new)) if one
+        bool(clause.args.get("recursive")) for clause in (_with_of(old), _with_of(new)) if clause
     )
-    found: dict[str, SqlEdit] = {}
+    edits: dict[str, SqlEdit] = {}
     for cte in _with(new):
         known = before.get(cte.alias)
         if known is None:
-            found[cte.alias] = NO_EDIT  # its readers are new as well, and are found there
+            edits[cte.alias] = NO_EDIT  # its readers are new as well, and are found there
             continue
-        edit = _inside(_query(known.this, cte.this, {**outside, **found}))
+        edit = _inside(_query(known.this, cte.this, {**outside, **edits}))
         renamed = text_of(known.args["alias"]) != text_of(cte.args["alias"])
         opaque = recursive or bool(cte.args["alias"].args.get("columns"))
         if renamed or (opaque and edit.shows):
             edit = of_rows(f"changes {cte.alias}")
-        found[cte.alias] = edit
-    return found
+        edits[cte.alias] = edit
+    return edits
 
 
 def _hides_others(old: list[str], new: list[str], outside: _Edits) -> bool:
@@ -160,7 +160,7 @@ def _set_reasons(
 ) -> Iterator[str]:
     yield from other_clauses(old, new)
     yield from _edited_rows((left, right))
-    moved = any(one.shows or one.shuffled for one in (left, right))
+    moved = any(side.shows or side.shuffled for side in (left, right))
     if is_cut(new) and (sorted_otherwise(old, new) or moved):
         yield "changes which rows LIMIT keeps"
     compares = bool(new.args.get("distinct")) or not isinstance(new, exp.Union)
@@ -183,9 +183,9 @@ def _named(operation: exp.SetOperation) -> exp.Expr:
     """The second branch with its bare outputs renamed to the first one's, as UNION names them."""
     branch, names = operation.expression.copy(), _names(operation.this) or []
     if isinstance(branch, exp.Select) and len(branch.selects) == len(names):
-        for name, one in zip(names, branch.selects, strict=True):
-            if not isinstance(one, exp.Alias) and not is_star(one):
-                one.replace(exp.alias_(one.copy(), name, quoted=True))
+        for name, projection in zip(names, branch.selects, strict=True):
+            if not isinstance(projection, exp.Alias) and not is_star(projection):
+                projection.replace(exp.alias_(projection.copy(), name, quoted=True))
     return branch
 
 
@@ -208,7 +208,7 @@ def _names(query: exp.Expr) -> list[str] | None:
     """The outputs of a query by place; None when a star hides them."""
     query = query.unnest() if isinstance(query, exp.Subquery) else query
     selects = query.selects if isinstance(query, exp.Query) else []
-    names = [output_name(one) for one in selects]
+    names = [output_name(projection) for projection in selects]
     hidden = any(map(is_star, selects)) or len(set(names)) < len(names)
     return None if hidden or not names else names
 
@@ -275,8 +275,8 @@ def _source(old: exp.Expr, new: exp.Expr, edits: _Edits) -> SqlEdit:
             edit = _inside(_query(old.this, new.this, edits))
         case exp.Table(), exp.Table() if text_of(old) == text_of(new):
             edit = edits.get(table_name(new), NO_EDIT)
-            inner = [one for one in new.find_all(exp.Table) if one is not new]
-            if any(_names_edited(one, edits) for one in inner):
+            inner = [table for table in new.find_all(exp.Table) if table is not new]
+            if any(_names_edited(table, edits) for table in inner):
                 edit = of_rows(f"joins {new.alias_or_name} with what changes")
         case _ if text_of(old) == text_of(new) and not _names_edited(new, edits):
             edit = NO_EDIT

@@ -76,7 +76,7 @@ def _parts(select: exp.Select, key: str) -> list[exp.Expr]:
     """The expressions of a clause; a clause that may occur several times is a list."""
     value: object = select.args.get(key)
     listed = cast("list[object]", value) if isinstance(value, list) else [value]
-    return [one for one in listed if isinstance(one, exp.Expr)]
+    return [part for part in listed if isinstance(part, exp.Expr)]
 
 
 def _join_sees(join: exp.Join, scope: Scope) -> bool:
@@ -84,11 +84,11 @@ def _join_sees(join: exp.Join, scope: Scope) -> bool:
         return True  # a LATERAL, which reads the tables before it
     if join.method.upper() == "NATURAL" and scope.edited:
         return True
-    using = {one.name.lower() for one in join.args.get("using") or ()}
+    using = {column.name.lower() for column in join.args.get("using") or ()}
     return bool(using & scope.loose) or scope.sees(join.args.get("on"))
 
 
 def joins_of(select: exp.Select) -> list[exp.Join]:
     """Give the joins of a select, in order."""
     joins: list[exp.Expr] = select.args.get("joins") or []
-    return [one for one in joins if isinstance(one, exp.Join)]
+    return [join for join in joins if isinstance(join, exp.Join)]

@@ -45,7 +45,7 @@ def compare_outputs(old: exp.Select, new: exp.Select, scope: Scope) -> SqlEdit:
 
 
 def _by_name(select: exp.Select) -> _Outputs | None:
-    names = {output_name(one): one for one in select.selects}
+    names = {output_name(projection): projection for projection in select.selects}
     return names if len(names) == len(select.selects) else None
 
 
@@ -56,10 +56,14 @@ def _edit(before: _Outputs, after: _Outputs, scope: Scope) -> SqlEdit:
     moved = _moved([name for name in before if name in after], [n for n in after if n in before])
     concerned = [before[n] for n in removed] + [after[n] for n in added]
     changed = _changed(before, after, scope, (added, removed, moved))
-    concerned += [one for name in changed for one in (before[name], after[name])]
+    concerned += [projection for name in changed for projection in (before[name], after[name])]
     shuffled = scope.shuffled or any(map(may_shuffle, concerned))
     if shuffled:
-        changed |= {name for name, one in after.items() if name in before and goes_by_order(one)}
+        changed |= {
+            name
+            for name, projection in after.items()
+            if name in before and goes_by_order(projection)
+        }
     for name in after.keys() & before.keys():
         if is_star(after[name]):
             changed, added, removed, moved = _through_star(
@@ -83,13 +87,13 @@ _Sets = tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]
 def _through_star(star: exp.Expr, scope: Scope, sets: _Sets) -> _Sets:
     """The edits in its sources that a star passes on."""
     table = star.table if isinstance(star, exp.Column) else ""
-    through = [one for alias, one in scope.sources.items() if table in ("", alias)]
+    through = [edit for alias, edit in scope.sources.items() if table in ("", alias)]
     changed, added, removed, moved = sets
     return (
-        changed.union(*(one.changed for one in through)),
-        added.union(*(one.added for one in through)),
-        removed.union(*(one.removed for one in through)),
-        moved.union(*(one.moved for one in through)),
+        changed.union(*(edit.changed for edit in through)),
+        added.union(*(edit.added for edit in through)),
+        removed.union(*(edit.removed for edit in through)),
+        moved.union(*(edit.moved for edit in through)),
     )
 
 
@@ -125,14 +129,18 @@ def _changed(
 def _columns_of_sources(outputs: Mapping[str, exp.Expr], scope: Scope) -> frozenset[str]:
     """Outputs whose own expression names a column like them: a source's, for it can't be itself."""
     sources = frozenset(scope.sources)
-    return frozenset(name for name, one in outputs.items() if name in named_bare(one, sources))
+    return frozenset(
+        name for name, projection in outputs.items() if name in named_bare(projection, sources)
+    )
 
 
 def _row_reasons(
     new: exp.Select, before: _Outputs, after: _Outputs, edit: SqlEdit
 ) -> Iterator[str]:
     """The ways in which projections decide about rows."""
-    touched = {name: one for name, one in after.items() if name in edit.added | edit.changed}
+    touched = {
+        name: projection for name, projection in after.items() if name in edit.added | edit.changed
+    }
     concerned = [*touched.values(), *(before[n] for n in edit.touched if n in before)]
     if new.args.get("distinct"):
         yield " under DISTINCT, which compares whole rows"
@@ -182,14 +190,18 @@ def _folds(outputs: _Outputs) -> bool:
 
 def _may_fold(touched: _Outputs, before: _Outputs) -> bool:
     """Whether an unknown function may be an aggregate: no bare column beside it forbids that."""
-    bare = any(isinstance(node, exp.Column) for one in before.values() for node in one.walk())
+    bare = any(
+        isinstance(node, exp.Column) for projection in before.values() for node in projection.walk()
+    )
     return not bare and any(map(is_unknown_call, touched.values()))
 
 
 def _clauses_name(new: exp.Select, before: _Outputs, edit: SqlEdit) -> bool:
     """Whether GROUP BY, HAVING or a cut-off ORDER BY name an output that is not as it was."""
     names = edit.touched | edit.added
-    own = frozenset(n for n, one in before.items() if n in named_bare(one, frozenset()))
+    own = frozenset(
+        n for n, projection in before.items() if n in named_bare(projection, frozenset())
+    )
     looked_at = {"group": names - own - edit.added, "having": names, "qualify": names}
     if is_cut(new):
         looked_at["order"] = looked_at["sort"] = looked_at["cluster"] = names

@@ -52,9 +52,9 @@ class Scope:
         if node is None:
             return False
         return (
-            any(self._column_sees(one, aliases) for one in node.find_all(exp.Column))
+            any(self._column_sees(column, aliases) for column in node.find_all(exp.Column))
             or self._star_sees(node)
-            or any(self._query_sees(one) for one in node.find_all(exp.Table))
+            or any(self._query_sees(table) for table in node.find_all(exp.Table))
         )
 
     def _column_sees(self, column: exp.Column, aliases: frozenset[str]) -> bool:
@@ -66,7 +66,7 @@ class Scope:
 
     def _star_sees(self, node: exp.Expr) -> bool:
         """COUNT(*) looks at rows alone; any other star looks at every column."""
-        stars = [one for one in node.find_all(exp.Star) if not isinstance(one.parent, exp.Count)]
+        stars = [star for star in node.find_all(exp.Star) if not isinstance(star.parent, exp.Count)]
         return bool(stars) and (self.edited or any(table.shows for table in self.tables.values()))
 
     def _query_sees(self, table: exp.Table) -> bool:

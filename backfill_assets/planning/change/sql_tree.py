@@ -84,7 +84,7 @@ def text_of(node: object) -> str:
         case exp.Expr():
             return written(node)
         case list():
-            return ", ".join(text_of(one) for one in cast("list[object]", node))
+            return ", ".join(text_of(item) for item in cast("list[object]", node))
         case None | False:
             return ""
         case _:
@@ -115,34 +115,35 @@ def makes_rows(projection: exp.Expr) -> bool:
 
 def aggregates(node: exp.Expr) -> bool:
     """Whether an expression folds many rows into one (over a window it does not)."""
-    return any(_is_aggregate(one) and not _runs_over(one) for one in here(node))
+    return any(_is_aggregate(inner) and not _runs_over(inner) for inner in here(node))
 
 
 def groups_by_nothing(node: exp.Expr) -> bool:
     """Whether GROUP BY ALL takes no grouping from a projection: its columns are all folded."""
     return aggregates(node) and not any(
-        isinstance(one, (exp.Window, exp.Query, exp.Star))
-        or (isinstance(one, exp.Column) and not _is_folded(one, node))
-        for one in node.walk()
-        if not isinstance(one.parent, exp.Count)
+        isinstance(inner, (exp.Window, exp.Query, exp.Star))
+        or (isinstance(inner, exp.Column) and not _is_folded(inner, node))
+        for inner in node.walk()
+        if not isinstance(inner.parent, exp.Count)
     )
 
 
 def may_shuffle(projection: exp.Expr) -> bool:
     """Whether a projection may make Spark take the rows in another order."""
     return any(
-        isinstance(one, (exp.Window, exp.Query)) or _is_aggregate(one) for one in projection.walk()
+        isinstance(inner, (exp.Window, exp.Query)) or _is_aggregate(inner)
+        for inner in projection.walk()
     )
 
 
 def goes_by_order(node: exp.Expr) -> bool:
     """Whether the order of rows, ties included, may show in the value of an expression."""
-    return any(_goes_by_order(one) for one in node.walk())
+    return any(_goes_by_order(inner) for inner in node.walk())
 
 
 def is_unknown_call(node: exp.Expr) -> bool:
     """Whether it calls a function of which only the name is known."""
-    return any(isinstance(one, (exp.Anonymous, exp.AnonymousAggFunc)) for one in here(node))
+    return any(isinstance(inner, (exp.Anonymous, exp.AnonymousAggFunc)) for inner in here(node))
 
 
 def named_bare(node: exp.Expr, sources: frozenset[str]) -> Iterator[str]:
@@ -195,7 +196,7 @@ def _is_unnamed(projection: exp.Expr) -> bool:
 
 def _settle_names(tree: exp.Query) -> None:
     """Write the names of tables in lower case, and each table's alias out."""
-    aliases = {one.alias_or_name.lower() for one in tree.find_all(exp.Table, exp.Subquery)}
+    aliases = {table.alias_or_name.lower() for table in tree.find_all(exp.Table, exp.Subquery)}
     for identifier in list(tree.find_all(exp.Identifier)):
         if _names_a_table(identifier):
             identifier.set("this", identifier.name.lower())
@@ -221,8 +222,8 @@ def _settle_qualifiers(column: exp.Column, aliases: set[str]) -> None:
     parts = [part for part in column.parts[:-1] if isinstance(part, exp.Identifier)]
     for number, part in enumerate(parts):
         if part.name.lower() in aliases:
-            for one in parts[: number + 1]:
-                one.set("this", one.name.lower())
+            for qualifier in parts[: number + 1]:
+                qualifier.set("this", qualifier.name.lower())
 
 
 def _settle_filters(select: exp.Select) -> None:
@@ -233,7 +234,7 @@ def _settle_filters(select: exp.Select) -> None:
             continue
         conditions = list(_conjuncts(clause.this))
         if key == "where":
-            conditions = [one for one in conditions if not _always_holds(one)]
+            conditions = [condition for condition in conditions if not _always_holds(condition)]
         if conditions:
             clause.set("this", _joined(conditions))
         else:
@@ -256,9 +257,9 @@ def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _joined(conditions: list[exp.Expr]) -> exp.Expr:
-    joined, *rest = (one.copy() for one in conditions)
-    for one in rest:
-        joined = exp.And(this=joined, expression=one)
+    joined, *rest = (condition.copy() for condition in conditions)
+    for condition in rest:
+        joined = exp.And(this=joined, expression=condition)
     return joined
 
 
@@ -267,10 +268,10 @@ def _always_holds(condition: exp.Expr) -> bool:
     if isinstance(condition, exp.Boolean):
         return bool(condition.this)
     sides = (condition.this, condition.args.get("expression"))
-    if not all(isinstance(one, exp.Literal) and one.is_int for one in sides):
+    if not all(isinstance(side, exp.Literal) and side.is_int for side in sides):
         return False
     holds = _HOLDS.get(type(condition))
-    left, right = (int(one.name) for one in cast("tuple[exp.Literal, exp.Literal]", sides))
+    left, right = (int(side.name) for side in cast("tuple[exp.Literal, exp.Literal]", sides))
     return holds is not None and holds(left, right)
 
 
@@ -284,8 +285,8 @@ _HOLDS: dict[type[exp.Expr], Callable[[int, int], bool]] = {
 def ordinals(select: exp.Select) -> list[exp.Expr]:
     """The numbers that stand for outputs in GROUP BY, ROLLUP and the like, ORDER BY and SORT BY."""
     clauses = [select.args.get(key) for key in ("group", "order", "sort", "cluster")]
-    literals = (one for clause in clauses if clause for one in clause.find_all(exp.Literal))
-    return [one for one in literals if one.is_int and _is_key(one)]
+    literals = (literal for clause in clauses if clause for literal in clause.find_all(exp.Literal))
+    return [literal for literal in literals if literal.is_int and _is_key(literal)]
 
 
 _AROUND_KEYS = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple, exp.Paren, exp.Ordered)

@@ -158,10 +158,14 @@ def check(strategy: Strategy, compared: Comparison) -> tuple[CheckResult, ...]:
 def differences(old: Cells, new: Cells, looked: ComparedRows) -> tuple[CellDifference, ...]:
     """Compare the cells that both hold, in order of time; where rows were compared, they decide."""
     cells = sorted(old.keys() & new.keys(), key=lambda cell: cell.start)
-    found = (_difference(cell, old[cell], new[cell]) for cell in cells if old[cell] != new[cell])
+    differing = (
+        _difference(cell, old[cell], new[cell]) for cell in cells if old[cell] != new[cell]
+    )
     return tuple(
-        _by_rows(one, looked[one.cell], old[one.cell], new[one.cell]) if one.cell in looked else one
-        for one in found
+        _by_rows(difference, looked[difference.cell], old[difference.cell], new[difference.cell])
+        if difference.cell in looked
+        else difference
+        for difference in differing
     )
 
 
@@ -205,7 +209,7 @@ def _by_rows(
 
 def declared_coverage(model: Model, column: str) -> float:
     """The least fraction of rows in which a column must have a value; 0: not all may be NULL."""
-    if any(one.name == column and not one.nullable for one in model.schema):
+    if any(declared.name == column and not declared.nullable for declared in model.schema):
         return 1.0
     rule = not_null(column)
     allowed = [
@@ -256,23 +260,23 @@ def _equal_but_new(compared: Comparison) -> CheckResult:
 
 def _covered(coverage: Mapping[str, tuple[float, float]]) -> CheckResult:
     low = {
-        name: (found, declared)
-        for name, (found, declared) in coverage.items()
-        if found < declared or found == 0
+        name: (measured, declared)
+        for name, (measured, declared) in coverage.items()
+        if measured < declared or measured == 0
     }
     shown = low or coverage
     text = ", ".join(
-        f"{name} has a value in {found:.1%} of rows"
+        f"{name} has a value in {measured:.1%} of rows"
         + (f", declared {declared:.1%}" * (declared > 0))
-        for name, (found, declared) in sorted(shown.items())
+        for name, (measured, declared) in sorted(shown.items())
     )
     return CheckResult("declared coverage", not low, text or "no new column")
 
 
 def _explained(compared: Comparison) -> CheckResult:
-    found = compared.differences
-    bad = list(_unexplained(found, compared.expected))
-    text = f"{_cells(len(found))} with a difference, all explained by the change, of {_common(compared)}"
+    differences = compared.differences
+    bad = list(_unexplained(differences, compared.expected))
+    text = f"{_cells(len(differences))} with a difference, all explained by the change, of {_common(compared)}"
     return CheckResult("every difference explained", not bad, _listed(bad) or text)
 
 
@@ -318,24 +322,26 @@ def _sum(total: Decimal | None) -> str:
     return "no sum" if total is None else f"{total.normalize():,f}"
 
 
-def _unexplained(found: Iterable[CellDifference], expected: Expected) -> Iterator[CellDifference]:
-    for one in found:
-        if expected.rows or one.cell in expected.cells:
+def _unexplained(
+    differences: Iterable[CellDifference], expected: Expected
+) -> Iterator[CellDifference]:
+    for difference in differences:
+        if expected.rows or difference.cell in expected.cells:
             continue
-        columns = frozenset(name for name in one.columns if not expected.explains(name))
-        rows = one.rows and not (expected.missing and one.only_missing)
+        columns = frozenset(name for name in difference.columns if not expected.explains(name))
+        rows = difference.rows and not (expected.missing and difference.only_missing)
         if rows or columns:
-            yield CellDifference(one.cell, rows, columns)
+            yield CellDifference(difference.cell, rows, columns)
 
 
-def _listed(found: Iterable[CellDifference]) -> str:
+def _listed(differences: Iterable[CellDifference]) -> str:
     """List the differences, the most frequent first; empty when there are none."""
     counts: Counter[str] = Counter()
     first: dict[str, Interval] = {}
-    for one in found:
-        for name in [_ROW_SET] if one.rows else sorted(one.columns):
+    for difference in differences:
+        for name in [_ROW_SET] if difference.rows else sorted(difference.columns):
             counts[name] += 1
-            first.setdefault(name, one.cell)
+            first.setdefault(name, difference.cell)
     named = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return "; ".join(
         f"{'the rows differ' if name == _ROW_SET else f'{name} differs'} in {_cells(count)}, "

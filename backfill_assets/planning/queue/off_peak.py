@@ -71,14 +71,14 @@ def read_off_peak(text: str) -> OffPeak:
         InvalidOffPeakError: it names no stretch of a day.
         UnknownZoneError: there is no such time zone.
     """
-    found = _TEXT.fullmatch(" ".join(text.split()))
-    if found is None:
+    match = _TEXT.fullmatch(" ".join(text.split()))
+    if match is None:
         raise InvalidOffPeakError(text)
-    hour, minute, until_hour, until_minute = map(int, found.groups()[:4])
+    hour, minute, until_hour, until_minute = map(int, match.groups()[:4])
     opens, closes = _seconds(hour, minute), _seconds(until_hour, until_minute)
     if opens >= DAY or closes > DAY or opens == closes % DAY:
         raise InvalidOffPeakError(text)
-    return OffPeak(opens, closes % DAY, zone_of(found[5]).key)
+    return OffPeak(opens, closes % DAY, zone_of(match[5]).key)
 
 
 def _seconds(hour: int, minute: int) -> int:

@@ -134,7 +134,7 @@ class Room:
 
     def kept(self, waiting: int) -> int:
         """How many places are kept for backfills and plans, so many of which have work."""
-        there = sum(one.kind not in FIRST for one in self.under_way)
+        there = sum(release.kind not in FIRST for release in self.under_way)
         return min(max(min(self.share, self.places - 1) - there, 0), waiting, self.free)
 
 
@@ -179,19 +179,21 @@ def releases(offered: Iterable[Offer], room: Room) -> tuple[Release, ...]:
         offered: what is ready, in the order of the graph.
         room: how much may be under way.
     """
-    busy = room.busy | {one.model for one in room.under_way if one.model}
-    free = [one for one in offered if one.name not in busy]
-    first = sorted((one for one in free if one.kind in FIRST), key=lambda o: FIRST.index(o.kind))
-    urgent = {one.name for one in first if one.name}
-    later = [one for one in free if one.kind not in FIRST]
-    later.sort(key=lambda one: one.name in urgent)
-    kept = room.kept(len({one.name for one in later}))
+    busy = room.busy | {release.model for release in room.under_way if release.model}
+    free = [offer for offer in offered if offer.name not in busy]
+    first = sorted(
+        (offer for offer in free if offer.kind in FIRST), key=lambda o: FIRST.index(o.kind)
+    )
+    urgent = {offer.name for offer in first if offer.name}
+    later = [offer for offer in free if offer.kind not in FIRST]
+    later.sort(key=lambda offer: offer.name in urgent)
+    kept = room.kept(len({offer.name for offer in later}))
     ahead = _chosen(first, room.free - kept, [])
     after = _fairly(later, room.free - len(ahead), ahead, room.under_way)
     ahead += _chosen(first, room.free - len(ahead) - len(after), [*ahead, *after])
     return (
-        *(_release(one, room, _AHEAD) for one in ahead),
-        *(_release(one, room, _AHEAD if at < kept else _AFTER) for at, one in enumerate(after)),
+        *(_release(offer, room, _AHEAD) for offer in ahead),
+        *(_release(offer, room, _AHEAD if at < kept else _AFTER) for at, offer in enumerate(after)),
     )
 
 
@@ -230,35 +232,45 @@ def _first_cells(model: Model, cells: IntervalSet, most: int) -> IntervalSet:
 
 def _chosen(candidates: Sequence[Offer], most: int, besides: Sequence[Offer]) -> list[Offer]:
     """Take the first ones, one per model."""
-    found: list[Offer] = []
-    names = {one.name for one in besides if one.name}
-    for one in candidates:
-        if len(found) < most and one.name not in names and one not in besides:
-            found.append(one)
-            names |= {one.name} - {""}
-    return found
+    chosen: list[Offer] = []
+    names = {offer.name for offer in besides if offer.name}
+    for offer in candidates:
+        if len(chosen) < most and offer.name not in names and offer not in besides:
+            chosen.append(offer)
+            names |= {offer.name} - {""}
+    return chosen
 
 
 def _fairly(
     candidates: Sequence[Offer], most: int, besides: Sequence[Offer], under_way: Sequence[Release]
 ) -> list[Offer]:
     """Take in turns from each backfill and plan, one per model; the one with the fewest goes first."""
-    has = Counter((one.environment, one.plan_id) for one in under_way if one.kind not in FIRST)
-    found: list[Offer] = []
-    names = {one.name for one in besides}
-    left: list[Offer] = [one for one in candidates if one.name not in names]
-    while left and len(found) < most:
-        least = min(left, key=lambda one: has[one.whose])
-        found.append(least)
+    has = Counter(
+        (release.environment, release.plan_id) for release in under_way if release.kind not in FIRST
+    )
+    chosen: list[Offer] = []
+    names = {offer.name for offer in besides}
+    left: list[Offer] = [offer for offer in candidates if offer.name not in names]
+    while left and len(chosen) < most:
+        least = min(left, key=lambda offer: has[offer.whose])
+        chosen.append(least)
         has[least.whose] += 1
-        left = [one for one in left if one.name != least.name]
-    return found
+        left = [offer for offer in left if offer.name != least.name]
+    return chosen
 
 
-def _release(one: Offer, room: Room, priority: int) -> Release:
-    cells = portion(one.model, one.cells, one.size, room.batches) if one.model else one.cells
+def _release(offer: Offer, room: Room, priority: int) -> Release:
+    cells = (
+        portion(offer.model, offer.cells, offer.size, room.batches) if offer.model else offer.cells
+    )
     return Release(
-        one.environment, one.kind, one.name, cells, one.plan_id, one.mark, priority=priority
+        offer.environment,
+        offer.kind,
+        offer.name,
+        cells,
+        offer.plan_id,
+        offer.mark,
+        priority=priority,
     )
 
 

@@ -105,8 +105,8 @@ class _Asked:
             return cells_read(model.cadence, upstream, theirs.cadence, some, until=self.now)
 
         lacking = read(cells & work.gaps) - self.view.ready(upstream.name)
-        stale = (one for one in work.stale if one.upstream == upstream.name)
-        changed = (read(cells & one.cells) & one.upstream_cells for one in stale)
+        stale = (part for part in work.stale if part.upstream == upstream.name)
+        changed = (read(cells & part.cells) & part.upstream_cells for part in stale)
         return lacking | IntervalSet.union_all(changed)
 
 
@@ -150,10 +150,10 @@ def _owed(
 ) -> Iterator[tuple[IntervalSet, str, str]]:
     """Say who declared cells wrong and why; of two marks on a cell, give both."""
     marks = view.owing.get(model.name, ())
-    for one in marks:
-        text = f"declared wrong, and not rebuilt or published yet: {one.words}"
-        yield cells & one.cells, "restated", text
-    told = IntervalSet.union_all(one.cells for one in marks)
+    for mark in marks:
+        text = f"declared wrong, and not rebuilt or published yet: {mark.words}"
+        yield cells & mark.cells, "restated", text
+    told = IntervalSet.union_all(mark.cells for mark in marks)
     text = "declared wrong by a restatement, and not rebuilt or published yet"
     yield cells - told, "restated", text
 

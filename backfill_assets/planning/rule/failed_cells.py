@@ -104,23 +104,25 @@ def failed_cells(
         for failure in failed
         if (failure.version, failure.fingerprint) == (at.version, at.fingerprint)
     ]
-    left = [(one, cells) for one in own if (cells := _left(state.runs, one))]
-    own = [one for one, _ in left]  # cells that were built since then don't count
-    tried = {(one.cells, one.run_id) for one in own if one.kind is not FailureKind.CANCELLED}
+    left = [(batch, cells) for batch in own if (cells := _left(state.runs, batch))]
+    own = [batch for batch, _ in left]  # cells that were built since then don't count
+    tried = {
+        (batch.cells, batch.run_id) for batch in own if batch.kind is not FailureKind.CANCELLED
+    }
     tries = Counter(cells for cells, _ in tried)
-    too_long = {(one.cells, one.run_id) for one in own if one.kind is FailureKind.TIMEOUT}
+    too_long = {(batch.cells, batch.run_id) for batch in own if batch.kind is FailureKind.TIMEOUT}
     timeouts = Counter(cells for cells, _ in too_long)
-    for one, lacking in sorted(left, key=lambda each: each[0].built_at, reverse=True):
+    for batch, lacking in sorted(left, key=lambda each: each[0].built_at, reverse=True):
         cells = lacking - settled
         settled |= cells
-        if not cells or _moved(graph, view, model, one, reads or {}):
+        if not cells or _moved(graph, view, model, batch, reads or {}):
             continue
-        until = one.ended + wait_after(tries[one.cells])
-        if not _comes_again(one, timeouts[one.cells]):
+        until = batch.ended + wait_after(tries[batch.cells])
+        if not _comes_again(batch, timeouts[batch.cells]):
             for_good |= cells
         elif now < until:
             for_now |= cells
-            rests.append(Rest(until, one.batch_id))
+            rests.append(Rest(until, batch.batch_id))
     return FailedCells(for_good, for_now, min(rests, key=lambda rest: rest.until, default=None))
 
 

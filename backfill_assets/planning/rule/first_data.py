@@ -49,10 +49,10 @@ def first_data(graph: Graph, *views: StateView) -> dict[str, FirstData]:
             earlier than what its sources hold now.
     """
     sources = {name: _of_source(graph, views[0], name) for name in graph.sources}
-    found: dict[str, FirstData] = {}
+    by_model: dict[str, FirstData] = {}
     for name in graph.order:
-        found[name] = _of_model(graph, views, graph.models[name], found, sources)
-    return found
+        by_model[name] = _of_model(graph, views, graph.models[name], by_model, sources)
+    return by_model
 
 
 def before_data(
@@ -111,8 +111,8 @@ def _of_model(
         sources[up.name] if up.name in sources else _held(graph, views, up.name, found)
         for up in model.reads
     ]
-    unknown = [one for one in begins if one.at is None]
-    return max(unknown, key=lambda one: one.words) if unknown else min(begins, key=_at)
+    unknown = [start for start in begins if start.at is None]
+    return max(unknown, key=lambda start: start.words) if unknown else min(begins, key=_at)
 
 
 def _of_source(graph: Graph, view: StateView, name: str) -> FirstData:

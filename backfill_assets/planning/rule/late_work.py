@@ -109,12 +109,12 @@ def late_work(
 
 def _changes(works: Mapping[str, Work]) -> list[CellsByModel]:
     """Give the cells that each change of an upstream has overtaken, by model."""
-    found: defaultdict[tuple[str, int], CellsByModel] = defaultdict(CellsByModel)
+    changes: defaultdict[tuple[str, int], CellsByModel] = defaultdict(CellsByModel)
     for name, work in works.items():
         for stale in work.stale:
             for number, cells in stale.changes.items():
-                found[stale.upstream, number] |= {name: cells}
-    return list(found.values())
+                changes[stale.upstream, number] |= {name: cells}
+    return list(changes.values())
 
 
 def _left(
@@ -163,39 +163,39 @@ class _Windows:
         """Give the cells whose change would reach a cell of the reader that must stay."""
         ready = self.view.ready(reader.name)
         closed = ready - self.found[reader.name]
-        found = _NOTHING
+        cells = _NOTHING
         for upstream in reader.reads:
             if upstream.name != model.name:
                 continue
             if reads_whole(reader, model.cadence):
                 whole = IntervalSet.of([WHOLE_CELL])
                 reached = reopened(reader, upstream, model.cadence, whole, ready)
-                found |= self.view.ready(model.name) if reached & closed else _NOTHING
+                cells |= self.view.ready(model.name) if reached & closed else _NOTHING
             elif closed:
-                found |= cells_read(reader.cadence, upstream, model.cadence, closed, until=self.now)
-        return found
+                cells |= cells_read(reader.cadence, upstream, model.cadence, closed, until=self.now)
+        return cells
 
 
 def _reached(graph: Graph, view: StateView, cells: CellsByModel) -> CellsByModel:
     """Give these cells, and every ready one that reads them, directly or through others."""
-    found = CellsByModel()
+    reached = CellsByModel()
     for name in graph.order:
         model, ready = graph.models[name], view.ready(name)
         own = cells[name]
         for upstream in model.reads:
-            changed = found[upstream.name]
+            changed = reached[upstream.name]
             if not changed or upstream.name == name:
                 continue
             theirs = graph.models[upstream.name].cadence
             own |= reopened(model, upstream, theirs, changed, ready) & ready
         if own and model.in_order:
             own = onward(own, ready) & ready
-        found |= {name: own}
-    return found
+        reached |= {name: own}
+    return reached
 
 
 def _because(work: Work) -> str:
-    return "; ".join(dict.fromkeys(one.words for one in work.stale))
+    return "; ".join(dict.fromkeys(part.words for part in work.stale))
 
 
 def together(changes: Iterable[CellsByModel], cells: CellsByModel) -> CellsByModel:
@@ -206,14 +206,14 @@ def together(changes: Iterable[CellsByModel], cells: CellsByModel) -> CellsByMod
             changes, which are then connected.
         cells: by model.
     """
-    found, left = cells, list(changes)
+    joined, left = cells, list(changes)
     while True:
         apart: list[CellsByModel] = []
         for change in left:
-            if change & found:
-                found |= change
+            if change & joined:
+                joined |= change
             else:
                 apart.append(change)
         if len(apart) == len(left):
-            return found
+            return joined
         left = apart[::-1]  # a chain of changes is followed one way, then the other

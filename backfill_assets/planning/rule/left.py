@@ -57,13 +57,13 @@ def left_to_do(
         now: the instant that history ends at.
         reads: per model, what it reads by column; an absent model is traced.
     """
-    found = CellsByModel()
-    for one in plan.models:
-        if one.build is Build.POINTER or not one.cells:
+    cells = CellsByModel()
+    for planned in plan.models:
+        if planned.build is Build.POINTER or not planned.cells:
             continue
-        model = graph.model(one.model)
-        known = (reads or {}).get(one.model)
+        model = graph.model(planned.model)
+        known = (reads or {}).get(planned.model)
         columns = known if known is not None else lineage_of(graph, model).reads
         work = needs_work(graph, workspace, model, now=now, reads=columns)
-        found |= {one.model: left_of(work, workspace, one.model) & one.cells}
-    return found
+        cells |= {planned.model: left_of(work, workspace, planned.model) & planned.cells}
+    return cells

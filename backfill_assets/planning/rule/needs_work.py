@@ -63,17 +63,17 @@ class Work:
     @property
     def stale_cells(self) -> IntervalSet:
         """Every stale cell."""
-        return IntervalSet.union_all(one.cells for one in self.stale)
+        return IntervalSet.union_all(part.cells for part in self.stale)
 
     @property
     def late_cells(self) -> IntervalSet:
         """The stale cells that read a source which got, lost or changed rows since."""
-        return IntervalSet.union_all(one.cells for one in self.stale if one.late)
+        return IntervalSet.union_all(part.cells for part in self.stale if part.late)
 
     @property
     def overtaken_cells(self) -> IntervalSet:
         """The stale cells that read a model whose content changed since."""
-        return IntervalSet.union_all(one.cells for one in self.stale if not one.late)
+        return IntervalSet.union_all(part.cells for part in self.stale if not part.late)
 
     @property
     def runnable(self) -> IntervalSet:
@@ -112,14 +112,14 @@ def needs_work(
     needed -= kept - ready
     gaps = missing(model.cadence, needed, ready)
     stale = tuple(_stale(graph, view, model, needed - kept, reads or {}))
-    overtaken = IntervalSet.union_all(one.cells for one in stale)
+    overtaken = IntervalSet.union_all(part.cells for part in stale)
     owed = view.owed[model.name] & (ready - kept)
     refresh = older = IntervalSet.empty()
     if view.environment.is_workspace:
         older = older_than_published(graph, view, model, reads or {}) & (needed - kept)
         refresh = overtaken | owed | older
     elif not graph.readers(model.name):
-        shared = IntervalSet.union_all(one.cells for one in stale if _is_shared(graph, one))
+        shared = IntervalSet.union_all(part.cells for part in stale if _is_shared(graph, part))
         inside = last_cells(model, ready, model.late_window) - shared
         refresh = (overtaken & inside) - _of_several(model, stale)
     blocked = _blocked(graph, view, model, gaps | refresh, now)
@@ -146,7 +146,7 @@ def _spared(
     """Give the cells that would need work if no cutoff kept them."""
     if not kept:
         return kept
-    stale = IntervalSet.union_all(one.cells for one in _stale(graph, view, model, kept, reads))
+    stale = IntervalSet.union_all(part.cells for part in _stale(graph, view, model, kept, reads))
     return stale | (view.owed[model.name] & kept)
 
 
@@ -157,7 +157,7 @@ def _is_shared(graph: Graph, stale: Stale) -> bool:
 
 def _of_several(model: Model, stale: Iterable[Stale]) -> IntervalSet:
     """Give the cells of changes that concern several: no run, range or batch may publish a part of one."""
-    changes = (cells for one in stale for cells in one.changes.values())
+    changes = (cells for part in stale for cells in part.changes.values())
     return IntervalSet.union_all(cells for cells in changes if model.cadence.count(cells) > 1)
 
 
@@ -196,10 +196,10 @@ def _stale(
             continue
         if late not in finds:
             finds[late] = Overtaken(graph, view, model, by_sources(state))
-        found = finds[late].by(upstream, theirs, reads.get(upstream.name))
-        cells = IntervalSet.union_all(cells for _, cells in found) & needed
+        stale_cells = finds[late].by(upstream, theirs, reads.get(upstream.name))
+        cells = IntervalSet.union_all(cells for _, cells in stale_cells) & needed
         if cells:
-            changed = IntervalSet.of(run.interval for run, cells in found if cells & needed)
+            changed = IntervalSet.of(run.interval for run, cells in stale_cells if cells & needed)
             changes = finds[late].changes(upstream, theirs, reads.get(upstream.name), changed)
             by_change = {at: part & cells for at, part in changes.items() if part & cells}
             yield Stale(cells, upstream.name, changed, late, by_change)

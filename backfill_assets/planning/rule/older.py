@@ -43,14 +43,14 @@ def older_than_published(
     runs = [run for run in (state.runs if state else ()) if _is_overtaken(run)]
     upstreams = [read for read in model.reads if read.name != model.name]
     if model.volatile or not upstreams:
-        found = IntervalSet.of(run.interval for run in runs)
+        older = IntervalSet.of(run.interval for run in runs)
     else:
-        found = IntervalSet.union_all(
+        older = IntervalSet.union_all(
             _unread(graph, view, model, upstream, run, reads.get(upstream.name))
             for run in runs
             for upstream in upstreams
         )
-    return onward(found, view.own(model.name)) if model.in_order else found
+    return onward(older, view.own(model.name)) if model.in_order else older
 
 
 def _is_overtaken(run: ReadyRun) -> bool:

@@ -21,13 +21,13 @@ def refuse_blank_history(graph: Graph, view: StateView, models: Iterable[ModelPl
     Raises:
         RequestError: some are.
     """
-    for one in models:
-        blank = one.certain & view.ready(one.model)
+    for planned in models:
+        blank = planned.certain & view.ready(planned.model)
         if blank:
-            cadence = graph.model(one.model).cadence
+            cadence = graph.model(planned.model).cadence
             raise RequestError(
                 found=f"--empty would blank {cadence.count(blank)} published cells of "
-                f"'{one.model}': {ranges_text(cadence, blank)}",
+                f"'{planned.model}': {ranges_text(cadence, blank)}",
                 do="It is for cells that were never published: leave these out (--select; --start "
                 "and --end, where no new table must hold them). To keep their old rows under a "
                 "changed model use --forward-only, or --cutoff DATE --reason TEXT, instead of "

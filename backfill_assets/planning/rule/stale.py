@@ -123,16 +123,16 @@ class Overtaken:
         within: IntervalSet,
     ) -> dict[int, IntervalSet]:
         """Give the cells that each change of an upstream has overtaken, of those within some cells."""
-        found: dict[int, IntervalSet] = {}
+        by_number: dict[int, IntervalSet] = {}
         for change in theirs.changes(columns):
             cells = change.cells & within
             if change.number <= self._oldest or not cells:
                 continue
             stamp = ChangedAt(change.number, {})
-            runs = [ReadyRun(one, change.number, stamp, "") for one in cells]
+            runs = [ReadyRun(interval, change.number, stamp, "") for interval in cells]
             pairs = overtaken(self._reader, upstream, runs, None)
-            found[change.number] = IntervalSet.union_all(part for _, part in pairs)
-        return found
+            by_number[change.number] = IntervalSet.union_all(part for _, part in pairs)
+        return by_number
 
     @cached_property
     def _oldest(self) -> int:
