@@ -152,6 +152,24 @@ def test_a_table_that_is_not_ours_is_left_alone(world: World):
     assert read(world.path(VISITS), ("ds", "id", "cost")) == kept(row(8, 99))
 
 
+def test_a_batch_whose_cells_another_one_has_claimed_meanwhile_commits_nothing(world: World):
+    world.batch_policy = ONCE
+    graph = visits()
+    world.land(a_source(), *ROWS)
+
+    def sleep_until_another_claims() -> None:
+        world.clock.pass_lease()
+        other = world.open(graph)
+        request = batch_request(other, other.graph.model(VISITS), days(7, 10))
+        world.store.batches.open_batch(request)
+
+    before(world, "audited", sleep_until_another_claims)
+    (failed,) = ended(world.fill(graph)[VISITS], Failed)
+
+    assert "no longer holds its cells" in failed.error
+    assert world.head(VISITS) == -1
+
+
 @pytest.mark.parametrize("kind", [None, MERGED], ids=["replaced", "merged"])
 @pytest.mark.parametrize("filled", [(), (7,)], ids=["new_table", "old_table"])
 def test_a_holder_that_wakes_after_a_takeover_commits_nothing(
