@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import keyword
 import runpy
+import sys
+from importlib.metadata import packages_distributions
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -72,10 +74,16 @@ def _filled(template: str | None, name: str) -> str:
 
 
 def _refuse_name(name: str) -> None:
-    fits = name.isidentifier() and name.isascii() and name == name.lower()
-    if not fits or keyword.iskeyword(name) or name in _TAKEN:
+    fits = name.isidentifier() and name.isascii() and name == name.lower() and name[0] != "_"
+    if not fits or keyword.iskeyword(name) or name in _TAKEN or _is_imported_elsewhere(name):
         raise RequestError(
             found=f"{name!r} can't be the name of a project's package",
-            expected="lower-case letters, digits and _, a letter first, and no word that Python or this tool uses",
+            expected="lower-case letters, digits and _, a letter first, no word that Python or this tool uses, "
+            "and no module of Python or of an installed package",
             do="try another one, such as `backfill init shop`",
         )
+
+
+def _is_imported_elsewhere(name: str) -> bool:
+    """Whether a package of this name would hide a module that Python or a library imports."""
+    return name in sys.stdlib_module_names or name in packages_distributions()

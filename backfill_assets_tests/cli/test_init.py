@@ -61,6 +61,20 @@ def test_a_new_project_lacks_every_cell_without_any_variable_being_set(
     assert backfill("status").lines[-1] == "prod: 1 model, 31 cells missing, 0 stale."
 
 
+def test_dagster_loads_a_new_project_by_its_workspace(empty: Path, backfill: Backfill):
+    backfill("init", "shop")
+
+    done = subprocess.run(
+        [Path(sys.executable).with_name("dagster"), "definitions", "validate"],
+        cwd=empty / "shop",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_folder_that_holds_something_is_left_as_it_is(empty: Path, backfill: Backfill):
     (empty / "shop").mkdir()
     (empty / "shop" / "notes").write_text("mine")
@@ -73,7 +87,11 @@ def test_a_folder_that_holds_something_is_left_as_it_is(empty: Path, backfill: B
 
 
 @pytest.mark.parametrize(
-    "name", ["Shop", "my-shop", "2shop", "class", "tests", "../up", "shöp", ""]
+    "name",
+    [
+        *("Shop", "my-shop", "2shop", "_shop", "class", "tests", "../up", "shöp", ""),
+        *("json", "pandas", "deltalake"),  # the package would hide what libraries import
+    ],
 )
 def test_what_no_package_can_be_called_is_refused(empty: Path, backfill: Backfill, name: str):
     ended = backfill("init", name)
