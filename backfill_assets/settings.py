@@ -160,7 +160,7 @@ class Settings(BaseSettings):
             raise DeclarationError(
                 found=f"BACKFILL_STATE_URL is '': a state can't lie in {self.data_dir}, name a "
                 "database",
-                do="correct it in the environment",
+                do="correct it in the environment, or in the file .env",
             )
         return self.state_url or f"sqlite:///{self.data_root}/state.db"
 
@@ -179,5 +179,5 @@ def read_settings() -> Settings:
         name = name if name.startswith(("BACKFILL_", "SPARK_REMOTE")) else f"BACKFILL_{name}"
         raise DeclarationError(
             found=f"{name} is {first['input']!r}: {first['msg'].removeprefix('Value error, ')}",
-            do="correct it in the environment",
+            do="correct it in the environment, or in the file .env",
         ) from error

@@ -64,5 +64,5 @@ def off_peak_of(settings: Settings) -> OffPeak | None:
     except (InvalidOffPeakError, UnknownZoneError) as error:
         raise DeclarationError(
             found=f"BACKFILL_OFF_PEAK is {settings.off_peak!r}: {error}",
-            do="correct it in the environment",
+            do="correct it in the environment, or in the file .env",
         ) from error
