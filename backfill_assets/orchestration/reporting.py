@@ -121,8 +121,7 @@ class Reporter:
             metadata["same_content"] = True
         else:
             metadata |= {
-                "waits_for_approval": True,
-                "unchanged": True,
+                "waits_for_approval": _waits(done.plan_id),
                 **self._promote(done.plan_id),
             }
             self.context.log.warning("%s: %s", self._ranges(built), _waits(done.plan_id))
