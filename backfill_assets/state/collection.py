@@ -16,6 +16,7 @@ from backfill_assets.state.promotions import open_intents
 from backfill_assets.state.tables import (
     CLAIMS,
     COMMIT_LOCKS,
+    ICEBERG_ENTRIES,
     OWED,
     POINTERS,
     READY_RECORDS,
@@ -160,7 +161,7 @@ def forget_version(connection: sa.Connection, version: str) -> None:
         return
     if row.collecting_at is None:
         raise VersionNeededError(version, "it was not marked as being deleted")
-    for table in (READY_RECORDS, OWED, COMMIT_LOCKS, VERSIONS):
+    for table in (READY_RECORDS, OWED, COMMIT_LOCKS, ICEBERG_ENTRIES, VERSIONS):
         connection.execute(sa.delete(table).where(table.c.version == version))
     _drop_snapshots(connection, version)
     drop_unnamed(connection)

@@ -18,6 +18,7 @@ from backfill_assets.state.database import Database, ReadDatabase
 from backfill_assets.state.environments import Environments
 from backfill_assets.state.failures import Failures
 from backfill_assets.state.history import History
+from backfill_assets.state.iceberg import Iceberg
 from backfill_assets.state.limits import Limits
 from backfill_assets.state.locks import Locks
 from backfill_assets.state.migrate import migrate
@@ -65,6 +66,7 @@ class Aggregates(Aggregate[D]):
         self.sources = Sources(*opened)
         self.limits = Limits(*opened)
         self.queue = Queue(*opened)
+        self.iceberg = Iceberg(*opened)
 
 
 class StateReader(Aggregates[ReadDatabase]):

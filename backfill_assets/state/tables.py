@@ -346,3 +346,15 @@ COMPARISONS = sa.Table(
     "comparisons", METADATA,
     _text("plan_id", key=True), _text("key", key=True), _text("found"), _instant("at"),
 )  # fmt: skip
+
+# The Iceberg catalogue, if there is one: its name, and the metadata file of each table at each of its versions
+# that an environment has read since. The view `iceberg_tables` joins them with the pointers.
+ICEBERG_CATALOG = sa.Table("iceberg_catalog", METADATA, _text("name", key=True))
+
+ICEBERG_ENTRIES = sa.Table(
+    "iceberg_entries",
+    METADATA,
+    _text("version", key=True),
+    _number("delta_version", key=True),
+    _text("location"),
+)

@@ -105,6 +105,10 @@ class Versions(Aggregate[D]):
         """Read where a version's table lies; `UnknownVersionError` when there is none."""
         return self.located(self._database.read(lambda connection: place(connection, version)))
 
+    def model(self, version: str) -> str:
+        """Read whose table a version is; `UnknownVersionError` when there is none."""
+        return self._database.read(lambda connection: _known_version(connection, version).model)
+
     def known_head(self, version: str) -> int:
         """Read the last delta_version that the state accounts for; -1 before the first commit."""
         return self._database.read(lambda connection: known_head(connection, version))

@@ -34,6 +34,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def empty_postgres(found: str) -> None:
     engine = sa.create_engine(sa.make_url(found).set(drivername="postgresql+psycopg"))
     with engine.begin() as connection:
+        for view in ("iceberg_namespace_properties", "iceberg_tables"):
+            connection.execute(sa.text(f"drop view if exists {view}"))
         METADATA.drop_all(connection)
         connection.execute(sa.text("drop table if exists alembic_version"))
     engine.dispose()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backfill_assets.engine.project.environment_graph import environment_graph
+from backfill_assets.engine.project.iceberg import enter_missing
 from backfill_assets.engine.project.run_context import Published, RunContext, table_path
 from backfill_assets.models.source_reading import readings_text
 from backfill_assets.snapshots.environment import Pointer
@@ -48,6 +49,7 @@ def open_run(
         },
         **{snapshot.model.name: _reworded(store, own, snapshot) for snapshot in own.reworded},
     }
+    enter_missing(run)
     return replace(
         run,
         pointers={**own.pointers, **settled},

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from backfill_assets.engine.batch.table_turn import reconcile, refuse_foreign_commits, take
 from backfill_assets.engine.project.heartbeat import beating
+from backfill_assets.engine.project.iceberg import drop_old, enter_head
 from backfill_assets.state.collection import VersionNeededError
 from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.warehouse.files.collection import (
@@ -165,6 +166,7 @@ class _Vacuum:
 def _alone(run: RunContext, version: str, gone: _Vacuum) -> Vacuumed:
     """Vacuum under the table's commit lock: files of a commit on its way are in no log yet."""
     with _turn(run, version):
+        drop_old(run, version, gone.oldest)
         return gone.run()
 
 
@@ -191,6 +193,7 @@ def _compacted(run: RunContext) -> Iterator[Compacted]:
                     continue
                 done = joined.commit(app_id=version, token=lock.token)
                 refuse_foreign_commits(run, version, done.delta_version)
+                enter_head(run, version, done.delta_version)
                 run.store.locks.follow_head(lock, done.delta_version, run.clock())
             yield Compacted(path, len(joined.instead_of), len(joined.written.files))
 

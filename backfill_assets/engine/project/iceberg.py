@@ -1,0 +1,103 @@
+"""Describe tables for engines that read by name, before the state lets a pointer move to what is described.
+
+While there is no Iceberg catalogue, nothing is written.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from backfill_assets.errors import RequestError
+from backfill_assets.warehouse.files.collection import GRACE
+
+if TYPE_CHECKING:
+    from backfill_assets.engine.project.project import InProject
+    from backfill_assets.snapshots.publication import Move
+    from backfill_assets.state.iceberg import Named
+
+CATALOGUE = "backfill"
+"""The name of the catalogue unless another is asked for."""
+
+
+def enter(run: InProject, model: str, version: str, delta_version: int) -> None:
+    """Describe a table's new delta_version, which follows on the newest one that is described.
+
+    Raises:
+        RequestError: there is a catalogue, and no pyiceberg.
+    """
+    if run.store.iceberg.catalogue() is None:
+        return
+    newest = run.store.iceberg.newest_until(version, delta_version)
+    _enter(run, (model, version, delta_version), same=newest, after=newest)
+
+
+def enter_head(run: InProject, version: str, delta_version: int) -> None:
+    """Describe a delta_version that holds the same rows as the one before."""
+    enter(run, run.store.versions.model(version), version, delta_version)
+
+
+def enter_move(run: InProject, move: Move) -> None:
+    """Describe where a pointer will be, as what follows on all that its name has stood for."""
+    to = move.pointer
+    if to.delta_version < 0 or to.under or run.store.iceberg.catalogue() is None:
+        return
+    old = run.store.environments.own_pointers(to.environment).get(to.model)
+    after = None if old is None else run.store.iceberg.entry(old.version, old.delta_version)
+    same = run.store.iceberg.newest_until(to.version, to.delta_version)
+    _enter(run, (to.model, to.version, to.delta_version), same=same, after=after)
+
+
+def enter_missing(run: InProject) -> None:
+    """Describe whatever environments read and no name can stand for yet."""
+    for at in run.store.iceberg.missing():
+        same = run.store.iceberg.newest_until(at.version, at.delta_version)
+        _enter(run, (at.model, at.version, at.delta_version), same=same, after=None)
+
+
+def enable(run: InProject, name: str = CATALOGUE) -> tuple[Named, ...]:
+    """Let there be a catalogue of this name, with everything that environments publish.
+
+    Raises:
+        RequestError: there is no pyiceberg.
+    """
+    _refuse_without_library()
+    run.store.iceberg.enable(name)
+    enter_missing(run)
+    return run.store.iceberg.names()
+
+
+def drop_old(run: InProject, version: str, oldest: int) -> None:
+    """Delete the descriptions of a table's delta_versions that nothing needs any more."""
+    if not run.store.iceberg.entries(version):
+        return
+    from backfill_assets.warehouse.iceberg.metadata import drop_metadata  # noqa: PLC0415
+
+    run.store.iceberg.drop_before(version, oldest)
+    kept = run.store.iceberg.entries(version).values()
+    path = run.store.versions.version_path(version)
+    drop_metadata(path, [*kept], since=run.clock() - GRACE)
+
+
+def _enter(
+    run: InProject, table: tuple[str, str, int], *, same: str | None, after: str | None
+) -> None:
+    _refuse_without_library()
+    from backfill_assets.warehouse.iceberg.metadata import (  # noqa: PLC0415 - only with a catalogue
+        write_metadata,
+    )
+
+    model, version, delta_version = table
+    path = run.store.versions.version_path(version)
+    location = write_metadata(
+        path, delta_version, model=model, now=run.clock(), same=same, after=after
+    )
+    run.store.iceberg.enter(version, delta_version, location)
+
+
+def _refuse_without_library() -> None:
+    if find_spec("pyiceberg") is None:
+        raise RequestError(
+            found="there is an Iceberg catalogue, but no pyiceberg that could write it",
+            do="run `pip install 'backfill-assets[iceberg]'`, or `backfill iceberg disable`",
+        )

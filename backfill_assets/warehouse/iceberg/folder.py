@@ -1,0 +1,98 @@
+"""The folder of a table's Iceberg metadata, `_iceberg` below the table, on a disk or in an object store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from backfill_assets.warehouse.log.delta_log import local_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+    from pyarrow.fs import FileInfo, FileSystem
+
+_FOLDER = "_iceberg"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where the metadata of one table lies. A file of it is written once, whole, and never changed.
+
+    Attributes:
+        table: the URI of the table.
+    """
+
+    table: str
+
+    @classmethod
+    def of(cls, path: str) -> Folder:
+        """Give the folder of the table at a path or URI; it need not be there yet."""
+        local = local_folder(path)
+        # Not escaped: no reader of Iceberg's undoes it.
+        return cls(path.rstrip("/") if local is None else f"file://{local.absolute()}")
+
+    @property
+    def location(self) -> str:
+        """Its URI."""
+        return f"{self.table}/{_FOLDER}"
+
+    def new_name(self, kind: str, ending: str) -> str:
+        """Give the URI of a new file."""
+        return f"{self.location}/{kind}-{token_hex(16)}.{ending}"
+
+    def write(self, location: str, content: bytes) -> None:
+        """Write a new file, and make the folder for it."""
+        local = local_folder(location)
+        if local is None:
+            store, path = _store(location)
+            with store.open_output_stream(path) as stream:
+                stream.write(content)
+            return
+        local.parent.mkdir(parents=True, exist_ok=True)
+        local.write_bytes(content)
+
+    def read(self, location: str) -> bytes | None:
+        """Read a file, which may be of another table's folder; None if it was deleted."""
+        local = local_folder(location)
+        try:
+            if local is not None:
+                return local.read_bytes()
+            store, path = _store(location)
+            with store.open_input_stream(path) as stream:
+                return stream.read()
+        except FileNotFoundError:
+            return None
+
+    def keep_only(self, locations: Collection[str], since: datetime) -> None:
+        """Delete every file but these, and but those that were written since an instant."""
+        names = {location.rsplit("/", 1)[-1] for location in locations}
+        local = local_folder(self.location)
+        if local is None:
+            store, _ = _store(self.location)
+            for info in self._listed():
+                if info.base_name not in names and (info.mtime or since) < since:
+                    store.delete_file(info.path)
+            return
+        for file in local.iterdir() if local.exists() else ():
+            if file.name not in names and _written(file) < since:
+                file.unlink()
+
+    def _listed(self) -> Iterator[FileInfo]:
+        from pyarrow.fs import FileSelector  # noqa: PLC0415 - only for an object store
+
+        store, path = _store(self.location)
+        yield from store.get_file_info(FileSelector(path, allow_not_found=True))
+
+
+def _written(file: Path) -> datetime:
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _store(location: str) -> tuple[FileSystem, str]:
+    from pyarrow.fs import FileSystem  # noqa: PLC0415
+
+    return FileSystem.from_uri(location)
