@@ -21,7 +21,7 @@ def main() -> None:
     """Poll until it is told to stop."""
     engine, state, back, stop = sys.argv[1], sys.argv[2], float(sys.argv[3]), Path(sys.argv[4])
     look = {"pyiceberg": _pyiceberg, "duckdb": _duckdb, "spark": _spark}[engine](state, back)
-    print(json.dumps({"ready": engine}), flush=True)  # noqa: T201
+    _tell(json.dumps({"ready": engine}))
     while not stop.exists():
         began = time.time()  # noqa: TID251 - compared with what the state has recorded
         try:
@@ -29,9 +29,12 @@ def main() -> None:
         except Exception as failed:  # noqa: BLE001 - whatever a reader meets is counted
             seen, error = [], f"{type(failed).__name__}: {failed}"[:300]
         ended = time.time()  # noqa: TID251
-        print(
-            json.dumps({"began": began, "ended": ended, "seen": seen, "error": error}), flush=True
-        )
+        _tell(json.dumps({"began": began, "ended": ended, "seen": seen, "error": error}))
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _tables(state: str) -> Callable[[], list[object]]:

@@ -1,8 +1,8 @@
 """A fresh world for every test.
 
 Its rows are computed without a JVM, by `fake_warehouse`, unless the test is marked `spark`, or
-BACKFILL_TEST_SPARK names the kind of Spark on which all are to run. With BACKFILL_TEST_NAMES each has an
-Iceberg catalogue as well, whose names must stand for what is published when the test ends.
+BACKFILL_TEST_SPARK names the kind of Spark on which all are to run. It has an Iceberg catalogue, whose names
+must stand for what is published when the test ends.
 """
 
 from __future__ import annotations
@@ -55,10 +55,7 @@ def world(
     with Store.open(
         url, clock=clock, lease_seconds=LEASE.total_seconds(), data_root=str(tmp_path)
     ) as store:
-        named = "BACKFILL_TEST_NAMES" in os.environ
-        if named:
-            store.iceberg.enable(CATALOGUE)
+        store.iceberg.enable(CATALOGUE)
         world = World(session, tmp_path, store, clock, beginnings=beginnings)
         yield world
-        if named:
-            names_followed(world)
+        names_followed(world)

@@ -49,6 +49,8 @@ def names_followed(world: World) -> int:
                 continue
             raise AssertionError(f"{name} has a name, though no table alone is it")
         path = world.store.versions.version_path(at.version)
+        if not DeltaTable.is_deltatable(path):
+            continue  # a test has lost it
         delta = DeltaTable(path, version=at.delta_version)
         there, expected = files_by_name(reader.load_table(name)), {*delta.file_uris()}
         assert there == expected, f"{name}: {sorted(there)[:1]}, not {sorted(expected)[:1]}"

@@ -33,8 +33,10 @@ PROD_COSTS = f"prod.{COSTS}"
 
 @pytest.fixture
 def named(world: World) -> World:
-    """A world with a catalogue, and four days filled."""
+    """Four days were filled before there was a catalogue."""
+    world.store.iceberg.disable()
     world.begin(OLD, *ROWS)
+    world.store.iceberg.disable()
     enable(InProject(project=world.project(OLD)))
     return world
 
@@ -128,6 +130,7 @@ def test_a_copied_folder_has_names_for_its_own_files(named: World, tmp_path: Pat
 def test_without_the_library_it_says_what_to_install_and_nothing_is_enabled(
     world: World, monkeypatch: pytest.MonkeyPatch
 ):
+    world.store.iceberg.disable()
     monkeypatch.setattr(iceberg, "find_spec", lambda _: None)
     with pytest.raises(RequestError, match=r"pip install 'backfill-assets\[iceberg\]'"):
         enable(InProject(project=world.project(OLD)))
