@@ -7,7 +7,7 @@ import dagster as dg
 
 from backfill_assets.engine.automatic.scan_memory import ScanMemory
 from backfill_assets.models.graph import Graph
-from backfill_assets.orchestration.private_names import target
+from backfill_assets.orchestration.private_names import JobsSensor
 from backfill_assets.orchestration.released_runs import RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.orchestration.switches import GAP_FILL, unobserved_sources
@@ -37,16 +37,6 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
         besides: the jobs that it requests beside the runs of assets, by name.
     """
 
-    @dg.sensor(
-        name=GAP_FILL,
-        job_name=RELEASE_JOB,
-        minimum_interval_seconds=_EVERY,
-        default_status=dg.DefaultSensorStatus.STOPPED,
-        description=(
-            "Fills what is missing, and builds the plans in the queue: daily work first, within the "
-            "limits. It looks at recorded state only. Off until it is switched on."
-        ),
-    )
     def released(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
         settings = read_settings()
         project = state.project(known(), GAP_FILL)
@@ -66,6 +56,15 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
             run_requests=list(ticked.requests), skip_reason=skip, cursor=ticked.memory.text()
         )
 
-    # A sensor takes one name, or several jobs, and Dagster's own job over all assets is only a name.
-    target(released, besides)
-    return released
+    # Dagster's own sensor takes one name, or several jobs; its job over all assets is only a name.
+    return JobsSensor(
+        released,
+        [RELEASE_JOB, *besides],
+        name=GAP_FILL,
+        minimum_interval_seconds=_EVERY,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+        description=(
+            "Fills what is missing, and builds the plans in the queue: daily work first, within the "
+            "limits. It looks at recorded state only. Off until it is switched on."
+        ),
+    )
