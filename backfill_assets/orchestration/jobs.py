@@ -15,7 +15,10 @@ from backfill_assets.engine.plans.plan_verbs import (
     queue_plan,
     rollback_plan,
     run_apply,
+    undo_plan,
 )
+from backfill_assets.engine.plans.promoted_after import promoted_after
+from backfill_assets.errors import RequestError
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.automation import Automation
 from backfill_assets.orchestration.job_configs import (
@@ -23,6 +26,7 @@ from backfill_assets.orchestration.job_configs import (
     InEnvironment,
     OfPlan,
     PlanConfig,
+    RollbackConfig,
     StopConfig,
 )
 from backfill_assets.orchestration.launches import who_launched
@@ -63,7 +67,13 @@ def plan_jobs(known: Known) -> list[dg.JobDefinition]:
         job("apply", "Build what a plan says in its workspace.", ApplyConfig, _apply),
         job("promote", "Publish what a plan has built, all models at once.", OfPlan, _promote),
         job("abandon", "Give up a plan that is not promoted.", OfPlan, _abandon),
-        job("rollback", "Read again what was read before a plan.", OfPlan, _rollback),
+        job("rollback", "Read again what was read before a plan.", RollbackConfig, _rollback),
+        job(
+            "undo",
+            "Bring back only the cells of a plan; days that were written since are kept.",
+            OfPlan,
+            _undo,
+        ),
         job("pause", "Let no further batch of a plan begin.", OfPlan, _control(Control.PAUSED)),
         job("resume", "Let a paused or stopped plan go on.", OfPlan, _control(Control.RUNNING)),
         job("stop", "Take a plan out of the queue; what is built stays.", StopConfig, _stop),
@@ -250,10 +260,27 @@ def _abandon(work: PlanWork, asked: OfPlan) -> None:
     work.show(plan)
 
 
-def _rollback(work: PlanWork, asked: OfPlan) -> None:
+def _rollback(work: PlanWork, asked: RollbackConfig) -> None:
+    if bool(asked.plan) == bool(asked.to):
+        raise RequestError(
+            found="name the plan to roll back, or in `to` the one to go back to; one of the two"
+        )
+    named = work.plan(asked.to or asked.plan)
+    work.may_change(named.environment)
+    plans = promoted_after(work.store, named) if asked.to else (named,)
+    for plan in plans:
+        rollback_plan(work.project, plan, why=asked.reason)
+    work.show(
+        named,
+        rolled_back=", ".join(plan.plan_id for plan in plans),
+        changed_cells=work.report_published(named.environment),
+    )
+
+
+def _undo(work: PlanWork, asked: OfPlan) -> None:
     plan = work.plan(asked.plan)
     work.may_change(plan.environment)
-    rollback_plan(work.project, plan, why=asked.reason)
+    undo_plan(work.project, plan, why=asked.reason)
     work.show(plan, changed_cells=work.report_published(plan.environment))
 
 

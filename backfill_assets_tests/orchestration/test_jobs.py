@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -12,9 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from backfill_assets import build_definitions
-from backfill_assets.cli.plan import plan
 from backfill_assets.intervals import Daily
-from backfill_assets.orchestration.job_configs import PlanConfig
 from backfill_assets.orchestration.released_runs import op_name
 from backfill_assets.orchestration.resources import StateResource
 from backfill_assets.orchestration.switches import lacking
@@ -215,9 +212,38 @@ def test_a_queue_that_nobody_works_on_is_told_of(tmp_path: Path):
     assert any("no daemon" in one for one in said)
 
 
-def test_the_launchpad_asks_for_every_option_of_the_command():
-    own = {"out", "verbose", "markdown", "as_json"}
-    other = {"env": "environment", "start": "first", "end": "last"}
-    options = {other.get(name, name) for name in signature(plan).parameters.keys() - own}
+@pytest.mark.parametrize("named", [{}, {"plan": "p0000000000", "to": "p1111111111"}])
+def test_a_rollback_names_a_plan_or_where_to_go_back_to(
+    launchpad: Launchpad, named: dict[str, str]
+):
+    result = launchpad.launch("rollback", **named)
 
-    assert options == PlanConfig.model_fields.keys() - {"who"}
+    assert not result.success
+    assert "or in `to` the one to go back to; one of the two" in failure(result)
+
+
+@pytest.mark.parametrize(
+    ("job", "named"), [("rollback", "plan"), ("rollback", "to"), ("undo", "plan")]
+)
+def test_what_was_never_promoted_is_not_taken_back(launchpad: Launchpad, job: str, named: str):
+    plan = launchpad.planned()
+
+    result = launchpad.launch(job, **{named: plan})
+
+    assert not result.success
+    assert plan in failure(result)
+    assert launchpad.world.store.plans.get(plan).status is PlanStatus.PROPOSED
+
+
+@pytest.mark.parametrize(
+    ("job", "named"), [("rollback", "plan"), ("rollback", "to"), ("undo", "plan")]
+)
+def test_the_launchpad_takes_nothing_protected_back_where_operators_are_named(
+    launchpad: Launchpad, monkeypatch: pytest.MonkeyPatch, job: str, named: str
+):
+    plan = launchpad.planned()
+    monkeypatch.setenv("BACKFILL_OPERATORS", "ann,bob")
+
+    result = launchpad.launch(job, **{named: plan}, who="ann")
+
+    assert "(typed: ann) may not change prod" in failure(result)
