@@ -227,17 +227,16 @@ def _ended(work: PlanWork, plan: Plan, done: Outcome) -> None:
         for name, cells in done.left.items()
     }
     audits = "; ".join(audit_lines(done.audited))
-    work.show(plan, left=left, cells_spared=_spared(work, plan), audits=audits or "none changed")
+    told = {"left": left, "cells_spared": _spared(work, plan), "audits": audits or "none changed"}
     if left:
         listed = "; ".join(f"{name}: {cells}" for name, cells in left.items())
-        raise dg.Failure(
-            description=f"plan {plan.plan_id} is not built to the end; left are {listed}",
-            allow_retries=False,
-        )
+        said = f"plan {plan.plan_id} is not built to the end; left are {listed}"
+        raise work.failure(plan, said, **told)
     if blocks(done.audited):
-        raise dg.Failure(description=audits, allow_retries=False)
+        raise work.failure(plan, audits, **told)
     if done.refused:
-        raise dg.Failure(description=f"`promote` would refuse: {done.refused}", allow_retries=False)
+        raise work.failure(plan, f"`promote` would refuse: {done.refused}", **told)
+    work.show(plan, **told)
 
 
 def _spared(work: PlanWork, plan: Plan) -> dict[str, int]:

@@ -21,7 +21,7 @@ from backfill_assets.snapshots.stored_plan import PlanStatus
 from backfill_assets_tests.builders import a_model, a_source, day
 from backfill_assets_tests.engine.queue_world import QueueWorld
 from backfill_assets_tests.making import plan_made
-from backfill_assets_tests.orchestration.shop import NoSpark, failure, shown
+from backfill_assets_tests.orchestration.shop import NoSpark, failed_with, failure, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +86,19 @@ def test_a_plan_with_nothing_to_do_says_so(launchpad: Launchpad):
 
     assert result.success
     assert shown(result)["plan"] == "nothing to do"
+
+
+def test_a_run_that_can_not_build_its_plan_shows_the_plan_and_what_is_left_all_the_same(
+    launchpad: Launchpad,
+):
+    plan = launchpad.planned()
+
+    result = launchpad.launch("apply", plan=plan)
+
+    assert f"plan {plan} is not built to the end; left are web.visits" in failure(result)
+    told = failed_with(result)
+    assert f"## Plan `{plan}` for `prod`" in told["plan"]
+    assert told["left"] == {"web.visits": "2024-01-03"}
 
 
 def test_a_plan_of_the_launchpad_may_begin_an_environment(launchpad: Launchpad):
