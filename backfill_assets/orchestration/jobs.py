@@ -34,6 +34,7 @@ from backfill_assets.orchestration.plan_work import Known, PlanWork, logged
 from backfill_assets.orchestration.released_runs import FINISH_JOB, LATE_JOB, REASON_TAG, op_name
 from backfill_assets.orchestration.resources import SparkResource, StateResource
 from backfill_assets.orchestration.steps import as_run_failure
+from backfill_assets.orchestration.switches import GAP_FILL, LATE_SCHEDULE
 from backfill_assets.planning.plan import written_options as written
 from backfill_assets.planning.plan.plan import Plan
 from backfill_assets.planning.plan.request import PlanRequest
@@ -83,14 +84,18 @@ def plan_jobs(known: Known) -> list[dg.JobDefinition]:
 def finish_job(known: Known) -> dg.JobDefinition:
     """Make the job that ends a queued plan, whose cells are all built."""
     says = (
-        "Audit what a queued plan keeps, and call it built; publish it where nothing is protected."
+        "Audit what a queued plan keeps, and call it built; publish it where nothing is protected. "
+        f"{GAP_FILL} asks for it."
     )
     return _job(known, FINISH_JOB, says, OfPlan, _finish)
 
 
 def late_job(known: Known) -> dg.JobDefinition:
     """Make the job that builds late data again and publishes it."""
-    says = "Build again what late rows reach inside of late windows, and publish it at once."
+    says = (
+        "Build again what late rows reach inside of late windows, and publish it at once. "
+        f"{GAP_FILL} asks for it, or the schedule {LATE_SCHEDULE}."
+    )
     return _job(known, LATE_JOB, says, InEnvironment, _late)
 
 

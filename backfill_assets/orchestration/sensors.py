@@ -1,4 +1,4 @@
-"""The sensor that releases what is ready to the run queue."""
+"""The sensor that looks at the sources, and releases what is ready to the run queue."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,13 +10,20 @@ from backfill_assets.models.graph import Graph
 from backfill_assets.orchestration.private_names import JobsSensor
 from backfill_assets.orchestration.released_runs import RELEASE_JOB
 from backfill_assets.orchestration.resources import StateResource
-from backfill_assets.orchestration.switches import GAP_FILL, unobserved_sources
+from backfill_assets.orchestration.sources import look_by_logs
+from backfill_assets.orchestration.switches import GAP_FILL
 from backfill_assets.orchestration.tick import tick
 from backfill_assets.settings import read_settings
 from backfill_assets.snapshots.loaded import Loaded, loaded
 
 _EVERY = 30
 _IDLE = "nothing is ready to be released"
+_SAYS = (
+    "The one switch that starts everything: it looks what has come to the sources, fills what is missing, "
+    "builds late cells again, tries again what failed in passing, and builds the plans in the queue; daily "
+    "work first, within the limits. It reads logs and recorded state only; runs do the work. The schedules "
+    "can stay off. Off until it is switched on."
+)
 
 
 def once(graph: Graph) -> Callable[[], Loaded]:
@@ -30,7 +37,7 @@ def once(graph: Graph) -> Callable[[], Loaded]:
 
 
 def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.SensorDefinition:
-    """Make the sensor that releases what is ready: gaps, late cells, and the plans in the queue.
+    """Make the sensor that looks at the sources, and releases what is ready: gaps, late cells, queued plans.
 
     Args:
         known: the declarations.
@@ -39,21 +46,23 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
 
     def released(context: dg.SensorEvaluationContext, state: StateResource) -> dg.SensorResult:
         settings = read_settings()
-        project = state.project(known(), GAP_FILL)
+        looked = look_by_logs(context.instance, state, known)
         ticked = tick(
             context.instance,
-            project,
+            state.project(known(), GAP_FILL),
             ScanMemory.read(context.cursor),
             batches=settings.cells_per_run,
             share=settings.backfill_share,
         )
-        graph, seen = project.loaded.graph, project.store.sources.observed()
-        notes = (*ticked.notes, *unobserved_sources(context.instance, graph, ticked.memory, seen))
+        notes = (*looked.notes, *ticked.notes)
         for line in notes:
             context.log.info(line)
-        skip = None if ticked.requests else "; ".join((_IDLE, *notes))
+        requests = [*looked.requests, *ticked.requests]
         return dg.SensorResult(
-            run_requests=list(ticked.requests), skip_reason=skip, cursor=ticked.memory.text()
+            run_requests=requests,
+            asset_events=looked.events,
+            skip_reason=None if requests else "; ".join((_IDLE, *notes)),
+            cursor=ticked.memory.text(),
         )
 
     # Dagster's own sensor takes one name, or several jobs; its job over all assets is only a name.
@@ -63,8 +72,5 @@ def gap_fill_sensor(known: Callable[[], Loaded], besides: list[str]) -> dg.Senso
         name=GAP_FILL,
         minimum_interval_seconds=_EVERY,
         default_status=dg.DefaultSensorStatus.STOPPED,
-        description=(
-            "Fills what is missing, and builds the plans in the queue: daily work first, within the "
-            "limits. It looks at recorded state only. Off until it is switched on."
-        ),
+        description=_SAYS,
     )

@@ -48,7 +48,7 @@ OF_THE_LAUNCHPAD = {
 
 def options(verb: str) -> set[str]:
     """The options and arguments of a verb, by the names that the launchpad should have."""
-    own = {option.name for option in Verbs(VERBS)[verb].params} - {"help"}
+    own = {str(option.name) for option in Verbs(VERBS)[verb].params} - {"help"}
     shown = own - OF_THE_SHELL.keys()
     return {
         OTHER_NAMES.get(option, option) for option in shown if (verb, option) not in OF_THE_SHELL_IN
