@@ -115,17 +115,17 @@ def joined(
     """
     found: list[list[Interval]] = []
     alone = True
-    for one in batches(cadence, missing, size):
-        before, alone = alone, bool(IntervalSet.of([one]) & apart)
+    for stretch in batches(cadence, missing, size):
+        before, alone = alone, bool(IntervalSet.of([stretch]) & apart)
         if (
             not (before or alone)
             and len(found[-1]) < MOST_STRETCHES
-            and (size is None or cadence.count(Interval(found[-1][0].start, one.end)) <= size)
-            and _is_near(cadence, found[-1][-1], one, bytes_per_cell)
+            and (size is None or cadence.count(Interval(found[-1][0].start, stretch.end)) <= size)
+            and _is_near(cadence, found[-1][-1], stretch, bytes_per_cell)
         ):
-            found[-1].append(one)
+            found[-1].append(stretch)
         else:
-            found.append([one])
+            found.append([stretch])
     return tuple(map(IntervalSet.of, found))
 
 

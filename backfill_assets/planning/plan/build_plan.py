@@ -126,12 +126,15 @@ class _Planner:
                 since.get(name),
             )
             self.planned[name] = self._model(name, smaller)
-        split = {name: (one.certain, one.cells - one.certain) for name, one in self.planned.items()}
+        split = {
+            name: (model.certain, model.cells - model.certain)
+            for name, model in self.planned.items()
+        }
         sizes = {name: batch_size(graph, self.state.view, graph.models[name]) for name in split}
         cut = planned_batches(graph, split, {name: size.cells for name, size in sizes.items()})
         return tuple(
-            replace(one, batches=cut[name], batch_size=sizes[name] if cut[name] else None)
-            for name, one in self.planned.items()
+            replace(model, batches=cut[name], batch_size=sizes[name] if cut[name] else None)
+            for name, model in self.planned.items()
         )
 
     def _model(self, name: str, smaller: str | None) -> ModelPlan:
@@ -181,9 +184,9 @@ class _Planner:
     def _tolerances(self, name: str) -> tuple[str, ...]:
         """List the tolerances within which differences are published without rebuilding readers."""
         columns = [
-            f"{one.tolerance:g} on {one.name}"
-            for one in self.planned_graph.graph.models[name].schema
-            if one.tolerance is not None
+            f"{column.tolerance:g} on {column.name}"
+            for column in self.planned_graph.graph.models[name].schema
+            if column.tolerance is not None
         ]
         if not columns:
             return ()
@@ -236,7 +239,7 @@ class _Planner:
         if not found.work:
             forward = change.category is Category.FORWARD_ONLY and change.change is Change.MODIFIED
             return Build.IN_PLACE if forward else Build.POINTER
-        only_gaps = all(one.why is Why.GAP for one in found.work)
+        only_gaps = all(part.why is Why.GAP for part in found.work)
         unchanged = change.change is Change.UNCHANGED
         if unchanged and only_gaps and not self._reads_workspace(name, found.cells):
             return Build.GAP_FILL
@@ -257,7 +260,7 @@ class _Planner:
 
     def notes(self, models: tuple[ModelPlan, ...]) -> tuple[str, ...]:
         """Write the notes on models that the plan leaves alone, and on the plan as a whole."""
-        planned = {one.model for one in models}
+        planned = {model.model for model in models}
         found = [
             f"{name}: {note}"
             for name in self.planned_graph.graph.order
@@ -317,7 +320,7 @@ def _rollback(models: tuple[ModelPlan, ...], *, publishes: bool) -> str:
     if not publishes:
         return "nothing that was published changes"
     copied = [model for model in models if model.build is Build.IN_PLACE and model.cells]
-    moved = [one for one in models if one.build in (Build.NEW_VERSION, Build.POINTER)]
+    moved = [model for model in models if model.build in (Build.NEW_VERSION, Build.POINTER)]
     ways: list[str] = []
     if moved or not copied:
         ways.append("pointers move back at once, no data moves")

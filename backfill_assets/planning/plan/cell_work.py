@@ -237,7 +237,7 @@ class _Sweeps:
         ):
             return
         model, found = self.planned_graph.graph.models[name], self.found[name]
-        new = IntervalSet.union_all(one.cells for one in found.work if one.why is Why.GAP)
+        new = IntervalSet.union_all(part.cells for part in found.work if part.why is Why.GAP)
         late = reopened_by_new_cells(
             self.planned_graph.graph, self.view, model, new, found.required
         )

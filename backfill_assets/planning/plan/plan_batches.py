@@ -102,9 +102,9 @@ class PlannedBatches(Sequence[PlannedBatch]):
             waits_for=(
                 *(((self.model, number - (self.behind or 0)),) if own else ()),
                 *(
-                    (one.upstream, other)
-                    for one in self.waits
-                    for other in range(one.firsts[number], one.lasts[number])
+                    (read.upstream, other)
+                    for read in self.waits
+                    for other in range(read.firsts[number], read.lasts[number])
                 ),
             ),
         )
@@ -149,7 +149,7 @@ def rows_of(model: Model, certain: IntervalSet, other: IntervalSet, size: int | 
             *((start, end, False) for start, end in zip(*more, strict=True)),
         )
     )
-    return Rows([one[0] for one in both], [one[1] for one in both], [one[2] for one in both])
+    return Rows([row[0] for row in both], [row[1] for row in both], [row[2] for row in both])
 
 
 def _of_model(
@@ -207,15 +207,15 @@ def columns(batches: Sequence[PlannedBatch]) -> dict[str, Sequence[int]]:
     if isinstance(batches, PlannedBatches):
         return _columns(batches)
     spans = [batch.interval for batch in batches]
-    waits = [_runs(one.waits_for) for one in batches]
+    waits = [_runs(batch.waits_for) for batch in batches]
     found: dict[str, Sequence[int]] = {
-        "start": [epoch_of(one.start) for one in spans],
-        "end": [epoch_of(one.end) for one in spans],
-        "certain": [one.certain for one in batches],
-        "cells": [one.cells for one in batches],
+        "start": [epoch_of(span.start) for span in spans],
+        "end": [epoch_of(span.end) for span in spans],
+        "certain": [batch.certain for batch in batches],
+        "cells": [batch.cells for batch in batches],
     }
-    for name in sorted({name for one in waits for name in one}):
-        runs = [one.get(name, (0, 0)) for one in waits]
+    for name in sorted({name for upstreams in waits for name in upstreams}):
+        runs = [upstreams.get(name, (0, 0)) for upstreams in waits]
         found[f"first of {name}"] = [first for first, _ in runs]
         found[f"last of {name}"] = [last for _, last in runs]
     return found
@@ -239,8 +239,8 @@ def _columns(batches: PlannedBatches) -> dict[str, Sequence[int]]:
 
 def _windows(batches: PlannedBatches) -> Iterator[tuple[str, Sequence[int], Sequence[int]]]:
     """Give per model the `[first, last)` of its batches that each batch waits for."""
-    for one in batches.waits:
-        yield one.upstream, one.firsts, one.lasts
+    for read in batches.waits:
+        yield read.upstream, read.firsts, read.lasts
     count, behind = len(batches), batches.behind
     if behind is not None and behind < count:
         none = (0,) * behind

@@ -44,7 +44,7 @@ def is_condition(text: str) -> bool:
         (found,) = sqlglot.parse(text, read="spark")
         return (
             isinstance(found, exp.Condition)
-            and not any(one.comments for one in found.walk())
+            and not any(node.comments for node in found.walk())
             and not found.find(exp.Query, exp.Placeholder)
         )
     except (SqlglotError, ValueError):

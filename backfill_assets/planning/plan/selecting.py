@@ -39,7 +39,7 @@ def selected(graph: Graph, select: Iterable[str], *, gone: Iterable[str] = ()) -
         RequestError: a glob, a tag or an owner matches none.
     """
     names = (*graph.order, *sorted(gone))
-    chosen = [one.strip() for one in select if one.strip()]
+    chosen = [selector.strip() for selector in select if selector.strip()]
     if not chosen:
         return frozenset(names)
     matched = [_matched(graph, names, selector) for selector in chosen]

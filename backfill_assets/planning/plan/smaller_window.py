@@ -78,7 +78,7 @@ def smaller_window(
     """Propose the smaller window, if the planned cells begin before any consumer reads."""
     if since is None:
         return None
-    cells = IntervalSet.union_all(one.cells for one in work if one.certain)
+    cells = IntervalSet.union_all(part.cells for part in work if part.certain)
     if not cells or cells.boundaries[0] >= epoch_of(since):
         return None
     cadence = graph.models[name].cadence
@@ -94,7 +94,7 @@ def _asking_for(first: str, change: Change, work: Sequence[CellWork]) -> str:
     """Say which option asks for the smaller window; a restatement names its range itself."""
     if change in (Change.MODIFIED, Change.INDIRECT):
         return f"--cutoff {first} --reason TEXT"
-    filled = all(one.why in (Why.GAP, Why.NEW_SNAPSHOT) for one in work)
+    filled = all(part.why in (Why.GAP, Why.NEW_SNAPSHOT) for part in work)
     return f"--start {first}" if filled else ""
 
 
