@@ -246,7 +246,7 @@ def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: i
         guesses: how long a batch of each takes.
         at_once: how many batches the process runs, of whichever models.
     """
-    found: list[float] = []
+    walls: list[float] = []
     for which in (0, 1):
         ends: dict[tuple[str, int], float] = {}
         free = [0.0] * at_once  # in order
@@ -258,8 +258,8 @@ def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: i
                 end = max(at, ready) + guesses[model.model].seconds(batch)[which]
                 ends[model.model, number] = end
                 insort(free, end)
-        found.append(free[-1])
-    return found[0], found[1]
+        walls.append(free[-1])
+    return walls[0], walls[1]
 
 
 def _rests_on(

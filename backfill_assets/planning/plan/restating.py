@@ -121,17 +121,17 @@ def restated_cells(plan: Plan, graph: Graph, view: StateView) -> CellsByModel:
             for name in graph.order
         }
     )
-    found = wrong_cells(request, graph, view, life, now).spread
+    wrong = wrong_cells(request, graph, view, life, now).spread
     for name in graph.order:
         model = graph.models[name]
         reached = IntervalSet.union_all(
-            cells_reading(model.cadence, up, graph.models[up.name].cadence, found[up.name])
+            cells_reading(model.cadence, up, graph.models[up.name].cadence, wrong[up.name])
             for up in model.reads
-            if up.name in found and up.name != name
+            if up.name in wrong and up.name != name
         )
-        cells = (found[name] | reached) & life[name]
-        found |= {name: onward(cells, life[name]) if model.in_order else cells}
-    return found
+        cells = (wrong[name] | reached) & life[name]
+        wrong |= {name: onward(cells, life[name]) if model.in_order else cells}
+    return wrong
 
 
 def _node(graph: Graph, name: str) -> Model | Source:

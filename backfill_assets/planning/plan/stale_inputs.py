@@ -45,8 +45,8 @@ def moved(plan: Plan, graph: Graph, view: StateView) -> tuple[StaleInput, ...]:
     return tuple(
         stale
         for model in plan.models
-        for found in (_pointer(model, view), _rewritten(model, plan, graph, view))
-        for stale in found
+        for moves in (_pointer(model, view), _rewritten(model, plan, graph, view))
+        for stale in moves
     ) + tuple(stale for model in plan.models for stale in _reads(model, plan, graph, view))
 
 

@@ -80,13 +80,13 @@ def instant(asked: str | None) -> datetime | None:
     if not asked:
         return None
     try:
-        found = read(asked)
+        parsed = read(asked)
     except InstantFormatError:
-        found = None
-    if not isinstance(found, datetime):
+        parsed = None
+    if not isinstance(parsed, datetime):
         expected = "an instant with its offset, such as 2024-01-31T06:00:00Z"
         raise RequestError(found=f"--now {asked!r} can't be read: expected {expected}")
-    return found
+    return parsed
 
 
 def kept_rows(asked: str | None) -> KeptRows | None:
