@@ -50,13 +50,14 @@ def rollback(
     with operating() as at:
         plans = _after(at, to) if to else [kept_plan(at.store, plan or "").plan]
         told = [
-            taken_back(at, one, rollback_plan, _effect(one), why=reason, yes=yes) for one in plans
+            taken_back(at, plan, rollback_plan, _effect(plan), why=reason, yes=yes)
+            for plan in plans
         ]
     if as_json:
         print_json(told)
         return
-    for one in told:
-        report_back(one, "is rolled back")
+    for rolled_back in told:
+        report_back(rolled_back, "is rolled back")
 
 
 def _effect(plan: Plan) -> str:
@@ -75,9 +76,9 @@ def _after(at: Operating, name: str) -> list[Plan]:
         if move.kind is PublicationKind.PROMOTE
     ]
     after = at.store.history.moves_in(last.plan.environment, max(own, default=0))
-    ids = dict.fromkeys(one.plan_id for one in reversed(after))
-    kept = [kept_plan(at.store, one) for one in ids if one != last.plan.plan_id]
-    found = [one.plan for one in kept if one.stored.status is PlanStatus.PROMOTED]
+    ids = dict.fromkeys(move.plan_id for move in reversed(after))
+    kept = [kept_plan(at.store, plan_id) for plan_id in ids if plan_id != last.plan.plan_id]
+    found = [known.plan for known in kept if known.stored.status is PlanStatus.PROMOTED]
     if not own or not found:
         raise RequestError(
             found=f"nothing was promoted in {last.plan.environment} after plan {last.plan.plan_id}: "
