@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backfill_assets.cli.options import AsJson  # noqa: TC001 - typer reads it
-from backfill_assets.cli.output import print_json, say
+from backfill_assets.cli.output import counted, print_json, say
 from backfill_assets.cli.project import looked_at
 from backfill_assets.engine.project.iceberg import CATALOGUE, enable as enable_catalogue
 from backfill_assets.snapshots.environment import PROD
@@ -42,13 +42,16 @@ def enable(
 
 
 @app.command()
-def disable() -> None:
+def disable(as_json: AsJson = False) -> None:
     """Remove the catalogue; tables and history stay as they are.
 
     Example: backfill iceberg disable
     """
     with looked_at(PROD) as run:
         run.store.iceberg.disable()
+    if as_json:
+        print_json({"catalogue": None, "names": []})
+        return
     say("there is no Iceberg catalogue; `backfill iceberg enable` makes one")
 
 
@@ -72,4 +75,4 @@ def _tell(catalogue: str | None, names: tuple[Named, ...], *, as_json: bool) -> 
         return
     for each in names:
         say(f"{catalogue}.{each.name}: {each.location}")
-    say(f"{len(names)} names in catalogue '{catalogue}'")
+    say(f"{counted(len(names), 'name')} in catalogue '{catalogue}'")

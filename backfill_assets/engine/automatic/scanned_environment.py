@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.automatic.scan_memory import DONE, FAILED, LEFT, Pins, hashed
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
-from backfill_assets.models.cells import cells_read, cells_reading
 from backfill_assets.models.cells_by_model import CellsByModel
-from backfill_assets.models.source import WhenEmpty
 from backfill_assets.planning.queue.releasing import offers
 from backfill_assets.planning.rule.failed_cells import failed_cells
+from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
 from backfill_assets.planning.rule.left import left_of
 from backfill_assets.planning.rule.needs_work import needs_work
 
@@ -149,7 +148,9 @@ class ScannedEnvironment:
         claimed = view.claimed[model.name]
         elsewhere = self.others[model.name]
         todo = work.gaps | work.refresh
-        waiting = lacking_in_sources(self.graph, view, model, todo, self.now)
+        waiting = IntervalSet.union_all(
+            lacking_in_sources(self.graph, view, model, todo, self.now).values()
+        )
         within = None if self.within is None else self.within[model.name]
         left = todo if within is None else left_of(work, view, model.name) & within
         # Of a model that reads its own cells each is a batch, and a run has many of them.
@@ -217,21 +218,6 @@ def _changed(view: StateView, stale: Stale) -> int:
         ),
         default=0,
     )
-
-
-def lacking_in_sources(
-    graph: Graph, view: StateView, model: Model, cells: IntervalSet, now: datetime
-) -> IntervalSet:
-    """Give the cells that wait for rows of an observed source which declares that they must."""
-    held = _NONE
-    for upstream in model.reads:
-        source, seen = graph.sources.get(upstream.name), view.sources.get(upstream.name)
-        if source is None or seen is None or source.when_empty is not WhenEmpty.WAIT:
-            continue
-        read = cells_read(model.cadence, upstream, source.cadence, cells, until=now)
-        lacking = read - seen.ready
-        held |= cells_reading(model.cadence, upstream, source.cadence, lacking) & cells
-    return held
 
 
 def in_turn(where: ScannedEnvironment, todo: list[str], start: int, most: int) -> list[str]:

@@ -9,6 +9,7 @@ from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.models.cells import cells_read
 from backfill_assets.models.model import Model
+from backfill_assets.planning.rule.lacking_in_sources import lacking_in_sources
 from backfill_assets.planning.rule.needs_work import needs_work
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ class _Asked:
         """Give the branches of some cells, then those of the upstream cells that decide."""
         model = self.graph.model(name)
         work = needs_work(self.graph, self.view, model, now=self.now, reads=self.reads.get(name))
-        for part, branch, text in _branches(self.view, model, work, cells):
+        waiting = lacking_in_sources(self.graph, self.view, model, cells & work.gaps, self.now)
+        for part, branch, text in _branches(self.view, model, work, cells, waiting):
             if part:
                 yield Reason(depth, name, ranges_text(model.cadence, part), branch, text)
         kept = self.view.kept(model, cells)
@@ -111,15 +113,24 @@ class _Asked:
 
 
 def _branches(
-    view: StateView, model: Model, work: Work, cells: IntervalSet
+    view: StateView,
+    model: Model,
+    work: Work,
+    cells: IntervalSet,
+    waiting: Mapping[str, IntervalSet],
 ) -> Iterator[tuple[IntervalSet, str, str]]:
     yield cells - work.required - view.kept(model, cells), "not required", _outside(model)
     claimed = view.claimed[model.name]
     yield cells & work.gaps & claimed, "running", "a batch has claimed it and is at work"
-    yield cells & work.runnable - claimed, "gap", "required and not ready; all it reads is ready"
-    for upstream, waiting in work.blocked.items():
+    runnable = (cells & work.runnable) - claimed
+    for source, lacking in waiting.items():
+        text = f"required and not ready; {source} had no rows for it when it was looked at last"
+        yield runnable & lacking, "waits", text
+    text = "required and not ready; all it reads is ready"
+    yield runnable - IntervalSet.union_all(waiting.values()), "gap", text
+    for upstream, blocked in work.blocked.items():
         yield (
-            cells & waiting,
+            cells & blocked,
             "waits",
             f"required and not ready; reads cells of {upstream} that lack",
         )
