@@ -36,6 +36,7 @@ GROUPS = {
         "history": "history:history",
         "resolve": "resolve:resolve",
         "iceberg": "iceberg:app",
+        "views": "views:views",
         "audit": "audit:audit",
         "metrics": "metrics:metrics",
     },

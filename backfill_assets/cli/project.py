@@ -142,6 +142,7 @@ def opened_project(
         terms=terms_of(settings),
         code=lambda: loaded_fingerprints(settings),
         at_work=AT_WORK,
+        views=settings.views,
     )
     try:
         yield settings, project
