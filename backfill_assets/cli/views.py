@@ -26,7 +26,7 @@ def views(
     ] = _STDOUT,
     as_json: AsJson = False,
 ) -> None:
-    """Write SQL with a view per model, at exactly the versions that an environment publishes now.
+    """Write a file of SQL with a view for each model, at the versions published at one moment.
 
     Execute it, and every model of one moment is read by its name: marketing.roi_analysis of prod,
     marketing__dev.roi_analysis of an environment dev. DuckDB takes all views in one transaction and needs no

@@ -1,7 +1,8 @@
 """A fresh world for every test.
 
 Its rows are computed without a JVM, by `fake_warehouse`, unless the test is marked `spark`, or
-BACKFILL_TEST_SPARK names the kind of Spark on which all are to run.
+BACKFILL_TEST_SPARK names the kind of Spark on which all are to run. It has an Iceberg catalogue, whose names
+must stand for what is published when the test ends.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from backfill_assets.engine.project.iceberg import CATALOGUE
 from backfill_assets.state.store import Store
 from backfill_assets_tests.engine.beginnings import Beginnings
+from backfill_assets_tests.engine.names import names_followed
 from backfill_assets_tests.engine.world import LEASE, Clock, World
 from backfill_assets_tests.fake_warehouse import fake_warehouse
 
@@ -52,4 +55,7 @@ def world(
     with Store.open(
         url, clock=clock, lease_seconds=LEASE.total_seconds(), data_root=str(tmp_path)
     ) as store:
-        yield World(session, tmp_path, store, clock, beginnings=beginnings)
+        store.iceberg.enable(CATALOGUE)
+        world = World(session, tmp_path, store, clock, beginnings=beginnings)
+        yield world
+        names_followed(world)

@@ -26,14 +26,16 @@ from backfill_assets.engine.project.events import (
     Skipped,
     Waiting,
 )
+from backfill_assets.engine.project.iceberg import enter_missing
 from backfill_assets.engine.project.opening import open_run
+from backfill_assets.engine.project.project import InProject
 from backfill_assets.engine.project.run_context import Published
 from backfill_assets.intervals import Interval, IntervalSet
 from backfill_assets.intervals.required import required
 from backfill_assets.intervals.text import ranges_text
 from backfill_assets.snapshots.environment import PROD
 from backfill_assets.state.store import Store
-from backfill_assets_tests.builders import a_source
+from backfill_assets_tests.builders import a_graph, a_source
 from backfill_assets_tests.engine.beginnings import Beginnings
 from backfill_assets_tests.making import project_of
 
@@ -105,6 +107,7 @@ class World:
         kept = self.beginnings and self.beginnings.find(key)
         if kept:
             kept.copy_to(self.root)
+            enter_missing(InProject(project=self.project(a_graph())))  # the copy lies elsewhere
             self.runs = kept.runs
             return
         make()

@@ -16,7 +16,7 @@ from backfill_assets.engine.batch.rewriting import Rewrite, rewritten
 from backfill_assets.engine.batch.table_turn import reconcile, take, take_back
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.heartbeat import beating
-from backfill_assets.engine.project.iceberg import enter_move
+from backfill_assets.engine.project.iceberg import enter_moves
 from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
@@ -160,8 +160,7 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
         pins=prepared.pins,
         tables=prepared.tables,
     )
-    for move in moves:
-        enter_move(run, move)
+    enter_moves(run, moves)
     try:
         with run.at_work.at(Phase.RECORDING, "the pointers"):
             number = run.store.publications.publish(publication, locks.values())

@@ -12,7 +12,11 @@ from backfill_assets.errors import RequestError
 from backfill_assets.warehouse.files.collection import GRACE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
     from backfill_assets.engine.project.project import InProject
+    from backfill_assets.snapshots.environment import Pointer
     from backfill_assets.snapshots.publication import Move
     from backfill_assets.state.iceberg import Named
 
@@ -29,7 +33,7 @@ def enter(run: InProject, model: str, version: str, delta_version: int) -> None:
     if run.store.iceberg.catalogue() is None:
         return
     newest = run.store.iceberg.newest_until(version, delta_version)
-    _enter(run, (model, version, delta_version), same=newest, after=newest)
+    _enter(run, (model, version, delta_version), run.clock(), same=newest, after=newest)
 
 
 def enter_head(run: InProject, version: str, delta_version: int) -> None:
@@ -37,22 +41,31 @@ def enter_head(run: InProject, version: str, delta_version: int) -> None:
     enter(run, run.store.versions.model(version), version, delta_version)
 
 
-def enter_move(run: InProject, move: Move) -> None:
-    """Describe where a pointer will be, as what follows on all that its name has stood for."""
-    to = move.pointer
-    if to.delta_version < 0 or to.under or run.store.iceberg.catalogue() is None:
+def enter_moves(run: InProject, moves: Iterable[Move]) -> None:
+    """Describe where pointers will be, each as what follows on all that its name has stood for.
+
+    All have one instant, so that a reader who asks for an instant reads all of a publication, or nothing.
+    """
+    if run.store.iceberg.catalogue() is None:
         return
+    now = run.clock()
+    for move in moves:
+        if move.pointer.delta_version >= 0 and not move.pointer.under:
+            _enter_move(run, move.pointer, now)
+
+
+def _enter_move(run: InProject, to: Pointer, now: datetime) -> None:
     old = run.store.environments.own_pointers(to.environment).get(to.model)
     after = None if old is None else run.store.iceberg.entry(old.version, old.delta_version)
     same = run.store.iceberg.newest_until(to.version, to.delta_version)
-    _enter(run, (to.model, to.version, to.delta_version), same=same, after=after)
+    _enter(run, (to.model, to.version, to.delta_version), now, same=same, after=after)
 
 
 def enter_missing(run: InProject) -> None:
     """Describe whatever environments read and no name can stand for yet."""
     for at in run.store.iceberg.missing():
         same = run.store.iceberg.newest_until(at.version, at.delta_version)
-        _enter(run, (at.model, at.version, at.delta_version), same=same, after=None)
+        _enter(run, (at.model, at.version, at.delta_version), run.clock(), same=same, after=None)
 
 
 def enable(run: InProject, name: str = CATALOGUE) -> tuple[Named, ...]:
@@ -80,7 +93,12 @@ def drop_old(run: InProject, version: str, oldest: int) -> None:
 
 
 def _enter(
-    run: InProject, table: tuple[str, str, int], *, same: str | None, after: str | None
+    run: InProject,
+    table: tuple[str, str, int],
+    now: datetime,
+    *,
+    same: str | None,
+    after: str | None,
 ) -> None:
     _refuse_without_library()
     from backfill_assets.warehouse.iceberg.metadata import (  # noqa: PLC0415 - only with a catalogue
@@ -89,9 +107,7 @@ def _enter(
 
     model, version, delta_version = table
     path = run.store.versions.version_path(version)
-    location = write_metadata(
-        path, delta_version, model=model, now=run.clock(), same=same, after=after
-    )
+    location = write_metadata(path, delta_version, model=model, now=now, same=same, after=after)
     run.store.iceberg.enter(version, delta_version, location)
 
 

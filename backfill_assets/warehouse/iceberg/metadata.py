@@ -11,6 +11,8 @@ import json
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
+from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.iceberg.field_ids import field_id
 from backfill_assets.warehouse.iceberg.folder import Folder
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ LONGEST = 100
 """How many snapshots a metadata file lists; `gc` decides how many of them can be read."""
 
 _SUMMARY = {"operation": "overwrite"}
+_NO_COLUMN: Described = {"field-id": field_id(CELL_COLUMN), "names": [CELL_COLUMN]}
+"""Files that cells share hold the cells; readers leave out a number that the schema does not have."""
 
 
 def write_metadata(
@@ -57,7 +61,7 @@ def write_metadata(
     described = _joined(_read(folder, after), fields, snapshot) | {
         "location": folder.table,
         "table-uuid": str(uuid5(NAMESPACE_URL, f"backfill-assets:{model}")),
-        "properties": {"schema.name-mapping.default": json.dumps(_names(fields))},
+        "properties": {"schema.name-mapping.default": json.dumps([*_names(fields), _NO_COLUMN])},
     }
     location = folder.new_name(f"{delta_version:08d}", "metadata.json")
     folder.write(location, json.dumps(described).encode())

@@ -1,13 +1,10 @@
 """Iceberg's schema of a Delta table.
 
-Iceberg knows a column by a number. Ours is drawn from the column's name, so that every table of a model, old or
-new, gives a column the same number, and a reader may go back in time over a change of tables. Data files hold
-no numbers; readers take them from the names.
+Data files hold no numbers of columns; readers take them from the names.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +29,7 @@ from pyiceberg.types import (
 )
 
 from backfill_assets.models.model import CELL_COLUMN
+from backfill_assets.warehouse.iceberg.field_ids import field_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,7 +52,6 @@ _PLAIN: dict[str, type[Any]] = {
     "binary": BinaryType,
 }
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
-_LARGEST = 2**30
 
 
 class _NoSuchTypeError(Exception):
@@ -66,11 +63,6 @@ def iceberg_schema(delta: DeltaSchema) -> Schema:
     return Schema(
         *_fields((field for field in delta.fields if field.name != CELL_COLUMN), ""), schema_id=0
     )
-
-
-def field_id(path: str) -> int:
-    """Number a column, or a part of one, by its name; the parts of a path have dots between them."""
-    return int.from_bytes(hashlib.sha256(path.encode()).digest()[:8], "big") % _LARGEST + 1
 
 
 def _fields(fields: Iterable[Field], under: str) -> Iterator[NestedField]:
