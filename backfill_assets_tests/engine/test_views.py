@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from shutil import copytree
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -254,6 +255,8 @@ def test_names_and_paths_hold_any_character(tmp_path: Path, session: Any, views:
     with Store.open(f"sqlite:///{root / 'state.db'}", clock=clock, data_root=str(root)) as store:
         world = World(session, root, store, clock)
         world.begin(a_graph(model), *ROWS)
+        # As a pattern, the name of the folder would match this one, too.
+        copytree(root, root.with_name(root.name.replace("*", "some")))
         views.execute(world)
         assert views.rows(VISITS) == read(world, VISITS)
         assert list(views.columns(VISITS)) == ["ds", odd.name]
