@@ -207,7 +207,7 @@ def _views_file(found: str) -> ViewsFile:
     named = _VIEWS.fullmatch(found)
     if named is None:
         raise ValueError(
-            f"expected {', '.join(Dialect)}, a colon and a file, such as duckdb:/srv/views.sql, or "
+            f"expected an engine ({', '.join(Dialect)}), a colon and a file, such as duckdb:/srv/views.sql, or "
             "duckdb@dev:/srv/dev.sql for an environment dev, with commas between several"
         )
     return ViewsFile(Dialect(named[1]), Path(named[3]), named[2] or "prod")
