@@ -146,7 +146,7 @@ def _resolved(declared: Model, table: Table) -> Resolved | ResolvedLayers:
     top, *under = parts_of(declared.cadence, table)
     if not under and top.where == EVERY_ROW:
         return Resolved(top.path, top.delta_version)
-    return ResolvedLayers(*_layer(top), tuple(_layer(one) for one in under))
+    return ResolvedLayers(*_layer(top), tuple(_layer(part) for part in under))
 
 
 def read(
@@ -250,7 +250,9 @@ def published(
                 do=f"read environment '{stored.environment}', or build the plan with `backfill "
                 f"apply {stored.plan_id}`",
             ) from error
-        tables = {model: _table_of(store, one) for model, one in models.items()}
+        tables = {
+            model: _table_of(store, published_model) for model, published_model in models.items()
+        }
         found = {
             model: (models[model].definition, table)
             for model, table in tables.items()

@@ -103,7 +103,7 @@ class _Found:
 
 def _audited(run: RunContext, model: Model, table: Table, cells: str | None) -> _Found:
     profiled = profile_table(batch_session(run.spark()), model, table)
-    audits = tuple(one for one in audits_of(profiled.subject.model))
+    audits = tuple(declared for declared in audits_of(profiled.subject.model))
     results = judge(audits, profiled.profiles, {}, model.cadence)
     asked = profiled.cells
     if cells is not None:
@@ -115,11 +115,11 @@ def _audited(run: RunContext, model: Model, table: Table, cells: str | None) -> 
 
 def _report_audits(found: _Found, *, as_json: bool) -> None:
     if as_json:
-        print_json({**_plain(found), "audits": [asdict(one) for one in found.audits]})
+        print_json({**_plain(found), "audits": [asdict(audit) for audit in found.audits]})
         return
-    for one in found.audits:
-        word = "passed" if one.passed else "FAILED"
-        say(f"{word} {one.audit}: found {one.found}, allowed {one.allowed}", indent=2)
+    for audit in found.audits:
+        word = "passed" if audit.passed else "FAILED"
+        say(f"{word} {audit.audit}: found {audit.found}, allowed {audit.allowed}", indent=2)
     for name in found.left_out:
         say(f"later  {name}: compares with an upstream, which each batch does", indent=2)
     failed = sum(not audit.passed for audit in found.audits)
@@ -144,16 +144,16 @@ def _report(
     found: _Found, told: tuple[Event, ...], left: IntervalSet, env: str, *, as_json: bool
 ) -> None:
     done = [event for event in told if isinstance(event, Committed)]
-    failed = [one for one in told if isinstance(one, Failed)]
+    failed = [event for event in told if isinstance(event, Failed)]
     count = found.model.cadence.count
     if as_json:
         lacking = ranges_text(found.model.cadence, left, 1000)
         errors = [failure.error for failure in failed]
         print_json({**_plain(found), "batches": len(done), "errors": errors, "left": lacking})
         return
-    for one in told:
-        if isinstance(one, Waiting):
-            say(f"waits for {one.upstream}: fill that first", indent=2)
+    for event in told:
+        if isinstance(event, Waiting):
+            say(f"waits for {event.upstream}: fill that first", indent=2)
     say("Next: backfill batches --failed" if failed else f"Next: backfill status --env {env}")
     adopted = count(found.missing) - count(left)
     say(

@@ -124,13 +124,14 @@ class _Ended:
             "plan_id": self.plan.plan_id,
             "environment": self.plan.environment,
             "status": self.applied.status.value,
-            "progress": [asdict(one) for one in self.done],
+            "progress": [asdict(model) for model in self.done],
             **cells_json(self.naming, self.cells),
             "appended": self.naming.listed(self.applied.carried),
             "left": {name: str(cells) for name, cells in self.applied.left.items()},
             "errors": [failure.error for failure in self.applied.failed],
             "audited": {
-                name: [asdict(one) for one in found] for name, found in self.applied.audited.items()
+                name: [asdict(result) for result in found]
+                for name, found in self.applied.audited.items()
             },
             "refused": self.applied.refused or None,
             "seconds": {name: _seconds(told) for name, told in self.applied.events.items()},
@@ -145,7 +146,7 @@ def _seconds(told: tuple[Event, ...]) -> dict[str, float]:
     """Sum the steps of a model's committed batches, those side by side as well."""
     done = [event.timing for event in told if isinstance(event, Committed)]
     return {
-        step: round(sum(getattr(one, step) for one in done), 3)
+        step: round(sum(getattr(timing, step) for timing in done), 3)
         for step in ("compute", "audit", "commit", "state")
     }
 
@@ -180,7 +181,7 @@ def _applied(at: Operating, plan: Plan, why: str) -> _Ended:
         f"`backfill apply {plan.plan_id}` goes on from there",
         to=err,
     )
-    left = {one.model: one.planned - one.done for one in _progress(at, plan)}
+    left = {model.model: model.planned - model.done for model in _progress(at, plan)}
     with shown(at.graph, left) as listener:
         applied = apply_plan(at.working(listener), plan, why)
     actual = at.taken(plan)
@@ -210,9 +211,11 @@ _HEADINGS = (
 
 
 def _report(ended: _Ended) -> None:
-    numbers = [(one.done, one.planned, one.batches, one.failed, one.rows) for one in ended.done]
-    rows = zip((one.model for one in ended.done), numbers, strict=True)
-    print_table(_HEADINGS, [(name, *(f"{one:,}" for one in row)) for name, row in rows])
+    numbers = [
+        (model.done, model.planned, model.batches, model.failed, model.rows) for model in ended.done
+    ]
+    rows = zip((model.model for model in ended.done), numbers, strict=True)
+    print_table(_HEADINGS, [(name, *(f"{number:,}" for number in row)) for name, row in rows])
     say_cells(ended.naming, ended.cells)
     for name, cells in ended.applied.carried.items():
         say(f"appended {name}: {ended.naming.ranges(name, cells)}", indent=2)
@@ -220,7 +223,7 @@ def _report(ended: _Ended) -> None:
         say(line, indent=2)
     say(actual_text(ended.plan, ended.actual), indent=2)
     status = ended.applied.status
-    spared = sum(one.planned - one.done for one in ended.done)
+    spared = sum(model.planned - model.done for model in ended.done)
     if spared and not ended.applied.left:
         say(f"spared {counted(spared, 'cell')}: what they read did not change", indent=2)
     if ended.applied.failed:
@@ -234,7 +237,7 @@ def _report(ended: _Ended) -> None:
         )
     elif ended.next:
         say(f"Next: {', or '.join(ended.next)}")
-    built = sum(one.done for one in ended.done)
+    built = sum(model.done for model in ended.done)
     failed = counted(len(ended.applied.failed), "batch", "batches")
     stands = f"{status.value}{f', {ended.control.words}' if ended.control.holds else ''}"
     say(f"{ended.plan.plan_id}: {stands}, {counted(built, 'cell')} built, {failed} failed.")

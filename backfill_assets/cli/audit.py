@@ -41,9 +41,9 @@ def audit(select: Select = "", env: Env = "prod", as_json: AsJson = False) -> No
             for name in names:
                 step.next(name)
                 results[name] = audit_published(run, name)
-    blocking = sum(one.blocks for found in results.values() for one in found)
+    blocking = sum(result.blocks for found in results.values() for result in found)
     if as_json:
-        models = {name: [asdict(one) for one in found] for name, found in results.items()}
+        models = {name: [asdict(result) for result in found] for name, found in results.items()}
         print_json({"environment": env, "blocking": blocking, "models": models})
     else:
         _print(env, results, blocking)
@@ -74,21 +74,21 @@ _HEADINGS = (
 
 
 def _print(env: str, results: Mapping[str, tuple[AuditResult, ...]], blocking: int) -> None:
-    every = [(name, one) for name, found in results.items() for one in found]
-    failed = [(name, one) for name, one in every if not one.passed]
+    every = [(name, result) for name, found in results.items() for result in found]
+    failed = [(name, result) for name, result in every if not result.passed]
     if failed:
         print_table(
             _HEADINGS,
             [
-                (name, one.audit, one.severity.value, f"{one.failing_rows:,}")
-                for name, one in failed
+                (name, result.audit, result.severity.value, f"{result.failing_rows:,}")
+                for name, result in failed
             ],
         )
-    for name, one in failed:
-        where = f" in {', '.join(one.cells)}" if one.cells else ""
-        text = f"{name} {one.audit}: found {one.found}, allowed {one.allowed}{where}"
-        say(text, indent=2, style="red" if one.blocks else "yellow")
-        for row in one.sample[:_ROWS]:
+    for name, result in failed:
+        where = f" in {', '.join(result.cells)}" if result.cells else ""
+        text = f"{name} {result.audit}: found {result.found}, allowed {result.allowed}{where}"
+        say(text, indent=2, style="red" if result.blocks else "yellow")
+        for row in result.sample[:_ROWS]:
             say(f"  row {row}", indent=6)
     without = [name for name, found in results.items() if not found]
     if without:

@@ -240,7 +240,7 @@ def _found(store: Store, graph: Graph, begins: str) -> dict[str, Any]:
     audits = store.batches.audit_results(batch_id=found[0].batch_id)
     return {
         **_row(graph, found[0]),
-        "inputs": [asdict(replace(one, path=store.located(one.path))) for one in found[0].inputs],
+        "inputs": [asdict(replace(pin, path=store.located(pin.path))) for pin in found[0].inputs],
         "audits": [_audit(row) for row in audits],
     }
 
@@ -265,10 +265,10 @@ def _show(found: Mapping[str, Any], *, as_json: bool) -> None:
         say(f"{'spark':<{width}}  {key} = {setting}", indent=width + 2)
     for pin in found["inputs"]:
         say(f"{'read':<{width}}  {pin['upstream']} at delta_version {pin['delta_version']}")
-    for one in found["audits"]:
-        word = "passed" if one["passed"] else f"FAILED ({one['severity']})"
-        said = f"{one['audit']}: {word}: found {one['found']}, allowed {one['allowed']}"
+    for audit in found["audits"]:
+        word = "passed" if audit["passed"] else f"FAILED ({audit['severity']})"
+        said = f"{audit['audit']}: {word}: found {audit['found']}, allowed {audit['allowed']}"
         say(f"{'audit':<{width}}  {said}", indent=width + 2)
-        for row in one["sample"]:
+        for row in audit["sample"]:
             say(f"{'row':<{width}}  {row}", indent=width + 2)
     say(f"{counted(len(found['audits']), 'audit')}.")

@@ -95,10 +95,10 @@ def pairs(at: Operating, names: list[str]) -> tuple[str, str, list[Pair]]:
         model = names[1] if len(names) == _PLAN_AND_MODEL else None
     if model is None:
         return before, after, found
-    known = [*at.graph.models, *(one.model for one in found)]
+    known = [*at.graph.models, *(pair.model for pair in found)]
     if model not in known:
         raise unknown_model(model, known)
-    return before, after, [one for one in found if one.model == model]
+    return before, after, [pair for pair in found if pair.model == model]
 
 
 def _of_environments(at: Operating, old: str, new: str) -> Iterator[Pair]:
@@ -122,9 +122,14 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
             raise _not_built(plan.plan_id, status.value)
         before = at.store.environments.pointers(plan.environment)
         after = at.store.environments.pointers(workspace_name(plan.plan_id))
-        for one in plan.models:
-            if _place(before.get(one.model)) != _place(after.get(one.model)):
-                yield Pair(one.model, before.get(one.model), after[one.model], cells[one.model])
+        for planned in plan.models:
+            if _place(before.get(planned.model)) != _place(after.get(planned.model)):
+                yield Pair(
+                    planned.model,
+                    before.get(planned.model),
+                    after[planned.model],
+                    cells[planned.model],
+                )
         return
     promoted = [
         move
@@ -133,8 +138,8 @@ def _of_plan(at: Operating, kept: Kept) -> Iterator[Pair]:
     ]
     if not promoted:
         raise _not_built(plan.plan_id, status.value)
-    for one in promoted:
-        yield Pair(one.model, one.old, one.new, cells.get(one.model))
+    for move in promoted:
+        yield Pair(move.model, move.old, move.new, cells.get(move.model))
 
 
 def compared(at: Operating, pair: Pair) -> Compared:

@@ -43,11 +43,11 @@ class Controlled:
             "off_peak": self.plan.off_peak,
             "at_work": [
                 {
-                    **asdict(one),
-                    "interval": str(one.stretches.span()),
-                    "stretches": [str(each) for each in one.stretches],
+                    **asdict(batch),
+                    "interval": str(batch.stretches.span()),
+                    "stretches": [str(each) for each in batch.stretches],
                 }
-                for one in self.at_work
+                for batch in self.at_work
             ],
         }
 
@@ -73,5 +73,7 @@ def controlled(plan: str, control: Control, event: str, why: str) -> Controlled:
     with open_store(settings) as store:
         found = store.queue.control_plan(plan, control, who)
         store.plans.tell(found.plan_id, event, who=who, why=why)
-        at_work = tuple(one for one in store.limits.in_flight() if one.plan_id == found.plan_id)
+        at_work = tuple(
+            batch for batch in store.limits.in_flight() if batch.plan_id == found.plan_id
+        )
     return Controlled(found, at_work)

@@ -124,15 +124,15 @@ _HEADINGS = (
 
 def _numbers(run: RunContext, name: str, work: Work) -> tuple[str, ...]:
     count = run.graph.model(name).cadence.count
-    done = [one for one in run.store.batches.latest(model=name) if one.status == "committed"]
+    done = [row for row in run.store.batches.latest(model=name) if row.status == "committed"]
     seconds = sum(
-        (one.finished_at - one.started_at).total_seconds() for one in done if one.finished_at
+        (row.finished_at - row.started_at).total_seconds() for row in done if row.finished_at
     )
     return (
         bar(count(work.ready), count(work.required)),
         f"{count(work.ready):,}",
         f"{count(work.required):,}",
-        f"{sum(one.rows or 0 for one in done):,}",
+        f"{sum(row.rows or 0 for row in done):,}",
         f"{len(done)}",
         f"{seconds:.1f}",
     )

@@ -97,10 +97,12 @@ def diff(  # noqa: PLR0913, PLR0917 - one option for each thing that can be aske
             say(f"comparing {pair.model}", to=err)
             found.append(_compared(at, both, asked, rows, kept.get(pair.model)))
     if as_json:
-        print_json({"old": before, "new": after, "models": [one.plain() for one in found]})
+        print_json(
+            {"old": before, "new": after, "models": [model_diff.plain() for model_diff in found]}
+        )
     else:
         _print_all(found, f"{before} -> {after}", whole=verbose)
-    if any(one.differs for one in found):
+    if any(model_diff.differs for model_diff in found):
         raise typer.Exit(CHANGES)
 
 
@@ -119,14 +121,14 @@ class _Found:
 
     def plain(self) -> dict[str, Any]:
         """Give it as JSON has it."""
-        totals = [asdict(one) for one in diff_text.totals(self.comparison)]
+        totals = [asdict(total) for total in diff_text.totals(self.comparison)]
         return {
             "model": self.model.name,
             "differs": self.differs,
             **asdict(self.comparison),
             "totals": totals,
             "kept_rows": None if self.kept is None else asdict(self.kept),
-            "sample": [asdict(one) for one in self.sample],
+            "sample": [asdict(difference) for difference in self.sample],
         }
 
 
@@ -159,7 +161,7 @@ def _question(
     keys: list[str] | None,
     cells: str | None,
 ) -> Question:
-    grouped = tuple(CELL_COLUMN if one == _CELL else one for one in chosen(by)) or BY_CELL
+    grouped = tuple(CELL_COLUMN if column == _CELL else column for column in chosen(by)) or BY_CELL
     known = {column.name for column in model.schema}
     for column in grouped:
         if column not in {*known, CELL_COLUMN}:
@@ -175,11 +177,11 @@ def _question(
 
 def _condition(keys: list[str] | None, known: set[str], model: str) -> str | None:
     parts: list[str] = []
-    for one in keys or ():
-        column, equals, value = one.partition("=")
+    for key in keys or ():
+        column, equals, value = key.partition("=")
         if not equals or column not in known:
             raise RequestError(
-                found=f"--keys {one!r} can't be read: expected COLUMN=VALUE with a column of "
+                found=f"--keys {key!r} can't be read: expected COLUMN=VALUE with a column of "
                 f"{model}"
             )
         text = value.replace("\\", "\\\\").replace("'", "\\'")
@@ -214,10 +216,10 @@ _TOTALS = (
 
 
 def _print_all(found: list[_Found], what: str, *, whole: bool) -> None:
-    changed = [one for one in found if one.differs]
-    for one in changed:
-        _print(one, whole=whole)
-    same = [one.model.name for one in found if not one.differs]
+    changed = [model_diff for model_diff in found if model_diff.differs]
+    for model_diff in changed:
+        _print(model_diff, whole=whole)
+    same = [model_diff.model.name for model_diff in found if not model_diff.differs]
     if same:
         say(f"the same in both: {', '.join(same)}", indent=2)
     say(f"{what}: {counted(len(changed), 'model')} of {len(found):,} differ.")
@@ -229,16 +231,16 @@ def _print(found: _Found, *, whole: bool) -> None:
     shown = groups if whole else groups[:_GROUPS]
     say(found.model.name, style="bold")
     if shown:
-        names = (Heading(_CELL if one == CELL_COLUMN else one) for one in by)
-        rows = [diff_text.group_row(found.model, by, one) for one in shown]
+        names = (Heading(_CELL if column == CELL_COLUMN else column) for column in by)
+        rows = [diff_text.group_row(found.model, by, group) for group in shown]
         print_table((*names, *_COUNTS), rows)
     if len(groups) > len(shown):
         say(f"and {len(groups) - len(shown):,} more that differ: -v shows them")
-    totals = [one for one in diff_text.totals(found.comparison) if one.differs or whole]
+    totals = [total for total in diff_text.totals(found.comparison) if total.differs or whole]
     if totals:
-        print_table(_TOTALS, [diff_text.total_row(one) for one in totals])
-    for one in found.sample:
-        say(diff_text.difference_text(one), indent=2)
+        print_table(_TOTALS, [diff_text.total_row(total) for total in totals])
+    for difference in found.sample:
+        say(diff_text.difference_text(difference), indent=2)
     for text in () if found.kept is None else found.kept.words:
         say(f"rows whose source is gone: {text}", indent=2)
     say(f"{found.model.name}: {diff_text.counts_text(found.comparison)}.", indent=2)

@@ -60,7 +60,7 @@ def gc(
     _list(found, sizes)
     if dry_run and _anything(found):
         say("Next: backfill gc")
-    size = size_text(sum(sizes.get(one.version, 0) for one in found.tables))
+    size = size_text(sum(sizes.get(table.version, 0) for table in found.tables))
     say(f"{_counts(found)} {'would go' if dry_run else 'deleted'}; the tables held {size}.")
     if found.compacted:
         say(f"{_joined(found)} {'would be ' if dry_run else ''}joined.")
@@ -71,7 +71,7 @@ def _anything(found: Collected) -> bool:
 
 
 def _counts(found: Collected) -> str:
-    files = sum(len(one.files) for one in found.vacuumed)
+    files = sum(len(vacuumed.files) for vacuumed in found.vacuumed)
     return (
         f"{counted(len(found.environments), 'environment')}, {counted(len(found.tables), 'table')} "
         f"and {counted(files, 'old file')}"
@@ -79,18 +79,22 @@ def _counts(found: Collected) -> str:
 
 
 def _joined(found: Collected) -> str:
-    return counted(sum(one.files for one in found.compacted), "small file")
+    return counted(sum(compacted.files for compacted in found.compacted), "small file")
 
 
 def _list(found: Collected, sizes: dict[str, int], *, aside: bool = False) -> None:
     to = err if aside else None
     for name in found.environments:
         say(f"environment {name}: expired", to=to)
-    for one in found.tables:
-        made = f", made by plan {one.made_by}" if one.made_by else ""
-        say(f"table {one.version}: {size_text(sizes.get(one.version, 0))}{made}", to=to, indent=2)
-    for one in found.vacuumed:
-        say(f"files {one.path}: {counted(len(one.files), 'old file')}", to=to, indent=2)
-    for one in found.compacted:
-        said = f"{counted(one.files, 'small file')} joined into {one.blocks:,}"
-        say(f"files {one.path}: {said}", to=to, indent=2)
+    for table in found.tables:
+        made = f", made by plan {table.made_by}" if table.made_by else ""
+        say(
+            f"table {table.version}: {size_text(sizes.get(table.version, 0))}{made}",
+            to=to,
+            indent=2,
+        )
+    for vacuumed in found.vacuumed:
+        say(f"files {vacuumed.path}: {counted(len(vacuumed.files), 'old file')}", to=to, indent=2)
+    for compacted in found.compacted:
+        said = f"{counted(compacted.files, 'small file')} joined into {compacted.blocks:,}"
+        say(f"files {compacted.path}: {said}", to=to, indent=2)

@@ -50,7 +50,7 @@ def history(
         model_named(graph, model)
     naming = naming_of(graph)
     if as_json:
-        print_json([_json(naming, model, one) for one in entries])
+        print_json([_json(naming, model, entry) for entry in entries])
         return
     _print(naming, model, entries, limit)
 
@@ -61,11 +61,11 @@ def _asked(graph: Graph, model: str, interval: str | None) -> IntervalSet | None
     return IntervalSet.of([cells_asked(model_named(graph, model).cadence, interval)])
 
 
-def _json(naming: Naming, model: str, one: HistoryEntry) -> dict[str, Any]:
+def _json(naming: Naming, model: str, entry: HistoryEntry) -> dict[str, Any]:
     return {
-        **asdict(one),
-        "at": one.at.isoformat(),
-        "cells": naming.ranges(model, one.cells, limit=1000) if one.cells else "",
+        **asdict(entry),
+        "at": entry.at.isoformat(),
+        "cells": naming.ranges(model, entry.cells, limit=1000) if entry.cells else "",
     }
 
 
@@ -88,9 +88,9 @@ def _print(naming: Naming, model: str, entries: list[HistoryEntry], limit: int) 
         hidden = counted(len(entries) - len(shown), "earlier entry", "earlier entries")
         say(f"{hidden} left out: --limit shows more")
     if shown:
-        print_table(_HEADINGS, [_row(naming, model, one) for one in shown])
-    kinds = [one.what for one in entries]
-    plans = len({one.plan_id for one in entries if one.plan_id})
+        print_table(_HEADINGS, [_row(naming, model, entry) for entry in shown])
+    kinds = [entry.what for entry in entries]
+    plans = len({entry.plan_id for entry in entries if entry.plan_id})
     moves = sum(kind not in {_PLAN, _BATCH} for kind in kinds)
     say(
         f"{model}: {counted(plans, 'plan')}, {counted(kinds.count(_BATCH), 'batch', 'batches')}, "
@@ -98,15 +98,15 @@ def _print(naming: Naming, model: str, entries: list[HistoryEntry], limit: int) 
     )
 
 
-def _row(naming: Naming, model: str, one: HistoryEntry) -> tuple[str, ...]:
+def _row(naming: Naming, model: str, entry: HistoryEntry) -> tuple[str, ...]:
     return (
-        f"{one.at:%Y-%m-%d %H:%M:%S}",
-        one.what,
-        one.status,
-        "workspace" if plan_of(one.environment) else one.environment,
-        one.plan_id or "",
-        (one.batch_id or "")[:8],
-        naming.ranges(model, one.cells, limit=2) if one.cells else "",
-        one.who,
-        one.why,
+        f"{entry.at:%Y-%m-%d %H:%M:%S}",
+        entry.what,
+        entry.status,
+        "workspace" if plan_of(entry.environment) else entry.environment,
+        entry.plan_id or "",
+        (entry.batch_id or "")[:8],
+        naming.ranges(model, entry.cells, limit=2) if entry.cells else "",
+        entry.who,
+        entry.why,
     )

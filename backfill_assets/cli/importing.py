@@ -58,7 +58,7 @@ class _ProjectFinder:
     """Finds modules as Python does, and lets the project's own ones be compiled anew."""
 
     def find_spec(self, name: str, *where: Any) -> ModuleSpec | None:  # noqa: ANN401 - importlib's own
-        others = (one.find_spec(name, *where) for one in sys.meta_path if one is not self)
+        others = (finder.find_spec(name, *where) for finder in sys.meta_path if finder is not self)
         spec = next(filter(None, others), None)
         loader = getattr(spec, "loader", None)
         if spec and type(loader) is SourceFileLoader and is_of_the_project(loader.path):

@@ -48,7 +48,11 @@ class Verbs(Mapping[str, Any]):
         module = self._places[verb].partition(":")[0]
         spec = find_spec(f"{_PACKAGE}.{module}")
         tree = ast.parse(Path(spec.origin if spec and spec.origin else "").read_bytes())
-        own = (one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == module)
+        own = (
+            statement
+            for statement in tree.body
+            if isinstance(statement, ast.FunctionDef) and statement.name == module
+        )
         said = inspect.cleandoc(ast.get_docstring(next(own)) or "").partition("\n\n")[0]
         return " ".join(said.split())
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def _unclear_limit(of: str | None, batches: int | None, *, default: bool) -> RequestError:
     said = [of, None if batches is None else str(batches), "--default" if default else None]
     return RequestError(
-        found=f"`backfill limit {' '.join(one for one in said if one)}` can't be told",
+        found=f"`backfill limit {' '.join(part for part in said if part)}` can't be told",
         expected="a plan, a model or `all`, and either a number or --default",
         do="Nothing was changed; `backfill limit` alone shows all limits",
     )
@@ -99,8 +99,8 @@ def _rows(store: Store, graph: Graph, settings: Settings) -> Iterator[dict[str, 
     """Give every limit that is set, and those of the batches in flight."""
     known, at_work = store.limits.by_scope(), store.limits.in_flight()
     scopes = {ALL: settings.max_batches}
-    for one in at_work:
-        scopes |= _scopes_of(graph, one)
+    for batch in at_work:
+        scopes |= _scopes_of(graph, batch)
     scopes |= {scope: _default(graph, settings, scope) for scope in known}
     for scope in sorted(scopes, key=lambda scope: (scope != ALL, scope)):
         yield {
@@ -108,16 +108,18 @@ def _rows(store: Store, graph: Graph, settings: Settings) -> Iterator[dict[str, 
             "limit": known.get(scope, scopes[scope]),
             "set": scope in known,
             "default": scopes[scope],
-            "at_work": [one.batch_id for one in at_work if scope in {ALL, *_scopes_of(graph, one)}],
+            "at_work": [
+                batch.batch_id for batch in at_work if scope in {ALL, *_scopes_of(graph, batch)}
+            ],
         }
 
 
-def _scopes_of(graph: Graph, one: InFlightBatch) -> dict[str, int | None]:
-    known = graph.models.get(one.model)
+def _scopes_of(graph: Graph, batch: InFlightBatch) -> dict[str, int | None]:
+    known = graph.models.get(batch.model)
     scopes: dict[str, int | None] = {
-        model_scope(one.model): known.batch_concurrency if known else None
+        model_scope(batch.model): known.batch_concurrency if known else None
     }
-    return scopes if one.plan_id is None else {**scopes, plan_scope(one.plan_id): None}
+    return scopes if batch.plan_id is None else {**scopes, plan_scope(batch.plan_id): None}
 
 
 def _default(graph: Graph, settings: Settings, scope: str) -> int | None:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def say_looked(looks: Iterable[SourceLook]) -> None:
     """Print the notes on the sources."""
-    for one in looks:
-        if one.note:
-            say_note(one.note)
+    for look in looks:
+        if look.note:
+            say_note(look.note)
 
 
 def say_note(note: str) -> None:

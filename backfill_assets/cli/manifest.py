@@ -139,7 +139,7 @@ def _place(settings: Settings) -> Path:
 def _search_path() -> list[str]:
     """Where modules are looked for after the current folder, however this process was started."""
     started_from = ("", str(Path.cwd()), str(Path(sys.executable).parent))
-    return [one for one in sys.path if one not in started_from]
+    return [folder for folder in sys.path if folder not in started_from]
 
 
 def failure_text(error: BackfillAssetsError) -> str:
@@ -157,7 +157,9 @@ def _plain(loaded: Loaded) -> str:
             "sources": tuple(graph.sources[name] for name in graph.sources),
             "order": graph.order,
             "consumers": tuple(graph.consumers.values()),
-            "fingerprints": {name: one.fingerprint for name, one in loaded.snapshots.items()},
+            "fingerprints": {
+                name: snapshot.fingerprint for name, snapshot in loaded.snapshots.items()
+            },
             "reads": {
                 name: {upstream: tuple(sorted(columns)) for upstream, columns in reads.items()}
                 for name, reads in loaded.reads.items()
@@ -168,9 +170,9 @@ def _plain(loaded: Loaded) -> str:
 
 def _loaded(text: str) -> Loaded:
     found = restored(text, (*STORED, Source, WhenEmpty, Fingerprint, *CONSUMED))
-    models = {one.name: one for one in found["models"]}
-    sources = {one.name: one for one in found["sources"]}
-    consumers = {one.name: one for one in found["consumers"]}
+    models = {model.name: model for model in found["models"]}
+    sources = {source.name: source for source in found["sources"]}
+    consumers = {consumer.name: consumer for consumer in found["consumers"]}
     prints = found["fingerprints"]
     graph = Graph(models, sources, found["order"], consumers)
     return Loaded(

@@ -79,8 +79,8 @@ class Origin:
 
     def _variables(self) -> list[str]:
         words = frozenset(self.words)
-        begins = tuple(one for one in words if one.endswith("_"))
-        return sorted(one for one in os.environ if one in words or one.startswith(begins))
+        begins = tuple(word for word in words if word.endswith("_"))
+        return sorted(name for name in os.environ if name in words or name.startswith(begins))
 
     def _places(self, without: tuple[str, ...]) -> Iterator[tuple[str | None, list[str]]]:
         """Every folder that counts, with its files; in the end the files that count alone."""
@@ -92,9 +92,9 @@ class Origin:
                     continue
                 seen.add(folder)
                 # A link to a folder is not followed; a new one may be a new package all the same.
-                links = [one for one in inner if Path(folder, one).is_symlink()]
+                links = [entry for entry in inner if Path(folder, entry).is_symlink()]
                 inner[:] = sorted(filter(_is_read, inner)) if top in self.packages else []
-                yield folder, [str(Path(folder, one)) for one in sorted((*names, *links))]
+                yield folder, [str(Path(folder, entry)) for entry in sorted((*names, *links))]
         yield None, [*self.files]
 
 
@@ -113,7 +113,7 @@ def origin_of(graph: Graph) -> Origin:
             if place.suffix == ".py" and is_own(spec.name, spec.name.partition(".")[0]):
                 strings.update(_strings(place))
     named = {*strings, *(file.path for query in queries for file in query.files)}
-    beside = [os.path.join(top, one) for top in (Path.cwd(), *folders) for one in named]  # noqa: PTH118
+    beside = [os.path.join(top, name) for top in (Path.cwd(), *folders) for name in named]  # noqa: PTH118
     return Origin(
         packages=tuple(sorted(packages)),
         folders=tuple(sorted(folders)),
@@ -122,7 +122,7 @@ def origin_of(graph: Graph) -> Origin:
             sorted(string for string in strings if string.isidentifier() and string != "_")
         ),
         installed=tuple(
-            one for one in sys.path if Path(one).is_dir() and not is_of_the_project(one)
+            folder for folder in sys.path if Path(folder).is_dir() and not is_of_the_project(folder)
         ),
     )
 

@@ -159,7 +159,7 @@ def beat_line(step: Step, tally: Tally, now: float) -> str:
         now: seconds of the clock that told when they began.
     """
     said = (f"at work for {_clock(now - step.began)}: {step.words}", tally.words(now))
-    return "; ".join(one for one in said if one)
+    return "; ".join(part for part in said if part)
 
 
 class Bars:

@@ -29,6 +29,6 @@ def resolve(
         print_json({"environment": env, "number": found.number, "models": rows})
         return
     for name, parts in layers.items():
-        for one in parts:
-            where = "" if one.where == "TRUE" else f" where {one.where}"
-            say(f"{name}: {one.path} at version {one.delta_version}{where}")
+        for part in parts:
+            where = "" if part.where == "TRUE" else f" where {part.where}"
+            say(f"{name}: {part.path} at version {part.delta_version}{where}")

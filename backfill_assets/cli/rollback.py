@@ -10,7 +10,7 @@ from backfill_assets.cli.asking import Yes  # noqa: TC001 - typer reads it
 from backfill_assets.cli.going_back import report_back, taken_back
 from backfill_assets.cli.operating import operating
 from backfill_assets.cli.options import AsJson, Why  # noqa: TC001 - typer reads them
-from backfill_assets.cli.output import print_json
+from backfill_assets.cli.output import counted, print_json
 from backfill_assets.cli.stored_plans import kept_plan
 from backfill_assets.engine.plans.plan_verbs import rollback_plan
 from backfill_assets.engine.plans.promoted_after import promoted_after
@@ -50,17 +50,18 @@ def rollback(
         named = kept_plan(at.store, to or plan or "").plan
         plans = promoted_after(at.store, named) if to else (named,)
         told = [
-            taken_back(at, one, rollback_plan, _effect(one), why=reason, yes=yes) for one in plans
+            taken_back(at, plan, rollback_plan, _effect(plan), why=reason, yes=yes)
+            for plan in plans
         ]
     if as_json:
         print_json(told)
         return
-    for one in told:
-        report_back(one, "is rolled back")
+    for rolled_back in told:
+        report_back(rolled_back, "is rolled back")
 
 
 def _effect(plan: Plan) -> str:
     return (
-        f"roll back plan {plan.plan_id}: {plan.environment} reads {len(plan.models)} models as "
+        f"roll back plan {plan.plan_id}: {plan.environment} reads {counted(len(plan.models), 'model')} as "
         "before it"
     )

@@ -246,18 +246,18 @@ def _built(told: Mapping[str, tuple[Event, ...]]) -> dict[str, CellsByModel]:
 
 def _summary(events: tuple[Event, ...], missing: int) -> dict[str, Any]:
     done = [event for event in events if isinstance(event, Committed)]
-    failed = [one for one in events if isinstance(one, Failed)]
+    failed = [event for event in events if isinstance(event, Failed)]
     return {
-        "cells": sum(len(one.contents) for one in done),
+        "cells": sum(len(batch.contents) for batch in done),
         "batches": len(done),
-        "rows": sum(one.rows for one in done),
+        "rows": sum(batch.rows for batch in done),
         "failed": len(failed),
-        "waiting": sum(isinstance(one, Waiting) for one in events),
-        "needs_plan": sum(isinstance(one, NeedsPlan) for one in events),
+        "waiting": sum(isinstance(event, Waiting) for event in events),
+        "needs_plan": sum(isinstance(event, NeedsPlan) for event in events),
         "missing": missing,
         "errors": [failure.error for failure in failed],
         "seconds": {
-            step: round(sum(getattr(one.timing, step) for one in done), 3)
+            step: round(sum(getattr(batch.timing, step) for batch in done), 3)
             for step in ("compute", "audit", "commit", "state")
         },
     }

@@ -76,7 +76,7 @@ def show(
         say(f"Status    {status}{f', {control.words}' if control.holds else ''}")
         for event in events:
             say(_event(event), indent=12)
-        if any(one.batches or one.running or one.failed for one in done):
+        if any(model.batches or model.running or model.failed for model in done):
             _table(done)
         print_end(found.plan, naming, _next(found, status, control), to=out)
 
@@ -98,7 +98,7 @@ def _json(
     return {
         "plan": json.loads(found.stored.content),
         "status": status,
-        "progress": [asdict(one) for one in done],
+        "progress": [asdict(model) for model in done],
         "events": [asdict(event) for event in events],
     }
 
@@ -140,20 +140,20 @@ def _table(done: tuple[Progress, ...]) -> None:
         _HEADINGS,
         [
             (
-                one.model,
-                bar(one.done, one.planned),
+                model.model,
+                bar(model.done, model.planned),
                 *(
                     f"{number:,}"
                     for number in (
-                        one.done,
-                        one.planned,
-                        one.batches,
-                        one.running,
-                        one.failed,
-                        one.rows,
+                        model.done,
+                        model.planned,
+                        model.batches,
+                        model.running,
+                        model.failed,
+                        model.rows,
                     )
                 ),
             )
-            for one in done
+            for model in done
         ],
     )

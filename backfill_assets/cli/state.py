@@ -38,8 +38,8 @@ def rebuild(as_json: AsJson = False) -> None:
     rows = [(version, f"{batches:,}") for version, batches in found.batches.items()]
     if rows:
         print_table((Heading("version"), Heading("batches", number=True)), rows)
-    for one in found.left_out:
-        say(str(one))
+    for left_out in found.left_out:
+        say(str(left_out))
     batches, tables = sum(found.batches.values()), counted(len(found.batches), "table")
     say("Next: backfill status")
     say(f"{counted(batches, 'batch', 'batches')} of {tables} rebuilt.")

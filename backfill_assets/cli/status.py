@@ -119,8 +119,10 @@ def _row(
         "missing_ranges": ranges_text(model.cadence, work.gaps),
         "stale_ranges": ranges_text(model.cadence, work.stale_cells),
         "stale_because": {
-            one.upstream: ranges_text(run.graph.node(one.upstream).cadence, one.upstream_cells)
-            for one in work.stale
+            stale.upstream: ranges_text(
+                run.graph.node(stale.upstream).cadence, stale.upstream_cells
+            )
+            for stale in work.stale
         },
         "waits_for": {up: ranges_text(model.cadence, cells) for up, cells in work.blocked.items()},
         "kept": count(work.kept),

@@ -29,8 +29,8 @@ def cells_told(at: Operating, plan: Plan, number: int | None) -> dict[str, Cells
     moves = [move for move in at.store.history.moves_of(plan.plan_id) if move.number == number]
     return {
         "built": built_in(at.store, plan),
-        "published": CellsByModel({one.model: one.cells for one in moves}),
-        "changed": CellsByModel({one.model: one.changed for one in moves}),
+        "published": CellsByModel({move.model: move.cells for move in moves}),
+        "changed": CellsByModel({move.model: move.changed for move in moves}),
     }
 
 

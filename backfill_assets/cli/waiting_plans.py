@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def waiting_plans(run: RunContext) -> list[dict[str, Any]]:
     """Describe the open plans of a run's environment, for programs; refreshes of late data are none."""
     environment = run.environment.name
-    asked = (one for one in open_plans(run.store) if one.environment == environment)
-    return [_row(run, one) for one in asked if not one.request.late]
+    asked = (plan for plan in open_plans(run.store) if plan.environment == environment)
+    return [_row(run, plan) for plan in asked if not plan.request.late]
 
 
 def say_waiting(rows: Iterable[dict[str, Any]]) -> None:
@@ -55,5 +55,7 @@ def _next(plan_id: str, status: PlanStatus, *, outwaited: bool) -> list[str]:
     if outwaited:
         return [f"backfill abandon {plan_id}"]
     return [
-        one for one in next_commands(plan_id, status.value) if not one.startswith("backfill diff")
+        command
+        for command in next_commands(plan_id, status.value)
+        if not command.startswith("backfill diff")
     ]

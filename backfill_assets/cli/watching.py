@@ -97,23 +97,30 @@ def watch(project: Project, plan: Plan, *, sleep: Callable[[float], None] = time
 def _standing(project: Project, plan: Plan) -> Standing:
     store = project.store
     rows = [row for planned in plan.models for row in store.batches.latest(model=planned.model)]
-    queued = next((one for one in store.queue.queued_plans() if one.plan_id == plan.plan_id), None)
+    queued = next(
+        (
+            queued_plan
+            for queued_plan in store.queue.queued_plans()
+            if queued_plan.plan_id == plan.plan_id
+        ),
+        None,
+    )
     status = store.plans.get(plan.plan_id).status
     done = progress(plan, naming_of(project.loaded.graph), rows)
     # The queue does not try what has failed for good before; a command that applies a plan does.
     in_queue = queued is not None and queued.queued_at is not None
-    tried = in_queue or any(one.failed for one in done)
-    at_rest = status is PlanStatus.APPLYING and not any(one.running for one in done)
+    tried = in_queue or any(model.failed for model in done)
+    at_rest = status is PlanStatus.APPLYING and not any(model.running for model in done)
     return Standing(status, queued, done, tried and at_rest and is_stuck(project, plan))
 
 
 def _drawn(plan: Plan, now: Standing) -> list[str]:
-    width = max((len(one.model) for one in now.done), default=0)
+    width = max((len(model.model) for model in now.done), default=0)
     return [
         f"{plan.plan_id}: {now.where}",
         *(
-            f"  {one.model.ljust(width)}  {bar(one.done, one.planned)} {_words(one)}"
-            for one in now.done
+            f"  {model.model.ljust(width)}  {bar(model.done, model.planned)} {_words(model)}"
+            for model in now.done
         ),
     ]
 
@@ -123,16 +130,18 @@ def _changed(plan: Plan, told: Standing | None, now: Standing) -> list[str]:
     lines: list[str] = []
     if told is None or told.where != now.where:
         lines.append(f"{plan.plan_id}: {now.where}")
-    before = {one.model: one for one in told.done} if told else {}
+    before = {model.model: model for model in told.done} if told else {}
     return lines + [
-        f"  {one.model}: {_words(one)}" for one in now.done if before.get(one.model) != one
+        f"  {model.model}: {_words(model)}"
+        for model in now.done
+        if before.get(model.model) != model
     ]
 
 
-def _words(one: Progress) -> str:
-    said = [f"{one.done:,} of {counted(one.planned, 'cell')} built"]
-    if one.running:
-        said.append(f"{counted(one.running, 'batch', 'batches')} at work")
-    if one.failed:
-        said.append(f"{counted(one.failed, 'batch', 'batches')} failed")
+def _words(model: Progress) -> str:
+    said = [f"{model.done:,} of {counted(model.planned, 'cell')} built"]
+    if model.running:
+        said.append(f"{counted(model.running, 'batch', 'batches')} at work")
+    if model.failed:
+        said.append(f"{counted(model.failed, 'batch', 'batches')} failed")
     return ", ".join(said)

@@ -60,19 +60,21 @@ def why(
         ]
         runs = run.pointer(run.graph.model(model)).fingerprint
         built = [
-            one
-            for one in origins(run.store.reading(), naming, view, model, IntervalSet.of([asked]))
-            if one.plan_id or one.fingerprint != runs or one.reason not in _ROUTINE
+            origin
+            for origin in origins(run.store.reading(), naming, view, model, IntervalSet.of([asked]))
+            if origin.plan_id or origin.fingerprint != runs or origin.reason not in _ROUTINE
         ]
     if as_json:
-        print_json([*map(asdict, reasons), *({**asdict(one), "branch": "origin"} for one in built)])
+        print_json(
+            [*map(asdict, reasons), *({**asdict(origin), "branch": "origin"} for origin in built)]
+        )
         return
     for reason in reasons:
         indent = "  " * reason.depth
         line = f"{indent}{reason.model} {reason.cells}: {reason.branch}: {reason.text}"
         say(line, indent=len(indent) + 4)
-    for one in built:
-        say(f"{model} {one.cells}: {one.text}", indent=4)
+    for origin in built:
+        say(f"{model} {origin.cells}: {origin.text}", indent=4)
     gaps = sorted({reason.model for reason in reasons if reason.branch == "gap"})
     if gaps:
         say(f"Next: backfill run --select {','.join(gaps)}")

@@ -58,11 +58,11 @@ def why_not(
             name = f"plan {found.plan_id}"
         told = answers.why_not(found, at.naming, model, cells)
     if as_json:
-        print_json([asdict(one) for one in told])
+        print_json([asdict(reason) for reason in told])
         return
-    for one in told:
-        what = "planned" if one.planned else "not planned"
-        say(f"{model} {one.cells}: {what}: {one.text}", indent=4)
-    missed = sum(not one.planned for one in told)
+    for reason in told:
+        what = "planned" if reason.planned else "not planned"
+        say(f"{model} {reason.cells}: {what}: {reason.text}", indent=4)
+    missed = sum(not reason.planned for reason in told)
     reasons = counted(len(told), "reason")
     say(f"{name}: {reasons}, {missed:,} of them why cells are left out.")

@@ -69,9 +69,9 @@ def actual_of(
 def _taken(events: Iterable[PlanEvent], timings: Sequence[Timing]) -> float | None:
     """Sum up the steps; where none are stored, take the recorded time of building alone."""
     if timings:
-        return sum(sum(one.steps.values()) for one in timings)
+        return sum(sum(timing.steps.values()) for timing in timings)
     said = [event.detail.get("seconds") for event in events if event.event != MEASURED]
-    walls = [float(one) for one in said if isinstance(one, int | float)]
+    walls = [float(seconds) for seconds in said if isinstance(seconds, int | float)]
     return sum(walls) if walls else None
 
 

@@ -20,11 +20,13 @@ def audit_lines(audited: Mapping[str, Sequence[AuditResult]]) -> Iterator[str]:
         failed = [result for result in results if not result.passed]
         ran = counted(len(results), "changed audit")
         yield f"audited {model}: {ran} on what stays published, {len(results) - len(failed)} passed"
-        for one in failed:
-            listed = ", ".join(one.cells[:_CELLS]) + (", ..." if len(one.cells) > _CELLS else "")
+        for result in failed:
+            listed = ", ".join(result.cells[:_CELLS]) + (
+                ", ..." if len(result.cells) > _CELLS else ""
+            )
             where = f" in {listed}" if listed else ""
-            kind = one.severity.value
-            yield f"  {one.audit} ({kind}) failed{where}: found {one.found}, allowed {one.allowed}"
+            kind = result.severity.value
+            yield f"  {result.audit} ({kind}) failed{where}: found {result.found}, allowed {result.allowed}"
 
 
 def blocks(audited: Mapping[str, Sequence[AuditResult]]) -> bool:

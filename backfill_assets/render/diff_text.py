@@ -48,9 +48,11 @@ class Total:
         return bool(self.changed or self.note) or not same
 
 
-def differs(found: Comparison) -> bool:
+def differs(comparison: Comparison) -> bool:
     """Whether the two tables differ at all."""
-    return bool(found.added or found.removed) or any(group.differs for group in found.groups)
+    return bool(comparison.added or comparison.removed) or any(
+        group.differs for group in comparison.groups
+    )
 
 
 def group_row(model: Model, by: tuple[str, ...], group: Group) -> tuple[str, ...]:
@@ -59,7 +61,7 @@ def group_row(model: Model, by: tuple[str, ...], group: Group) -> tuple[str, ...
     numbers = (
         group.old_rows, group.new_rows, group.keys_added, group.keys_removed, group.rows_changed
     )  # fmt: skip
-    return (*names, *(f"{one:,}" for one in numbers), _changed(group.columns))
+    return (*names, *(f"{number:,}" for number in numbers), _changed(group.columns))
 
 
 def _named(model: Model, column: str, value: str | None) -> str:
@@ -71,29 +73,29 @@ def _named(model: Model, column: str, value: str | None) -> str:
 
 
 def _changed(columns: Mapping[str, Measure]) -> str:
-    listed = [(name, one.changed) for name, one in columns.items() if one.changed]
-    listed.sort(key=lambda found: -found[1])
+    listed = [(name, measure.changed) for name, measure in columns.items() if measure.changed]
+    listed.sort(key=lambda counts: -counts[1])
     shown = ", ".join(f"{name} {count:,}" for name, count in listed[:_COLUMNS])
     return shown + (f", and {len(listed) - _COLUMNS} more" if len(listed) > _COLUMNS else "")
 
 
-def totals(found: Comparison) -> tuple[Total, ...]:
+def totals(comparison: Comparison) -> tuple[Total, ...]:
     """Sum up every column over all groups."""
-    names = dict.fromkeys(name for group in found.groups for name in group.columns)
-    return tuple(_total(name, found) for name in names)
+    names = dict.fromkeys(name for group in comparison.groups for name in group.columns)
+    return tuple(_total(name, comparison) for name in names)
 
 
-def _total(name: str, found: Comparison) -> Total:
-    parts = [group.columns[name] for group in found.groups if name in group.columns]
-    note = "new column" if name in found.added else ""
+def _total(name: str, comparison: Comparison) -> Total:
+    parts = [group.columns[name] for group in comparison.groups if name in group.columns]
+    note = "new column" if name in comparison.added else ""
     return Total(
         name,
         changed=sum(part.changed for part in parts),
-        old_filled=sum(one.old_filled for one in parts),
-        new_filled=sum(one.new_filled for one in parts),
-        old_sum=_sum([one.old_sum for one in parts]),
-        new_sum=_sum([one.new_sum for one in parts]),
-        note="column removed" if name in found.removed else note,
+        old_filled=sum(part.old_filled for part in parts),
+        new_filled=sum(part.new_filled for part in parts),
+        old_sum=_sum([part.old_sum for part in parts]),
+        new_sum=_sum([part.new_sum for part in parts]),
+        note="column removed" if name in comparison.removed else note,
     )
 
 
@@ -125,13 +127,15 @@ def _share(old: Decimal | None, new: Decimal | None) -> str:
     return f"{(new - old) / abs(old):+.2%}" if old else "from 0"
 
 
-def difference_text(one: Difference) -> str:
+def difference_text(difference: Difference) -> str:
     """Write one row that differs."""
-    key = ", ".join(f"{name}={value}" for name, value in one.key.items())
-    if one.change != "changed":
-        values = one.new if one.change == "added" else one.old
-        return f"{one.change} {key}: {_values(values)}"
-    pairs = (f"{name} {one.old[name]} -> {one.new.get(name)}" for name in one.old)
+    key = ", ".join(f"{name}={value}" for name, value in difference.key.items())
+    if difference.change != "changed":
+        values = difference.new if difference.change == "added" else difference.old
+        return f"{difference.change} {key}: {_values(values)}"
+    pairs = (
+        f"{name} {difference.old[name]} -> {difference.new.get(name)}" for name in difference.old
+    )
     return f"changed {key}: {', '.join(pairs)}"
 
 
@@ -139,15 +143,15 @@ def _values(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
-def counts_text(found: Comparison) -> str:
+def counts_text(comparison: Comparison) -> str:
     """Say in one line how much differs."""
-    groups = found.groups
-    new = f", {counted(len(found.added), 'new column')}" if found.added else ""
-    gone = f", {counted(len(found.removed), 'column')} removed" if found.removed else ""
+    groups = comparison.groups
+    new = f", {counted(len(comparison.added), 'new column')}" if comparison.added else ""
+    gone = f", {counted(len(comparison.removed), 'column')} removed" if comparison.removed else ""
     return (
         f"{sum(group.old_rows for group in groups):,} rows before, "
-        f"{sum(one.new_rows for one in groups):,} after; "
-        f"{sum(one.keys_added for one in groups):,} keys added, "
-        f"{sum(one.keys_removed for one in groups):,} removed, "
-        f"{sum(one.rows_changed for one in groups):,} rows changed{new}{gone}"
+        f"{sum(group.new_rows for group in groups):,} after; "
+        f"{sum(group.keys_added for group in groups):,} keys added, "
+        f"{sum(group.keys_removed for group in groups):,} removed, "
+        f"{sum(group.rows_changed for group in groups):,} rows changed{new}{gone}"
     )

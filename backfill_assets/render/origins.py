@@ -89,7 +89,9 @@ def _reason(store: StateReader, row: BatchRow) -> str:
     except (UnknownPlanError, PlanFormatError):
         return row.reason
     reasons = (
-        [reason_text(one) for one in planned.work if one.cells & row.stretches] if planned else []
+        [reason_text(part) for part in planned.work if part.cells & row.stretches]
+        if planned
+        else []
     )
     return "; ".join(dict.fromkeys(reasons)) or row.reason
 
@@ -112,7 +114,7 @@ def _let_in(store: StateReader, row: BatchRow) -> str:
         return ", of which the state knows no more"
     why = f": {stored.reason}" if stored.reason else ""
     moves = [move for move in store.history.moves_of(row.plan_id) if move.model == row.model]
-    who = next((one.who for one in reversed(moves) if one.who), stored.created_by)
+    who = next((move.who for move in reversed(moves) if move.who), stored.created_by)
     if moves:
         return f"{why}; promoted by {who} on {instant_text(moves[-1].at)}"
     return f"{why}; {events[-1].event} by {events[-1].who}" if events else why
@@ -126,7 +128,11 @@ def _definition(store: StateReader, row: BatchRow, pointer: Pointer) -> str:
         move for move in store.history.moves_in(pointer.environment) if move.model == row.model
     ]
     since = next(
-        (one for one in reversed(moved) if one.new and one.new.fingerprint == pointer.fingerprint),
+        (
+            move
+            for move in reversed(moved)
+            if move.new and move.new.fingerprint == pointer.fingerprint
+        ),
         None,
     )
     by = f", which plan {since.plan_id} brought" if since else ""

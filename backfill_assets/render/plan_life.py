@@ -63,15 +63,15 @@ def progress(plan: Plan, naming: Naming, batches: Iterable[BatchRow]) -> tuple[P
     )
 
 
-def _progress(one: ModelPlan, naming: Naming, rows: list[BatchRow]) -> Progress:
+def _progress(planned: ModelPlan, naming: Naming, rows: list[BatchRow]) -> Progress:
     committed = [row for row in rows if row.status == _COMMITTED]
     done = IntervalSet.union_all(row.stretches for row in committed)
     failed = {row.stretches for row in rows if _has_failed(row) and row.stretches - done}
     return Progress(
-        one.model,
-        planned=naming.count(one.model, one.cells),
-        certain=naming.count(one.model, one.certain),
-        done=naming.count(one.model, done & one.cells),
+        planned.model,
+        planned=naming.count(planned.model, planned.cells),
+        certain=naming.count(planned.model, planned.certain),
+        done=naming.count(planned.model, done & planned.cells),
         batches=len(committed),
         running=sum(row.status == _RUNNING for row in rows),
         failed=len(failed),
@@ -100,4 +100,4 @@ def next_commands(plan_id: str, status: str, control: Control = Control.RUNNING)
         PlanStatus.PROMOTED.value: ("rollback {0}", "undo {0}"),
         EXPIRED: ("plan",),
     }
-    return tuple(f"backfill {one.format(plan_id)}" for one in named.get(status, ()))
+    return tuple(f"backfill {command.format(plan_id)}" for command in named.get(status, ()))

@@ -33,11 +33,15 @@ def plan_markdown(plan: Plan, naming: Naming) -> str:
     """Write a plan, whole: what takes a line, the table of the work, and then the rest under titles."""
     sections = tuple(plan_sections(plan, naming, _RANGES))
     lines = (
-        *(line for one in sections if isinstance(one, Title) for line in _title(one)),
-        *(f"- **{one.label}:** {one.text}" for one in sections if isinstance(one, Fact)),
-        *(line for one in sections if isinstance(one, Work) for line in _table(one)),
+        *(line for section in sections if isinstance(section, Title) for line in _title(section)),
+        *(
+            f"- **{section.label}:** {section.text}"
+            for section in sections
+            if isinstance(section, Fact)
+        ),
+        *(line for section in sections if isinstance(section, Work) for line in _table(section)),
         *("", count_line(naming, plan), ""),
-        *(line for one in sections for line in _titled(one)),
+        *(line for section in sections for line in _titled(section)),
     )
     return "\n".join(lines) + "\n"
 
@@ -65,7 +69,9 @@ def _titled(section: Section) -> Iterator[str]:  # noqa: C901, PLR0911 - one cas
         case Changes():
             return _changes(section)
         case Work():
-            return _listed("Details", (line for one in section.models for line in _details(one)))
+            return _listed(
+                "Details", (line for model in section.models for line in _details(model))
+            )
         case LeftAlone(readers):
             return _listed("Left alone", (f"- `{model}`: {because}" for model, because in readers))
         case AtWork(blocks, others):

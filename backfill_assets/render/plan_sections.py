@@ -197,10 +197,10 @@ def plan_sections(plan: Plan, naming: Naming, ranges: int) -> Iterator[Section]:
     if changed := tuple(map(_changed, _with_changes(plan))):
         yield Changes(changed)
     if plan.models or plan.removed:
-        models = tuple(_model(one, naming, ranges) for one in plan.models)
+        models = tuple(_model(planned, naming, ranges) for planned in plan.models)
         yield Work(models, tuple(RemovedModel(REMOVED, name, _GONE) for name in plan.removed))
     if plan.untouched:
-        yield LeftAlone(tuple((one.model, one.because) for one in plan.untouched))
+        yield LeftAlone(tuple((untouched.model, untouched.because) for untouched in plan.untouched))
     yield from _at_work(plan, naming)
     yield from _fact("Estimate", estimate_text(plan.estimate) if plan.estimate else "")
     if ways := _ways(plan):
@@ -285,9 +285,12 @@ def _warnings(planned: ModelPlan) -> Iterator[str]:
 def _at_work(plan: Plan, naming: Naming) -> Iterator[AtWork]:
     for blocks in (True, False):
         others = tuple(
-            (one.model, f"{naming.ranges(one.model, one.cells)}: {one.who}{_BLOCKED * blocks}")
-            for one in plan.in_flight
-            if one.blocks is blocks
+            (
+                overlap.model,
+                f"{naming.ranges(overlap.model, overlap.cells)}: {overlap.who}{_BLOCKED * blocks}",
+            )
+            for overlap in plan.in_flight
+            if overlap.blocks is blocks
         )
         if others:
             yield AtWork(blocks, others)

@@ -140,31 +140,31 @@ def _tone_of_diff(line: str) -> Tone:
 def _work(work: Work, *, whole: bool) -> Iterator[Line]:
     yield Line("Work", Tone.HEAD)
     shown = work.models if whole else work.models[:_MODELS]
-    width = max((len(one.model) for one in shown), default=0)
-    for one in shown:
-        yield from _model(one, width, whole=whole)
+    width = max((len(model.model) for model in shown), default=0)
+    for model in shown:
+        yield from _model(model, width, whole=whole)
     yield from _more(len(work.models) - len(shown), "model")
     for removed in work.removed:
         yield Line(f"  {removed.sign} {removed.model}: {removed.text}", Tone.MINUS)
 
 
-def _model(one: ModelWork, width: int, *, whole: bool) -> Iterator[Line]:
-    first = f"  {one.sign} {one.model:<{width}}  "
-    shown = one.cells if whole else one.cells[:_PIECES]
+def _model(model: ModelWork, width: int, *, whole: bool) -> Iterator[Line]:
+    first = f"  {model.sign} {model.model:<{width}}  "
+    shown = model.cells if whole else model.cells[:_PIECES]
     for at, cells in enumerate(shown):
         start = " " * len(first) if at else first
         yield _cells(start, cells, Tone.PLAIN if cells.certain else Tone.QUIET)
-    hidden = one.cells[len(shown) :]
+    hidden = model.cells[len(shown) :]
     if hidden:
         said = f"for {counted(len(hidden), 'other reason')}"
         yield _cells(
             " " * len(first), Cells(sum(cells.count for cells in hidden), said), Tone.QUIET
         )
-    if one.waiting:
-        yield _cells(" " * len(first), one.waiting, Tone.WARNING)
-    for detail in one.details if whole else ():
+    if model.waiting:
+        yield _cells(" " * len(first), model.waiting, Tone.WARNING)
+    for detail in model.details if whole else ():
         yield Line(f"{' ' * _ASIDE}{detail}", Tone.QUIET, _ASIDE + _INDENT)
-    for warning in one.warnings:
+    for warning in model.warnings:
         yield Line(f"{' ' * _ASIDE}{warning}", Tone.WARNING, _ASIDE)
 
 

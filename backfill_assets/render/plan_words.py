@@ -55,11 +55,11 @@ class Naming:
 
     def listed(self, cells: CellsByModel) -> dict[str, list[str]]:
         """Name every range of partition keys by model, none left out."""
-        return {name: self._all(name, found) for name, found in cells.items()}
+        return {name: self._all(name, own) for name, own in cells.items()}
 
     def _all(self, model: str, cells: IntervalSet) -> list[str]:
         cadence = self.cadences.get(model)
-        return ranges_list(cadence, cells) if cadence else [str(one) for one in cells]
+        return ranges_list(cadence, cells) if cadence else [str(interval) for interval in cells]
 
 
 def symbol(planned: ModelPlan) -> str:
@@ -224,19 +224,19 @@ def asked_text(request: PlanRequest) -> str:
     return "; ".join(part for part in said if part)
 
 
-def _restated(one: Restatement) -> str:
-    if one.start is None and one.end is None:
-        return one.name
-    if one.start == one.end:
-        return f"{one.name} {one.start}"
-    return f"{one.name} {one.start or 'the start'}..{one.end or 'now'}"
+def _restated(restatement: Restatement) -> str:
+    if restatement.start is None and restatement.end is None:
+        return restatement.name
+    if restatement.start == restatement.end:
+        return f"{restatement.name} {restatement.start}"
+    return f"{restatement.name} {restatement.start or 'the start'}..{restatement.end or 'now'}"
 
 
 def count_line(naming: Naming, plan: Plan) -> str:
     """Write the totals of a plan in one line."""
     certain = sum(naming.count(planned.model, planned.certain) for planned in plan.models)
-    most = sum(naming.count(one.model, one.cells) for one in plan.models)
-    batches = sum(len(one.batches) for one in plan.models)
+    most = sum(naming.count(planned.model, planned.cells) for planned in plan.models)
+    batches = sum(len(planned.batches) for planned in plan.models)
     parts = [
         counted(len(plan.models), "model"),
         f"{counted(certain, 'cell')} certain",

@@ -71,8 +71,8 @@ def stage_text(  # noqa: C901, PLR0911 - one case for each stage
 
 def _cells(naming: Naming, cells: Mapping[str, IntervalSet]) -> str:
     """Count cells, which are an upper bound, and their models."""
-    named = {name: found for name, found in cells.items() if found}
-    count = sum(naming.count(name, found) for name, found in named.items())
+    named = {name: own for name, own in cells.items() if own}
+    count = sum(naming.count(name, own) for name, own in named.items())
     return (
         f"up to {counted(count, 'cell')} of {counted(len(named), 'model')}" if count else "nothing"
     )

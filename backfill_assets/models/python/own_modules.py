@@ -74,7 +74,7 @@ def own_modules(module: str) -> tuple[StoredModule, ...]:
         if stored is None:
             continue
         collected[name] = stored
-        waiting += [(one, name) for one in imported_names(stored)]
+        waiting += [(imported, name) for imported in imported_names(stored)]
     return tuple(collected[name] for name in sorted(collected)) if module in collected else ()
 
 

@@ -257,19 +257,19 @@ class _Reader:
 
     def __init__(
         self,
-        one: Kept,
+        kept: Kept,
         imports: Mapping[str, Mapping[str, str]],
         names: Names,
         texts: Texts,
         said: set[str],
     ) -> None:
-        self._module = one.module.name
+        self._module = kept.module.name
         self._imports = imports
-        self._names = imports[one.module.name]
+        self._names = imports[kept.module.name]
         self._all_names = names
         self._all_texts = texts
         self._said = said
-        nodes = [node for node, _ in _with_parents(one.body)]
+        nodes = [node for node, _ in _with_parents(kept.body)]
         self._bound = {name for node in nodes for name in _bindings(node)}
         self._views = {
             text.lower()
@@ -436,15 +436,15 @@ def _by_name(name: str) -> Outside | None:
 _BUILT_IN = frozenset({"open", "input", "__import__"})
 
 
-def _imported_names(one: Kept) -> dict[str, str]:
+def _imported_names(kept: Kept) -> dict[str, str]:
     origins: dict[str, str] = {}
-    for node, _ in _with_parents(one.body):
+    for node, _ in _with_parents(kept.body):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
                 origins[alias.asname or top] = alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom):
-            base = imported_base(node, one.module.package)
+            base = imported_base(node, kept.module.package)
             origins |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
     return origins
 
@@ -488,20 +488,20 @@ def _sql_arguments(node: ast.Call) -> Iterator[ast.expr]:
                 yield argument
 
 
-def _said(one: Kept, texts: Texts, naming: Set[str]) -> Iterator[str]:
+def _said(kept: Kept, texts: Texts, naming: Set[str]) -> Iterator[str]:
     """Every text in code, in lower case, except docstrings, names of columns and messages of errors.
 
     A part that is filled in later is a hole. An f-string counts as a whole, not by its pieces.
     """
-    no_sql = _no_sql(one.body, naming)
-    for node, parent in _with_parents(one.body):
+    no_sql = _no_sql(kept.body, naming)
+    for node, parent in _with_parents(kept.body):
         if isinstance(parent, (ast.Expr, ast.JoinedStr, type(None))) or node in no_sql:
             continue
         match node:
             case ast.Constant(value=str(text)):
                 yield PERCENT.sub(PUT_IN, text.strip().lower())
             case ast.JoinedStr():
-                yield from (text.strip().lower() for text in texts.of(node, one.module.name))
+                yield from (text.strip().lower() for text in texts.of(node, kept.module.name))
             case _:
                 continue
 

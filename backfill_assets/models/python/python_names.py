@@ -28,11 +28,11 @@ _LOOKING_METHODS = frozenset({"items", "keys", "values", "get", "index", "count"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Pieces:
     """Pieces of code, each with the module that it stands in.
 
     Attributes:
-        pieces: what was found.
+        pieces: each an expression and its module.
         complete: whether no other piece is possible.
     """
 
@@ -40,7 +40,7 @@ class Found:
     complete: bool = False
 
 
-_UNKNOWN = Found()
+_UNKNOWN = Pieces()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Names:
         self._mentions: dict[str, list[tuple[ast.expr, ast.AST | None, str]]] = defaultdict(list)
         self._stored: set[str] = set()
         self._renamed: set[str] = set()
-        self._known: dict[tuple[str, str], Found] = {}
+        self._known: dict[tuple[str, str], Pieces] = {}
         for module in kept:
             self._modules[module.module.name] = _Module()
             for top in module.body:
@@ -117,7 +117,7 @@ class Names:
             case _:
                 return
 
-    def values(self, name: str, module: str) -> Found:
+    def values(self, name: str, module: str) -> Pieces:
         """Give the code whose value a dotted name may have."""
         at = (name, module)
         if at not in self._known:
@@ -125,7 +125,7 @@ class Names:
             self._known[at] = self._values(name, module)
         return self._known[at]
 
-    def _values(self, name: str, module: str) -> Found:
+    def _values(self, name: str, module: str) -> Pieces:
         first, _, rest = name.partition(".")
         known = self._modules.get(module)
         if known is None:
@@ -140,17 +140,17 @@ class Names:
             return _UNKNOWN
         return _all([self.values(inner, holder)], complete=known.times[first] <= 1)
 
-    def _of(self, one: _Bound, module: str) -> Found:
-        if one.value is not None:
-            return Found(((one.value, module),), complete=True)
-        if one.function is not None and one.parameter is not None:
-            return self._given(one.function, one.parameter.arg, module)
-        if one.parts_of is None:
+    def _of(self, binding: _Bound, module: str) -> Pieces:
+        if binding.value is not None:
+            return Pieces(((binding.value, module),), complete=True)
+        if binding.function is not None and binding.parameter is not None:
+            return self._given(binding.function, binding.parameter.arg, module)
+        if binding.parts_of is None:
             return _UNKNOWN
-        parts = self.parts(one.parts_of, module)
-        return parts if one.position is None else _at(parts, one.position)
+        parts = self.parts(binding.parts_of, module)
+        return parts if binding.position is None else _at(parts, binding.position)
 
-    def _in_class(self, owner: ast.ClassDef, name: str, module: str) -> Found:
+    def _in_class(self, owner: ast.ClassDef, name: str, module: str) -> Pieces:
         """The value that a class holds under a name, if only its own body sets it."""
         bound = [
             binding
@@ -182,7 +182,7 @@ class Names:
                 return ".".join(parts[:count]), ".".join(parts[count:])
         return "", ""
 
-    def _given(self, function: _Function, parameter: str, module: str) -> Found:
+    def _given(self, function: _Function, parameter: str, module: str) -> Pieces:
         """The values that all calls of an own function pass as a parameter, if its name is only called."""
         name = function.name
         known = self._modules[module]
@@ -196,17 +196,17 @@ class Names:
         mentions = self._mentions[name]
         if not is_followed or not mentions:
             return _UNKNOWN
-        found: list[tuple[ast.expr, str]] = []
+        given: list[tuple[ast.expr, str]] = []
         for node, parent, where in mentions:
             if not isinstance(parent, ast.Call) or parent.func is not node:
                 return _UNKNOWN
             written, default = _argument(function, parameter, parent)
             if written is None and default is None:
                 return _UNKNOWN
-            found += [(written, where)] if written else [(default, module)] if default else []
-        return Found(tuple(found), complete=True)
+            given += [(written, where)] if written else [(default, module)] if default else []
+        return Pieces(tuple(given), complete=True)
 
-    def returned(self, called: ast.expr, module: str) -> Found:
+    def returned(self, called: ast.expr, module: str) -> Pieces:
         """Give the code whose value a call of an own function gives back."""
         name = dotted(called)
         holder, inner = (module, name) if "." not in name else ("", "")
@@ -223,9 +223,9 @@ class Names:
         ):
             return _UNKNOWN
         given = [(x.value, holder) for x in inside if isinstance(x, ast.Return) and x.value]
-        return Found(tuple(given), complete=bool(given))
+        return Pieces(tuple(given), complete=bool(given))
 
-    def parts(self, node: ast.expr, module: str) -> Found:
+    def parts(self, node: ast.expr, module: str) -> Pieces:
         """Give the parts of a collection that is written in the code; of a dictionary the keys."""
         match node:
             case ast.Call(func=ast.Name(id=name), args=[inner]) if (
@@ -241,26 +241,26 @@ class Names:
             case _:
                 return self._of_displays(node, module, _parts)
 
-    def looked_up(self, node: ast.expr, key: ast.expr, module: str) -> Found:
+    def looked_up(self, node: ast.expr, key: ast.expr, module: str) -> Pieces:
         """Give the value of a written collection under a key; every value if the key is unknown."""
         return self._of_displays(node, module, lambda display: _under(display, key))
 
     def _of_displays(
         self, node: ast.expr, module: str, parts: Callable[[ast.expr], list[ast.expr] | None]
-    ) -> Found:
+    ) -> Pieces:
         displays = self._displays(node, module)
         displayed = [(parts(display), where) for display, where in displays.pieces]
-        return Found(
+        return Pieces(
             tuple((part, where) for inner, where in displayed for part in inner or ()),
             complete=displays.complete
             and bool(displayed)
             and all(x is not None for x, _ in displayed),
         )
 
-    def _displays(self, node: ast.expr, module: str) -> Found:
+    def _displays(self, node: ast.expr, module: str) -> Pieces:
         """Follow a name to the collections that are written in the code, if none can be changed."""
         if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
-            return Found(((node, module),), complete=True)
+            return Pieces(((node, module),), complete=True)
         if not isinstance(node, (ast.Name, ast.Attribute)):
             return _UNKNOWN
         values = self.values(dotted(node), module)
@@ -270,7 +270,7 @@ class Names:
         stays = all(isinstance(piece, ast.Tuple) for piece, _ in inner.pieces)
         stays = stays or (self._is_plain_name(node, module) and self._only_looked_at(node))
         stays = stays and not any(_holds_others(piece) for piece, _ in inner.pieces)
-        return Found(inner.pieces, complete=values.complete and inner.complete and stays)
+        return Pieces(inner.pieces, complete=values.complete and inner.complete and stays)
 
     def _is_plain_name(self, node: ast.expr, module: str) -> bool:
         """It names a value of a module, not one of a class."""
@@ -402,22 +402,22 @@ def _argument(
     return given.get(parameter), defaults.get(parameter)
 
 
-def _all(found: Iterable[Found], *, complete: bool) -> Found:
-    found = tuple(found)
-    return Found(
-        tuple(piece for result in found for piece in result.pieces),
-        complete and all(result.complete for result in found),
+def _all(several: Iterable[Pieces], *, complete: bool) -> Pieces:
+    several = tuple(several)
+    return Pieces(
+        tuple(piece for result in several for piece in result.pieces),
+        complete and all(result.complete for result in several),
     )
 
 
-def _at(rows: Found, position: int) -> Found:
+def _at(rows: Pieces, position: int) -> Pieces:
     """Give the parts at one position of written tuples."""
     parts = [
         (row.elts[position], where)
         for row, where in rows.pieces
         if isinstance(row, ast.Tuple) and position < len(row.elts) and _parts(row) is not None
     ]
-    return Found(tuple(parts), rows.complete and len(parts) == len(rows.pieces))
+    return Pieces(tuple(parts), rows.complete and len(parts) == len(rows.pieces))
 
 
 def _parts(display: ast.expr) -> list[ast.expr] | None:

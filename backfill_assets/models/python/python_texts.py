@@ -17,7 +17,7 @@ from backfill_assets.models.python.python_names import dotted
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from backfill_assets.models.python.python_names import Found, Names
+    from backfill_assets.models.python.python_names import Names, Pieces
 
 PUT_IN = "?put_in?"
 """Stands for what is put into a text and can't be known."""
@@ -89,7 +89,7 @@ class Texts:
         return self._once(f"{dotted(node.func)}()", module, lambda: returned, depth)
 
     def _once(
-        self, name: str, module: str, find: Callable[[], Found], depth: int
+        self, name: str, module: str, find: Callable[[], Pieces], depth: int
     ) -> tuple[str, ...]:
         at = (name, module)
         if at not in self._known:
@@ -97,9 +97,9 @@ class Texts:
             self._known[at] = self._any(find(), depth)
         return self._known[at]
 
-    def _any(self, found: Found, depth: int) -> tuple[str, ...]:
-        texts = [text for piece, module in found.pieces for text in self._of(piece, module, depth)]
-        return _few(texts if found.complete and found.pieces else [*texts, _HOLE])
+    def _any(self, code: Pieces, depth: int) -> tuple[str, ...]:
+        texts = [text for piece, module in code.pieces for text in self._of(piece, module, depth)]
+        return _few(texts if code.complete and code.pieces else [*texts, _HOLE])
 
     def _called(self, node: ast.Call, module: str, depth: int) -> tuple[str, ...]:  # noqa: PLR0911
         def inner(part_node: ast.expr) -> tuple[str, ...]:
@@ -140,14 +140,14 @@ def _formatted(text: str, given: Mapping[str, tuple[str, ...]]) -> list[str]:
         parts = [*Formatter().parse(text)]
     except ValueError:
         return [_HOLE]
-    at, found = 0, list[tuple[str, ...]]()
+    at, filled = 0, list[tuple[str, ...]]()
     for literal, name, spec, conversion in parts:
-        found.append((literal,))
+        filled.append((literal,))
         if name is not None:
             key, at = (name, at) if name else (str(at), at + 1)
             plain = not spec and not conversion
-            found.append(given.get(key, (_HOLE,)) if plain else (_HOLE,))
-    return [*_joined(found)]
+            filled.append(given.get(key, (_HOLE,)) if plain else (_HOLE,))
+    return [*_joined(filled)]
 
 
 def _joined(parts: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -33,9 +33,9 @@ def own_words(node: ast.AST) -> set[str]:
 def own_texts(node: ast.AST) -> Iterator[str]:
     """The texts of a node itself: names and constants."""
     for _, value in ast.iter_fields(node):
-        for one in cast("list[object]", value) if isinstance(value, list) else [value]:
-            if isinstance(one, (str, bytes)):
-                yield one.decode("latin-1") if isinstance(one, bytes) else one
+        for item in cast("list[object]", value) if isinstance(value, list) else [value]:
+            if isinstance(item, (str, bytes)):
+                yield item.decode("latin-1") if isinstance(item, bytes) else item
 
 
 def bindings(node: ast.AST) -> Iterator[str]:
@@ -64,20 +64,20 @@ def with_parents(top: ast.AST) -> Iterator[tuple[ast.AST | None, ast.AST]]:
 
 def module_names(body: Iterable[ast.stmt], package: str, stored: Set[str]) -> frozenset[str]:
     """Names under which code knows own modules."""
-    found: set[str] = set()
+    known: set[str] = set()
     for node in (inner for top in body for inner in ast.walk(top)):
         match node:
             case ast.Import(names=names):
                 for alias in names:
                     bound = alias.asname or alias.name.partition(".")[0]
-                    found |= {bound} if alias.name in stored else set()
+                    known |= {bound} if alias.name in stored else set()
             case ast.ImportFrom(names=names):
                 base = imported_base(node, package)
-                found |= {
+                known |= {
                     alias.asname or alias.name
                     for alias in names
                     if f"{base}.{alias.name}" in stored
                 }
             case _:
                 continue
-    return frozenset(found)
+    return frozenset(known)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backfill_assets.models.model import Model
-    from backfill_assets.planning.change.declared_change import Found
+    from backfill_assets.planning.change.declared_change import DeclaredChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def affected(difference: Difference, reads: frozenset[str] | None) -> bool:
     return bool(difference.columns & reads)
 
 
-def _columns(changes: Sequence[Found]) -> frozenset[str] | None:
+def _columns(changes: Sequence[DeclaredChange]) -> frozenset[str] | None:
     columns: frozenset[str] = frozenset()
     for change in changes:
         if change.columns is None:

@@ -54,7 +54,7 @@ class _Deciding:
     request: PlanRequest
     planned_graph: PlannedGraph
     state: PlanState
-    found: Changes
+    changes: Changes
 
     def decide(self, name: str) -> ModelChange:
         new, old = self.planned_graph.snapshots[name], self.planned_graph.before.get(name)
@@ -171,7 +171,7 @@ class _Deciding:
         """Whether the upstream changes reach only new columns."""
         if direct.category is not Category.NON_BREAKING or direct.columns is None:
             return False
-        changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
+        changed = {up: self.changes.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
         derivation = derived(self.planned_graph.graph.models[name], changed)
         return (
             not derivation.rows
@@ -181,7 +181,7 @@ class _Deciding:
 
     def _follows_forward_only(self, name: str) -> str | None:
         for up in self.planned_graph.graph.models[name].reads:
-            theirs = self.found.models.get(up.name)
+            theirs = self.changes.models.get(up.name)
             if theirs is not None and theirs.category is Category.FORWARD_ONLY:
                 return up.name
         return None
@@ -195,7 +195,7 @@ class _Deciding:
             return moved
         reads = self.planned_graph.reads(name)
         for up in self.planned_graph.graph.models[name].reads:
-            effect = self.found.effects.get(up.name)
+            effect = self.changes.effects.get(up.name)
             if up.name == name or effect is None or not affected(effect, reads.get(up.name)):
                 continue
             columns, read = effect.columns, reads.get(up.name)
@@ -204,7 +204,7 @@ class _Deciding:
 
     def _any_effect(self, name: str) -> bool:
         return any(
-            up.name in self.found.effects for up in self.planned_graph.graph.models[name].reads
+            up.name in self.changes.effects for up in self.planned_graph.graph.models[name].reads
         )
 
     def _carry_on(
@@ -218,28 +218,28 @@ class _Deciding:
         if choice is not None and choice.category is Category.NON_BREAKING:
             return
         if choice is not None:
-            self.found.effects[name] = Difference(
+            self.changes.effects[name] = Difference(
                 choice.category, choice.why, rows=True, columns=None
             )
             return
-        changed = {up: self.found.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
+        changed = {up: self.changes.effects.get(up, _DECLARED_OTHERWISE) for up in moved}
         derivation = derived(self.planned_graph.graph.models[name], changed)
-        self.found.effects[name] = (
+        self.changes.effects[name] = (
             derivation if direct is None else both(direct, derivation) if moved else direct
         )
 
     def _leave(self, name: str, moved: Mapping[str, frozenset[str] | None], because: str) -> None:
         if because and moved:
             text = f"{because}, though it reads what changes: its cells become stale at promotion"
-            self.found.untouched.append(Untouched(name, text))
+            self.changes.untouched.append(Untouched(name, text))
         elif not because and self._any_effect(name):
-            self.found.untouched.append(Untouched(name, self._reads_none(name)))
+            self.changes.untouched.append(Untouched(name, self._reads_none(name)))
 
     def _reads_none(self, name: str) -> str:
         """Name the changed columns, none of which the model reads."""
         names: list[str] = []
         for up in self.planned_graph.graph.models[name].reads:
-            effect = self.found.effects.get(up.name)
+            effect = self.changes.effects.get(up.name)
             names += sorted(effect.columns or ()) if effect is not None else []
         if not names:
             again = [
@@ -254,7 +254,7 @@ class _Deciding:
         return f"reads none of: {', '.join(names[:_SHOWN])}{more}"
 
     def _restates(self, name: str) -> bool:
-        change = self.found.models.get(name)
+        change = self.changes.models.get(name)
         return change is not None and change.restates
 
     def _unchanged(self, name: str) -> ModelChange:

@@ -21,7 +21,7 @@ _CODE = "the function, or what it may use, changed"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DeclaredChange:
     """One thing that differs and may change rows.
 
     Attributes:
@@ -39,7 +39,7 @@ class Found:
     unproved: bool = False
 
 
-def declared_changes(old: Model, new: Model) -> tuple[Found, ...]:
+def declared_changes(old: Model, new: Model) -> tuple[DeclaredChange, ...]:
     """List the attributes that may change rows; those for descriptions and pace are left out."""
     return (*_rules(old, new), *_reads(old, new), *_query(old, new), *_columns(old, new))
 
@@ -74,7 +74,7 @@ def described_changes(old: Model, new: Model) -> tuple[str, ...]:
     return tuple(name for name, (before, after) in pairs.items() if before != after)
 
 
-def _rules(old: Model, new: Model) -> Iterator[Found]:
+def _rules(old: Model, new: Model) -> Iterator[DeclaredChange]:
     """The attributes that decide how rows become history: a change of one makes another table (P13b)."""
     pairs = {
         "kind": (old.kind, new.kind),
@@ -86,51 +86,53 @@ def _rules(old: Model, new: Model) -> Iterator[Found]:
     }
     for name, (before, after) in pairs.items():
         if before != after:
-            yield Found(f"another {name}", rows=True, columns=None)
+            yield DeclaredChange(f"another {name}", rows=True, columns=None)
     if old.audit_columns != new.audit_columns:
         verb = "adds" if new.audit_columns else "drops"
-        yield Found(
+        yield DeclaredChange(
             f"{verb} the audit columns",
             columns=frozenset(AUDIT_COLUMNS),
             additive=new.audit_columns,
         )
 
 
-def _reads(old: Model, new: Model) -> Iterator[Found]:
+def _reads(old: Model, new: Model) -> Iterator[DeclaredChange]:
     """The parts of its upstreams that a cell is computed from."""
     before = {read.name: read for read in old.reads}
     after = {upstream.name: upstream for upstream in new.reads}
     for name in sorted(before.keys() & after.keys()):
         if before[name].lookback != after[name].lookback:
-            yield Found(f"another lookback on {name}", rows=True, columns=None)
+            yield DeclaredChange(f"another lookback on {name}", rows=True, columns=None)
     if before.keys() != after.keys() and not isinstance(new.logic, SqlQuery):
-        yield Found("reads other upstreams", rows=True, columns=None)
+        yield DeclaredChange("reads other upstreams", rows=True, columns=None)
 
 
-def _query(old: Model, new: Model) -> Iterator[Found]:
+def _query(old: Model, new: Model) -> Iterator[DeclaredChange]:
     match old.logic, new.logic:
         case SqlQuery() as before, SqlQuery() as after:
             yield from _sql(old, new, before, after)
         case (SqlQuery(), _) | (_, SqlQuery()):
-            yield Found("SQL became a function, or a function SQL", rows=True, columns=None)
+            yield DeclaredChange(
+                "SQL became a function, or a function SQL", rows=True, columns=None
+            )
         case before, after:
             if changed_code(before, after):
-                yield Found(_CODE, rows=True, columns=None, unproved=True)
+                yield DeclaredChange(_CODE, rows=True, columns=None, unproved=True)
 
 
-def _sql(old: Model, new: Model, before: SqlQuery, after: SqlQuery) -> Iterator[Found]:
+def _sql(old: Model, new: Model, before: SqlQuery, after: SqlQuery) -> Iterator[DeclaredChange]:
     change = sql_change(before, after)
     why = "; ".join(change.why)
     names = {column.name.lower(): column.name for column in (*old.schema, *new.schema)}
     touched = _declared(change.touched, names)
     columns = touched | _declared(change.added, names)
     if change.rows or touched & identifying(new):
-        yield Found(why, rows=True, columns=None)
+        yield DeclaredChange(why, rows=True, columns=None)
     elif change.is_breaking:
         known = change.touched | change.added <= names.keys()
-        yield Found(why, columns=columns if known else None)  # a star may stand for any
+        yield DeclaredChange(why, columns=columns if known else None)  # a star may stand for any
     elif change.added:
-        yield Found(why, columns=columns, additive=True)
+        yield DeclaredChange(why, columns=columns, additive=True)
 
 
 def _declared(outputs: frozenset[str], names: Mapping[str, str]) -> frozenset[str]:
@@ -148,32 +150,34 @@ def identifying(model: Model) -> frozenset[str]:
     return frozenset(columns - {""})
 
 
-def _columns(old: Model, new: Model) -> Iterator[Found]:
+def _columns(old: Model, new: Model) -> Iterator[DeclaredChange]:
     """Declared columns that came, went, moved or have another type."""
     before = {column.name: column.dtype for column in old.schema}
     after = {column.name: column.dtype for column in new.schema}
     gone = frozenset(before.keys() - after.keys())
     if gone:
-        yield Found(f"drops {_listed(gone)}", columns=gone)
+        yield DeclaredChange(f"drops {_listed(gone)}", columns=gone)
     retyped = frozenset(name for name in before if after.get(name, before[name]) != before[name])
     if retyped:
         rows = bool(retyped & identifying(new))
         why = f"declares another type for {_listed(retyped)}"
-        yield Found(why, rows=rows, columns=None if rows else retyped)
+        yield DeclaredChange(why, rows=rows, columns=None if rows else retyped)
     kept = [name for name in after if name in before]
     if kept != [name for name in before if name in after]:
-        yield Found("declares its columns in another order", columns=frozenset(kept))
+        yield DeclaredChange("declares its columns in another order", columns=frozenset(kept))
     fresh = frozenset(after.keys() - before.keys())
     if fresh:
         yield _fresh(old, new, fresh)
 
 
-def _fresh(old: Model, new: Model, columns: frozenset[str]) -> Found:
+def _fresh(old: Model, new: Model, columns: frozenset[str]) -> DeclaredChange:
     """Columns that are new: additive, unless a `*` that brings them decides on rows as well."""
     same = dumps(old.logic) == dumps(new.logic)
     if same and isinstance(new.logic, SqlQuery) and repeats_rows_of_star(new.logic):
-        return Found(f"{_listed(columns)} come in by * under DISTINCT", rows=True, columns=None)
-    return Found(f"adds {_listed(columns)}", columns=columns, additive=True)
+        return DeclaredChange(
+            f"{_listed(columns)} come in by * under DISTINCT", rows=True, columns=None
+        )
+    return DeclaredChange(f"adds {_listed(columns)}", columns=columns, additive=True)
 
 
 def _listed(names: frozenset[str]) -> str:

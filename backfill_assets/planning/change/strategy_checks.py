@@ -194,14 +194,16 @@ def _difference(cell: Interval, old: Content, new: Content) -> CellDifference:
 
 
 def _by_rows(
-    found: CellDifference, rows: RowsCompared, old: Content, new: Content
+    difference: CellDifference, rows: RowsCompared, old: Content, new: Content
 ) -> CellDifference:
     """Keep the part of a difference that its rows confirm; removed columns have no rows to compare."""
-    columns = (name for name in found.columns if name in rows.columns or name not in new.columns)
+    columns = (
+        name for name in difference.columns if name in rows.columns or name not in new.columns
+    )
     fewer = old.rows - new.rows
     return replace(
-        found,
-        rows=found.rows and bool(rows.added or rows.removed or fewer),
+        difference,
+        rows=difference.rows and bool(rows.added or rows.removed or fewer),
         columns=frozenset(columns),
         only_missing=rows.added == 0 and rows.removed == fewer,
     )

@@ -99,8 +99,8 @@ def _bytes_per_cell(graph: Graph, view: StateView, model: Model) -> int:
     if model.cadence.unit is Unit.WHOLE:
         return 0
     cut = (read for read in model.reads if read.name != model.name and _is_cut(graph, read))
-    found = [_bytes_per_second(graph, view, one) for one in cut]
-    return ceil(sum(found) * model.cadence.unit.shortest) if all(found) else 0
+    rates = [_bytes_per_second(graph, view, read) for read in cut]
+    return ceil(sum(rates) * model.cadence.unit.shortest) if all(rates) else 0
 
 
 def _is_cut(graph: Graph, upstream: Upstream) -> bool:

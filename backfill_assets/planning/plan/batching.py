@@ -113,20 +113,20 @@ def joined(
     Raises:
         DeclarationError: `size` is below 1.
     """
-    found: list[list[Interval]] = []
+    groups: list[list[Interval]] = []
     alone = True
-    for one in batches(cadence, missing, size):
-        before, alone = alone, bool(IntervalSet.of([one]) & apart)
+    for stretch in batches(cadence, missing, size):
+        before, alone = alone, bool(IntervalSet.of([stretch]) & apart)
         if (
             not (before or alone)
-            and len(found[-1]) < MOST_STRETCHES
-            and (size is None or cadence.count(Interval(found[-1][0].start, one.end)) <= size)
-            and _is_near(cadence, found[-1][-1], one, bytes_per_cell)
+            and len(groups[-1]) < MOST_STRETCHES
+            and (size is None or cadence.count(Interval(groups[-1][0].start, stretch.end)) <= size)
+            and _is_near(cadence, groups[-1][-1], stretch, bytes_per_cell)
         ):
-            found[-1].append(one)
+            groups[-1].append(stretch)
         else:
-            found.append([one])
-    return tuple(map(IntervalSet.of, found))
+            groups.append([stretch])
+    return tuple(map(IntervalSet.of, groups))
 
 
 def _is_near(cadence: Cadence, before: Interval, after: Interval, bytes_per_cell: int) -> bool:

@@ -126,24 +126,33 @@ class _Planner:
                 since.get(name),
             )
             self.planned[name] = self._model(name, smaller)
-        split = {name: (one.certain, one.cells - one.certain) for name, one in self.planned.items()}
+        split = {
+            name: (model.certain, model.cells - model.certain)
+            for name, model in self.planned.items()
+        }
         sizes = {name: batch_size(graph, self.state.view, graph.models[name]) for name in split}
         cut = planned_batches(graph, split, {name: size.cells for name, size in sizes.items()})
         return tuple(
-            replace(one, batches=cut[name], batch_size=sizes[name] if cut[name] else None)
-            for name, one in self.planned.items()
+            replace(model, batches=cut[name], batch_size=sizes[name] if cut[name] else None)
+            for name, model in self.planned.items()
         )
 
     def _model(self, name: str, smaller: str | None) -> ModelPlan:
-        change, found = self.changes.models[name], self.cells[name]
+        change, model_cells = self.changes.models[name], self.cells[name]
         held = self.state.view.models.get(name)
         before = self.state.running.get(name)
-        cells = found.cells
-        cut = (found.cutoff.words(name),) if found.cutoff else ()
+        cells = model_cells.cells
+        cut = (model_cells.cutoff.words(name),) if model_cells.cutoff else ()
         tolerant = self._tolerances(name) if cells else ()
-        notes = (*change.notes, *cut, *found.notes, *tolerant, *((smaller,) if smaller else ()))
-        build = self._build(name, change, found)
-        strategy = self._strategy(name, change, build, found)
+        notes = (
+            *change.notes,
+            *cut,
+            *model_cells.notes,
+            *tolerant,
+            *((smaller,) if smaller else ()),
+        )
+        build = self._build(name, change, model_cells)
+        strategy = self._strategy(name, change, build, model_cells)
         kept, lacking = self._kept_rows(name, change)
         return ModelPlan(
             model=name,
@@ -162,9 +171,9 @@ class _Planner:
             old_version=held.pointer.version if held and before else "",
             old_delta_version=held.pointer.delta_version if held and before else -1,
             loaded=self.planned_graph.loaded.get(name, ""),
-            work=tuple(found.work),
-            kept=(found.required & found.ready) - cells,
-            waiting=found.waiting - cells,
+            work=tuple(model_cells.work),
+            kept=(model_cells.required & model_cells.ready) - cells,
+            waiting=model_cells.waiting - cells,
             reads=planned_reads(
                 self.planned_graph,
                 self.state,
@@ -173,7 +182,7 @@ class _Planner:
                 self.planned,
                 self.now,
             ),
-            kept_before=found.cutoff,
+            kept_before=model_cells.cutoff,
             kept_rows=kept,
             notes=(*notes, *((lacking,) if lacking else ())),
         )
@@ -181,9 +190,9 @@ class _Planner:
     def _tolerances(self, name: str) -> tuple[str, ...]:
         """List the tolerances within which differences are published without rebuilding readers."""
         columns = [
-            f"{one.tolerance:g} on {one.name}"
-            for one in self.planned_graph.graph.models[name].schema
-            if one.tolerance is not None
+            f"{column.tolerance:g} on {column.name}"
+            for column in self.planned_graph.graph.models[name].schema
+            if column.tolerance is not None
         ]
         if not columns:
             return ()
@@ -195,15 +204,15 @@ class _Planner:
         before, new = self.planned_graph.before.get(name), self.planned_graph.graph.models[name]
         old = None if before is None else before.model
         published = self.state.view.ready(name)
-        found = kept_rows(self.request.kept_rows, change, (old, new), published)
-        if old is None or found is not KeptRows.CARRY:
-            return found, None
-        return found, lacking_values(old, new)
+        choice = kept_rows(self.request.kept_rows, change, (old, new), published)
+        if old is None or choice is not KeptRows.CARRY:
+            return choice, None
+        return choice, lacking_values(old, new)
 
     def _strategy(
-        self, name: str, change: ModelChange, build: Build, found: ModelCells
+        self, name: str, change: ModelChange, build: Build, model_cells: ModelCells
     ) -> Strategy | None:
-        if self.request.empty or (build is Build.IN_PLACE and not found.cells):
+        if self.request.empty or (build is Build.IN_PLACE and not model_cells.cells):
             return None  # no cell is computed, so no published cell changes
         return propose(
             build=build,
@@ -230,15 +239,15 @@ class _Planner:
         new = self.planned_graph.snapshots[name].model
         return model_diff(None if before is None else before.model, new)
 
-    def _build(self, name: str, change: ModelChange, found: ModelCells) -> Build:
+    def _build(self, name: str, change: ModelChange, model_cells: ModelCells) -> Build:
         if change.new_version:
             return Build.NEW_VERSION
-        if not found.work:
+        if not model_cells.work:
             forward = change.category is Category.FORWARD_ONLY and change.change is Change.MODIFIED
             return Build.IN_PLACE if forward else Build.POINTER
-        only_gaps = all(one.why is Why.GAP for one in found.work)
+        only_gaps = all(part.why is Why.GAP for part in model_cells.work)
         unchanged = change.change is Change.UNCHANGED
-        if unchanged and only_gaps and not self._reads_workspace(name, found.cells):
+        if unchanged and only_gaps and not self._reads_workspace(name, model_cells.cells):
             return Build.GAP_FILL
         return Build.IN_PLACE
 
@@ -257,33 +266,33 @@ class _Planner:
 
     def notes(self, models: tuple[ModelPlan, ...]) -> tuple[str, ...]:
         """Write the notes on models that the plan leaves alone, and on the plan as a whole."""
-        planned = {one.model for one in models}
-        found = [
+        planned = {model.model for model in models}
+        notes = [
             f"{name}: {note}"
             for name in self.planned_graph.graph.order
             if name not in planned and self.cells[name].leaves_out
             for note in self.cells[name].notes
         ]
         sources = self.planned_graph.graph.sources
-        found += [
+        notes += [
             f"the range of {restatement.name} is meant in its own zone, {sources[restatement.name].cadence.tz}"
             for restatement in self.request.restate
             if restatement.name in sources
             and (restatement.start or restatement.end or self.request.start or self.request.end)
         ]
-        found += self._cutoffs(planned)
+        notes += self._cutoffs(planned)
         if self.request.restate_all_snapshots:
-            found.append(
+            notes.append(
                 "the restated intervals become owed in every version; other environments go on "
                 "reading what they read until a plan of their own is promoted"
             )
-        return tuple(found)
+        return tuple(notes)
 
     def _cutoffs(self, planned: set[str]) -> list[str]:
         """Name the cutoffs that leave out restated cells, or cells that would need work."""
         view, graph = self.state.view, self.planned_graph.graph
         restated = {restatement.name for restatement in self.request.restate}
-        found: list[str] = []
+        notes: list[str] = []
         for name, cutoff in view.cutoffs.items():
             if name in self.request.lift_cutoffs or name not in graph.models:
                 continue
@@ -292,10 +301,10 @@ class _Planner:
             said = f"{name}: {cutoff.words(name)}"
             if kept:
                 cells = ranges_text(model.cadence, kept)
-                found.append(f"{said}; left out, though they would need work without it: {cells}")
+                notes.append(f"{said}; left out, though they would need work without it: {cells}")
             elif name in restated and name not in planned:
-                found.append(said)
-        return found
+                notes.append(said)
+        return notes
 
 
 def _refuse_unset(request: PlanRequest, state: PlanState) -> None:
@@ -317,7 +326,7 @@ def _rollback(models: tuple[ModelPlan, ...], *, publishes: bool) -> str:
     if not publishes:
         return "nothing that was published changes"
     copied = [model for model in models if model.build is Build.IN_PLACE and model.cells]
-    moved = [one for one in models if one.build in (Build.NEW_VERSION, Build.POINTER)]
+    moved = [model for model in models if model.build in (Build.NEW_VERSION, Build.POINTER)]
     ways: list[str] = []
     if moved or not copied:
         ways.append("pointers move back at once, no data moves")

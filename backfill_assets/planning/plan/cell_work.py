@@ -93,7 +93,7 @@ class _Sweeps:
     first: Mapping[str, FirstData]
     view: StateView
     now: datetime
-    found: dict[str, ModelCells] = field(default_factory=dict[str, ModelCells])
+    cells: dict[str, ModelCells] = field(default_factory=dict[str, ModelCells])
 
     def run(self) -> dict[str, ModelCells]:
         """Sweep, and give every model's cells."""
@@ -111,7 +111,7 @@ class _Sweeps:
             self.changes,
             self.wrong,
             self.view,
-            self.found,
+            self.cells,
             self.now,
         )
         for name in order:
@@ -119,24 +119,24 @@ class _Sweeps:
         for name in order:
             self._waiting(name)
             self._past_the_end(name)
-        return self.found
+        return self.cells
 
     def _past_the_end(self, name: str) -> None:
         """Name the ready cells that read planned ones and reach past a strict end."""
-        beyond = self.windows[name].beyond - self.found[name].life
+        beyond = self.windows[name].beyond - self.cells[name].life
         if not beyond or name not in self.planned_graph.chosen:
             return
-        model, found = self.planned_graph.graph.models[name], self.found[name]
+        model, model_cells = self.planned_graph.graph.models[name], self.cells[name]
         ready = self.view.ready(name) & beyond
         for upstream, theirs in self.planned_graph.upstream_models(name):
-            planned = self.found[upstream.name].cells
+            planned = self.cells[upstream.name].cells
             reading = cells_reading(model.cadence, upstream, theirs.cadence, planned)
-            found.stale_later |= reading & ready
-        if model.in_order and found.cells:
-            found.stale_later |= ready
-        if found.stale_later:
-            named = ranges_text(model.cadence, found.stale_later)
-            found.notes.append(
+            model_cells.stale_later |= reading & ready
+        if model.in_order and model_cells.cells:
+            model_cells.stale_later |= ready
+        if model_cells.stale_later:
+            named = ranges_text(model.cadence, model_cells.stale_later)
+            model_cells.notes.append(
                 f"left out, since they reach past the requested end: {named}; they read what is "
                 "planned, so they are stale once it is promoted"
             )
@@ -145,48 +145,51 @@ class _Sweeps:
         """Plan the cells that a model needs by itself."""
         model, window = self.planned_graph.graph.models[name], self.windows[name]
         change = self.changes.models[name]
-        found = ModelCells(window.cells, window.life, self.view.ready(name) & window.life)
-        self.found[name] = found
+        model_cells = ModelCells(window.cells, window.life, self.view.ready(name) & window.life)
+        self.cells[name] = model_cells
         if name not in self.planned_graph.chosen:
             return
-        found.notes += window.notes
+        model_cells.notes += window.notes
         if self.request.late:  # these cells and no others
-            self._late_again(name, found, model)
+            self._late_again(name, model_cells, model)
             return
         if change.new_version:
-            self._new_version(name, found)
-        self._cutoff(name, found)
-        self._begin_with_data(name, found)
+            self._new_version(name, model_cells)
+        self._cutoff(name, model_cells)
+        self._begin_with_data(name, model_cells)
         rule = self._rule(name, model)
         because = "recorded empty" if self.request.empty else ""
-        self._restated(name, found)
-        self._lifted(name, found)
+        self._restated(name, model_cells)
+        self._lifted(name, model_cells)
         if not self.request.empty:  # published cells stay until a batch computes them
-            self._overtaken(name, found, rule)
+            self._overtaken(name, model_cells, rule)
         why = Why.NEW_SNAPSHOT if change.new_version else Why.GAP
-        found.add(why, self._gaps(name, found), because)
+        model_cells.add(why, self._gaps(name, model_cells), because)
 
-    def _cutoff(self, name: str, found: ModelCells) -> None:
+    def _cutoff(self, name: str, model_cells: ModelCells) -> None:
         """Note the cutoff in force, and leave out the gaps before it: they would be filled otherwise."""
         model = self.planned_graph.graph.models[name]
-        found.cutoff = cutoff = self._in_force(name)
+        model_cells.cutoff = cutoff = self._in_force(name)
         if cutoff is not None and model.cadence.unit is not Unit.WHOLE:
-            gaps = cutoff.kept(model.cadence, found.life) - found.ready
-            found.life, found.required = found.life - gaps, found.required - gaps
+            gaps = cutoff.kept(model.cadence, model_cells.life) - model_cells.ready
+            model_cells.life, model_cells.required = (
+                model_cells.life - gaps,
+                model_cells.required - gaps,
+            )
 
-    def _begin_with_data(self, name: str, found: ModelCells) -> None:
+    def _begin_with_data(self, name: str, model_cells: ModelCells) -> None:
         """Let a requested range start where the source data does; published cells stay in it."""
         if self.request.empty:
             return
-        gaps = found.required - found.ready - self.state.view.ready(name)
+        gaps = model_cells.required - model_cells.ready - self.state.view.ready(name)
         model = self.planned_graph.graph.models[name]
         if self.request.start is None:
             said = said_of_early(model, self.first[name], gaps)
-            found.notes += [said] if said else []
+            model_cells.notes += [said] if said else []
             return
         early, note = before_data(model, self.first[name], self.request.start, gaps)
-        found.required, found.before_data = found.required - early, early
-        found.notes += [note] if note else []
+        model_cells.required, model_cells.before_data = model_cells.required - early, early
+        model_cells.notes += [note] if note else []
 
     def _in_force(self, name: str) -> Cutoff | None:
         """Give the cutoff of a model once the plan is promoted: a stored one, or a later one."""
@@ -202,31 +205,31 @@ class _Sweeps:
         later = stored is not None and start_at(stored.since, tz) >= start_at(asked.since, tz)
         return stored if later else asked
 
-    def _lifted(self, name: str, found: ModelCells) -> None:
+    def _lifted(self, name: str, model_cells: ModelCells) -> None:
         """Plan the older cells of a model whose cutoff ends, by the definition that runs now."""
         stored = self.view.cutoffs.get(name)
         if stored is None or name not in self.request.lift_cutoffs:
             return
         model = self.planned_graph.graph.models[name]
-        cells = stored.kept(model.cadence, found.ready)
-        if found.cutoff is not None:
-            cells -= found.cutoff.kept(model.cadence, found.ready)
-        found.add(Why.RESTATED, cells, f"the cutoff {stored.since} is lifted")
+        cells = stored.kept(model.cadence, model_cells.ready)
+        if model_cells.cutoff is not None:
+            cells -= model_cells.cutoff.kept(model.cadence, model_cells.ready)
+        model_cells.add(Why.RESTATED, cells, f"the cutoff {stored.since} is lifted")
 
-    def _late_again(self, name: str, found: ModelCells, model: Model) -> None:
+    def _late_again(self, name: str, model_cells: ModelCells, model: Model) -> None:
         """Plan the named cells, as far as they are stale still."""
         asked = CellsByModel.of(self.request.late)[name]
         if not asked:
             return
         for stale in self._rule(name, model).stale:
-            found.add(Why.LATE_DATA, asked & stale.cells & found.ready, stale.words)
+            model_cells.add(Why.LATE_DATA, asked & stale.cells & model_cells.ready, stale.words)
 
-    def _overtaken(self, name: str, found: ModelCells, rule: Work) -> None:
+    def _overtaken(self, name: str, model_cells: ModelCells, rule: Work) -> None:
         """Plan what is owed, and what was built before something that it reads changed."""
-        found.add(Why.OWED, self.view.owed[name] & found.ready, "not rebuilt yet")
+        model_cells.add(Why.OWED, self.view.owed[name] & model_cells.ready, "not rebuilt yet")
         for stale in rule.stale:
             why = Why.LATE_DATA if stale.late else Why.UPSTREAM_CHANGED
-            found.add(why, stale.cells & found.required, stale.words)
+            model_cells.add(why, stale.cells & model_cells.required, stale.words)
 
     def _late(self, name: str) -> None:
         """Plan the last cells before new ones, where late rows can't be observed."""
@@ -236,66 +239,70 @@ class _Sweeps:
             or self.changes.models[name].new_version
         ):
             return
-        model, found = self.planned_graph.graph.models[name], self.found[name]
-        new = IntervalSet.union_all(one.cells for one in found.work if one.why is Why.GAP)
+        model, model_cells = self.planned_graph.graph.models[name], self.cells[name]
+        new = IntervalSet.union_all(part.cells for part in model_cells.work if part.why is Why.GAP)
         late = reopened_by_new_cells(
-            self.planned_graph.graph, self.view, model, new, found.required
+            self.planned_graph.graph, self.view, model, new, model_cells.required
         )
-        found.add(Why.LATE_DATA, late, "late rows may belong to it")
+        model_cells.add(Why.LATE_DATA, late, "late rows may belong to it")
 
     def _rule(self, name: str, model: Model) -> Work:
         reads = self.planned_graph.reads(name) if name in self.view.models else None
         return needs_work(self.planned_graph.graph, self.view, model, now=self.now, reads=reads)
 
-    def _new_version(self, name: str, found: ModelCells) -> None:
+    def _new_version(self, name: str, model_cells: ModelCells) -> None:
         """Widen the range to all cells that a protected environment publishes, so that readers lose none."""
-        life = found.life | self.windows[name].beyond
+        life = model_cells.life | self.windows[name].beyond
         published = self.state.view.ready(name) & life
-        more = published - found.required
+        more = published - model_cells.required
         if more and self.view.environment.protected:
-            found.required |= more
-            found.life, found.ready = life, self.view.ready(name) & life
-            found.notes.append(
+            model_cells.required |= more
+            model_cells.life, model_cells.ready = life, self.view.ready(name) & life
+            model_cells.notes.append(
                 "the range is widened to all that is published: a new table without it would take "
                 "it from its readers (a cutoff keeps older cells under the old definition)"
             )
 
-    def _restated(self, name: str, found: ModelCells) -> None:
+    def _restated(self, name: str, model_cells: ModelCells) -> None:
         """Plan what was declared wrong, and what a kept table computes anew from a date on."""
         wrong = self.wrong.named[name] & self.wrong.spread[name]
         if (
             name in self.planned_graph.graph.models
             and self.planned_graph.graph.models[name].in_order
         ):
-            wrong = onward(wrong, found.life)
-        found.add(Why.RESTATED, wrong & found.ready, self.wrong.because.get(name, ""))
+            wrong = onward(wrong, model_cells.life)
+        model_cells.add(Why.RESTATED, wrong & model_cells.ready, self.wrong.because.get(name, ""))
         change = self.changes.models[name]
         if not change.restates:
             return
-        since = found.cutoff.since if found.cutoff is not None else self.request.effective_from
+        since = (
+            model_cells.cutoff.since
+            if model_cells.cutoff is not None
+            else self.request.effective_from
+        )
         model = self.planned_graph.graph.models[name]
         if since is None or model.cadence.unit is Unit.WHOLE:
-            cells = found.ready
+            cells = model_cells.ready
         else:
             first = epoch_of(model.cadence.ceil(start_at(since, model.cadence.tz)))
             cells = (
-                IntervalSet.of_pairs([(first, found.ready.boundaries[-1])])
-                if found.ready
+                IntervalSet.of_pairs([(first, model_cells.ready.boundaries[-1])])
+                if model_cells.ready
                 else _NOTHING
             )
-        found.add(Why.RESTATED, cells & found.ready, f"new definition from {since} on")
+        model_cells.add(Why.RESTATED, cells & model_cells.ready, f"new definition from {since} on")
 
-    def _gaps(self, name: str, found: ModelCells) -> IntervalSet:
+    def _gaps(self, name: str, model_cells: ModelCells) -> IntervalSet:
         """Give the required cells that are not ready, and the restated ones that never were."""
-        missing = (found.required | self.wrong.spread[name]) - found.ready
+        missing = (model_cells.required | self.wrong.spread[name]) - model_cells.ready
         if self.request.launch:  # the launch named published cells; gaps elsewhere are not meant
             missing = _NOTHING
         if self.planned_graph.graph.models[name].in_order:
-            missing = _with_earlier(found, missing)
+            missing = _with_earlier(model_cells, missing)
         if missing and not self._fills(name):
             owner = self.state.view.models[name].pointer.environment
-            found.notes.append(f"its gaps wait for '{owner}', which alone writes its table")
-            found.waiting |= missing
+            model_cells.notes.append(f"its gaps wait for '{owner}', which alone writes its table")
+            model_cells.waiting |= missing
             return _NOTHING
         return missing
 
@@ -307,11 +314,11 @@ class _Sweeps:
 
     def _needed(self, name: str) -> None:
         """Plan the upstream gaps that a model's cells read, whatever the requested range."""
-        cells = self.found[name].certain
+        cells = self.cells[name].certain
         if not cells or self.request.skip_upstream:
             return
         for upstream, theirs in self.planned_graph.upstream_models(name):
-            their = self.found[upstream.name]
+            their = self.cells[upstream.name]
             model = self.planned_graph.graph.models[name]
             read = cells_read(model.cadence, upstream, theirs.cadence, cells, until=self.now)
             lacking = (read & their.life) - their.ready - their.cells
@@ -328,44 +335,51 @@ class _Sweeps:
     def _waiting(self, name: str) -> None:
         """Leave out cells that read cells which are neither ready nor planned."""
         self._wait_for_others(name)
-        found, model = self.found[name], self.planned_graph.graph.models[name]
+        model_cells, model = self.cells[name], self.planned_graph.graph.models[name]
         if model.in_order:
-            lacking = found.life - found.ready - found.cells
-            _leave_out(found, model, onward(lacking, found.life) & found.cells, "earlier cells")
+            lacking = model_cells.life - model_cells.ready - model_cells.cells
+            _leave_out(
+                model_cells,
+                model,
+                onward(lacking, model_cells.life) & model_cells.cells,
+                "earlier cells",
+            )
 
     def _wait_for_others(self, name: str) -> None:
-        found, model = self.found[name], self.planned_graph.graph.models[name]
+        model_cells, model = self.cells[name], self.planned_graph.graph.models[name]
         for upstream, theirs in self.planned_graph.upstream_models(name):
-            cells = found.cells
+            cells = model_cells.cells
             if not cells:
                 return
-            their = self.found[upstream.name]
+            their = self.cells[upstream.name]
             read = cells_read(model.cadence, upstream, theirs.cadence, cells, until=self.now)
             lacking = read - self.view.ready(upstream.name) - their.cells
             if not lacking:
                 continue
             held = cells_reading(model.cadence, upstream, theirs.cadence, lacking) & cells
-            _leave_out(found, model, held, f"cells of {upstream.name}")
+            _leave_out(model_cells, model, held, f"cells of {upstream.name}")
 
 
-def _with_earlier(found: ModelCells, missing: IntervalSet) -> IntervalSet:
+def _with_earlier(model_cells: ModelCells, missing: IntervalSet) -> IntervalSet:
     """Add the gaps before planned cells: a model that reads itself is filled in order."""
-    planned = missing | found.cells
+    planned = missing | model_cells.cells
     if not planned:
         return missing
-    gaps = found.life - found.ready
-    more = gaps.within(found.life.boundaries[0], planned.boundaries[-1]) - planned
+    gaps = model_cells.life - model_cells.ready
+    more = gaps.within(model_cells.life.boundaries[0], planned.boundaries[-1]) - planned
     if more:
-        found.notes.append("it reads its own earlier cells: the gaps before them are filled first")
+        model_cells.notes.append(
+            "it reads its own earlier cells: the gaps before them are filled first"
+        )
     return missing | more
 
 
-def _leave_out(found: ModelCells, model: Model, cells: IntervalSet, what: str) -> None:
+def _leave_out(model_cells: ModelCells, model: Model, cells: IntervalSet, what: str) -> None:
     if not cells:
         return
-    found.leave_out(cells)
+    model_cells.leave_out(cells)
     count = model.cadence.count(cells)
-    found.notes.append(
+    model_cells.notes.append(
         f"{count} cell{'s' if count > 1 else ''} left out: {'they read' if count > 1 else 'it reads'} "
         f"{what} that are neither ready nor planned"
     )

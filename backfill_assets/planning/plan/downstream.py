@@ -37,7 +37,7 @@ class Downstream:
         changes: the change of each model.
         wrong: what was declared wrong.
         view: what the workspace finds before anything is built.
-        found: the cells of each model; those that may have to follow are added.
+        cells: of each model; those that may have to follow are added.
         now: the instant that history ends at.
         unsettled: per model, planned cells that may change by more than its own edit.
     """
@@ -47,55 +47,59 @@ class Downstream:
     changes: Changes
     wrong: Restated
     view: StateView
-    found: Mapping[str, ModelCells]
+    cells: Mapping[str, ModelCells]
     now: datetime
     unsettled: CellsByModel = field(default_factory=CellsByModel)
 
     def follow(self, name: str) -> None:
         """Plan the ready cells that read planned ones: only if those really change."""
-        found, model = self.found[name], self.planned_graph.graph.models[name]
+        model_cells, model = self.cells[name], self.planned_graph.graph.models[name]
         if name in self.planned_graph.chosen:
-            self._may_follow(name, model, found)
-        self.unsettled |= {name: self._unsettled(name, model, found)}
+            self._may_follow(name, model, model_cells)
+        self.unsettled |= {name: self._unsettled(name, model, model_cells)}
 
-    def _may_follow(self, name: str, model: Model, found: ModelCells) -> None:
+    def _may_follow(self, name: str, model: Model, model_cells: ModelCells) -> None:
         for upstream, theirs in self.planned_graph.upstream_models(name):
             changed = self._may_change(name, upstream.name)
-            cells = self._reading(model, upstream, theirs, changed) & found.ready
-            found.add(Why.UPSTREAM_CHANGED, cells, f"if {upstream.name} changes", certain=False)
+            cells = self._reading(model, upstream, theirs, changed) & model_cells.ready
+            model_cells.add(
+                Why.UPSTREAM_CHANGED, cells, f"if {upstream.name} changes", certain=False
+            )
         if model.in_order:
-            later = onward(found.cells, found.life) & found.ready
-            found.add(Why.UPSTREAM_CHANGED, later, "if its own earlier cells change", certain=False)
+            later = onward(model_cells.cells, model_cells.life) & model_cells.ready
+            model_cells.add(
+                Why.UPSTREAM_CHANGED, later, "if its own earlier cells change", certain=False
+            )
         if any(
             self._is_whole_and_moves(up.name) for up, _ in self.planned_graph.upstream_models(name)
         ):
-            told = self.wrong.spread[name] & found.ready
-            found.add(
+            told = self.wrong.spread[name] & model_cells.ready
+            model_cells.add(
                 Why.UPSTREAM_CHANGED, told, "if what it reads as a whole changes", certain=False
             )
 
     def _is_whole_and_moves(self, name: str) -> bool:
         whole = self.planned_graph.graph.models[name].cadence.unit is Unit.WHOLE
-        return whole and bool(self.found[name].cells)
+        return whole and bool(self.cells[name].cells)
 
     def _may_change(self, name: str, upstream: str) -> IntervalSet:
         """Give the upstream cells whose content may become another one than is published."""
         if self.changes.models[upstream].new_version and self.changes.models[name].new_version:
-            return self.found[upstream].cells
+            return self.cells[upstream].cells
         return self.unsettled[upstream]
 
-    def _unsettled(self, name: str, model: Model, found: ModelCells) -> IntervalSet:
+    def _unsettled(self, name: str, model: Model, model_cells: ModelCells) -> IntervalSet:
         """Give the planned cells that may change by more than the model's own change.
 
         A new table also differs from the published one where the latter has a gap, is stale or wrong,
         and where its upstreams move.
         """
-        if not self.changes.models[name].new_version or not found.cells:
-            return found.cells
+        if not self.changes.models[name].new_version or not model_cells.cells:
+            return model_cells.cells
         published = self.state.view
         rule = needs_work(self.planned_graph.graph, published, model, now=self.now)
         parts = [
-            found.cells - published.ready(name),
+            model_cells.cells - published.ready(name),
             rule.stale_cells,
             published.owed[name],
             self.wrong.spread[name],
@@ -104,8 +108,8 @@ class Downstream:
                 for upstream, theirs in self.planned_graph.upstream_models(name)
             ),
         ]
-        cells = IntervalSet.union_all(parts) & found.cells
-        return onward(cells, found.life) & found.cells if model.in_order else cells
+        cells = IntervalSet.union_all(parts) & model_cells.cells
+        return onward(cells, model_cells.life) & model_cells.cells if model.in_order else cells
 
     def _reading(
         self, model: Model, upstream: Upstream, theirs: Model, changed: IntervalSet

@@ -122,10 +122,12 @@ def estimate(plan: Plan, known: Known) -> Plan:
         if planned.batches
     }
     models = tuple(
-        replace(one, estimate=_estimate([one], guesses, known, _NONE)) if one.batches else one
-        for one in plan.models
+        replace(planned, estimate=_estimate([planned], guesses, known, _NONE))
+        if planned.batches
+        else planned
+        for planned in plan.models
     )
-    building = [one for one in plan.models if one.batches]
+    building = [planned for planned in plan.models if planned.batches]
     beside = overhead(plan, known.operations)
     total = _estimate(building, guesses, known, beside) if building else None
     return replace(plan, models=models, estimate=total)
@@ -168,7 +170,7 @@ def _commit(known: Known) -> _Guess:
 
 
 def _guess(model: ModelPlan, known: Known) -> _Guess:
-    read = sum(_bytes(one, known.sizes) for one in model.reads)
+    read = sum(_bytes(table, known.sizes) for table in model.reads)
     facts = _warm(known.history.get(model.model, ()), cold_seconds(known.operations))
     cells = sum(batch.cells for batch in model.batches)
     if not facts:
@@ -178,27 +180,28 @@ def _guess(model: ModelPlan, known: Known) -> _Guess:
     fixed, per_cell = _line(facts)
     ratios = sorted(fact.seconds / (fixed + per_cell * fact.cells) for fact in facts)
     off = (quantile(ratios, MEDIAN), quantile(ratios, HIGH))
-    written = sum(one.bytes for one in facts) / sum(one.cells for one in facts)
+    written = sum(fact.bytes for fact in facts) / sum(fact.cells for fact in facts)
     return _Guess(fixed, per_cell, off, read, written, len(facts))
 
 
 def _warm(facts: Iterable[BatchFact], cold: float) -> list[BatchFact]:
     """Give the seconds of batches in a warm process; the start of a plan counts the others."""
     usable = [fact for fact in facts if fact.seconds > 0 < fact.cells]
-    return [one for one in usable if not one.cold] or [
-        replace(one, seconds=max(one.seconds - cold, one.seconds / 4), cold=False) for one in usable
+    return [fact for fact in usable if not fact.cold] or [
+        replace(fact, seconds=max(fact.seconds - cold, fact.seconds / 4), cold=False)
+        for fact in usable
     ]
 
 
 def _line(facts: Sequence[BatchFact]) -> Pair:
     """Fit seconds = fixed + per_cell * cells; neither is ever negative."""
     count = len(facts)
-    mean_cells = sum(one.cells for one in facts) / count
-    mean_seconds = sum(one.seconds for one in facts) / count
+    mean_cells = sum(fact.cells for fact in facts) / count
+    mean_seconds = sum(fact.seconds for fact in facts) / count
     spread = sum((fact.cells - mean_cells) ** 2 for fact in facts)
     if not spread:  # all of one size: how much of it is fixed can't be known
         return mean_seconds / 2, mean_seconds / 2 / mean_cells
-    together = sum((one.cells - mean_cells) * (one.seconds - mean_seconds) for one in facts)
+    together = sum((fact.cells - mean_cells) * (fact.seconds - mean_seconds) for fact in facts)
     slope = max(0.0, together / spread)
     fixed = mean_seconds - slope * mean_cells
     return (fixed, slope) if fixed > 0 else (0.0, mean_seconds / mean_cells)
@@ -227,7 +230,7 @@ def _estimate(
     return Estimate(
         seconds=(median, high),
         cost=(hour * median / _HOUR + by_size, hour * high / _HOUR + by_size),
-        bytes_read=sum(guesses[one.model].bytes_read for one in models),
+        bytes_read=sum(guesses[planned.model].bytes_read for planned in models),
         rests_on="; ".join(_rests_on(models, guesses, known, beside)),
         start=beside.start[0],
         batches=batches[0],
@@ -243,34 +246,39 @@ def _wall(models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], at_once: i
         guesses: how long a batch of each takes.
         at_once: how many batches the process runs, of whichever models.
     """
-    found: list[float] = []
+    walls: list[float] = []
     for which in (0, 1):
         ends: dict[tuple[str, int], float] = {}
         free = [0.0] * at_once  # in order
         for model in models:
             for number, batch in enumerate(model.batches):
-                ready = max((ends.get(one, 0.0) for one in batch.waits_for), default=0.0)
+                ready = max((ends.get(awaited, 0.0) for awaited in batch.waits_for), default=0.0)
                 # Of the threads that are free by then, the one that would wait for the shortest time.
                 at = free.pop(max(bisect_right(free, ready) - 1, 0))
                 end = max(at, ready) + guesses[model.model].seconds(batch)[which]
                 ends[model.model, number] = end
                 insort(free, end)
-        found.append(free[-1])
-    return found[0], found[1]
+        walls.append(free[-1])
+    return walls[0], walls[1]
 
 
 def _rests_on(
     models: Sequence[ModelPlan], guesses: Mapping[str, _Guess], known: Known, beside: Overhead
 ) -> list[str]:
-    recorded = sum(guesses[one.model].batches for one in models)
+    recorded = sum(guesses[planned.model].batches for planned in models)
     empty = [planned for planned in models if guesses[planned.model].recorded_empty]
-    without = [one for one in models if not guesses[one.model].batches and one not in empty]
-    sized = [one for one in without if guesses[one.model].bytes_read]
+    without = [
+        planned for planned in models if not guesses[planned.model].batches and planned not in empty
+    ]
+    sized = [planned for planned in without if guesses[planned.model].bytes_read]
     parts = [f"{_counted(recorded, 'recorded batch', 'recorded batches')}"] if recorded else []
     for some, basis in (
         (empty, "recording without computing"),
         (sized, "the bytes it reads alone, no history"),
-        ([one for one in without if one not in sized], "nothing: neither history nor size"),
+        (
+            [planned for planned in without if planned not in sized],
+            "nothing: neither history nor size",
+        ),
     ):
         if some:
             whose = f" for {_named(some)}" if len(models) > 1 else ""

@@ -20,7 +20,7 @@ def in_flight(models: Iterable[ModelPlan], state: PlanState) -> tuple[InFlight, 
     where one of them moves the model to another table; on different environments only where both
     would build the same new table.
     """
-    return tuple(one for model in models for one in _of_model(model, state))
+    return tuple(overlap for model in models for overlap in _of_model(model, state))
 
 
 def _of_model(model: ModelPlan, state: PlanState) -> Iterator[InFlight]:

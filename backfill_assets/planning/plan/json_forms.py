@@ -54,6 +54,9 @@ def in_form_of(
 Instant = Annotated[AwareDatetime, AfterValidator(in_utc), PlainSerializer(instant_form)]
 _Pair = Annotated[tuple[Instant, Instant], Field(description="[start, end), UTC")]
 Span = Annotated[
-    Interval, in_form_of(_Pair, lambda pair: Interval(*pair), lambda one: (one.start, one.end))
+    Interval,
+    in_form_of(
+        _Pair, lambda pair: Interval(*pair), lambda interval: (interval.start, interval.end)
+    ),
 ]
 Cells = Annotated[IntervalSet, in_form_of(tuple[Span, ...], IntervalSet.of, tuple)]

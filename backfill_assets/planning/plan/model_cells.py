@@ -44,7 +44,7 @@ class ModelCells:
     @property
     def certain(self) -> IntervalSet:
         """Planned cells that are built even if their input does not change."""
-        return IntervalSet.union_all(one.cells for one in self.work if one.certain)
+        return IntervalSet.union_all(part.cells for part in self.work if part.certain)
 
     @property
     def leaves_out(self) -> bool:
@@ -60,7 +60,7 @@ class ModelCells:
 
     def leave_out(self, cells: IntervalSet) -> None:
         """Take cells out of the work again; those that are ready stay as they are."""
-        kept = (replace(one, cells=one.cells - cells) for one in self.work)
-        self.work = [one for one in kept if one.cells]
+        kept = (replace(part, cells=part.cells - cells) for part in self.work)
+        self.work = [part for part in kept if part.cells]
         self.cells -= cells
         self.waiting |= cells - self.ready

@@ -154,7 +154,7 @@ def _rest(plan: Plan, facts: Iterable[OperationFact], verb: str, guess: float) -
     known = [fact for fact in facts if (fact.verb, fact.by_rows) == (verb, rows)]
     if not known:
         return _guessed(guess)
-    return _quantiles([_scaled(one.rest, one.cells, cells) for one in known])
+    return _quantiles([_scaled(fact.rest, fact.cells, cells) for fact in known])
 
 
 def _scaled(seconds: float, known: int, asked: int) -> float:
@@ -180,4 +180,4 @@ def _guessed(seconds: float) -> Pair:
 
 
 def _sum(*pairs: Pair) -> Pair:
-    return sum(one[0] for one in pairs), sum(one[1] for one in pairs)
+    return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)

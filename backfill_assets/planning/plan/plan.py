@@ -203,12 +203,12 @@ class ModelPlan:
     @property
     def cells(self) -> IntervalSet:
         """Every planned cell: the upper bound."""
-        return IntervalSet.union_all(one.cells for one in self.work)
+        return IntervalSet.union_all(part.cells for part in self.work)
 
     @property
     def certain(self) -> IntervalSet:
         """The planned cells that are built whatever their input turns out to be."""
-        return IntervalSet.union_all(one.cells for one in self.work if one.certain)
+        return IntervalSet.union_all(part.cells for part in self.work if part.certain)
 
     @property
     def built_apart(self) -> bool:

@@ -102,9 +102,9 @@ class PlannedBatches(Sequence[PlannedBatch]):
             waits_for=(
                 *(((self.model, number - (self.behind or 0)),) if own else ()),
                 *(
-                    (one.upstream, other)
-                    for one in self.waits
-                    for other in range(one.firsts[number], one.lasts[number])
+                    (read.upstream, other)
+                    for read in self.waits
+                    for other in range(read.firsts[number], read.lasts[number])
                 ),
             ),
         )
@@ -133,8 +133,8 @@ def planned_batches(
         if key not in same:
             same[key] = rows_of(model, certain, other, sizes[name])
         rows[name] = same[key]
-    found: dict[object, Waits] = {}
-    return {name: _of_model(graph, graph.models[name], rows, found) for name in cells}
+    known: dict[object, Waits] = {}
+    return {name: _of_model(graph, graph.models[name], rows, known) for name in cells}
 
 
 def rows_of(model: Model, certain: IntervalSet, other: IntervalSet, size: int | None) -> Rows:
@@ -149,11 +149,11 @@ def rows_of(model: Model, certain: IntervalSet, other: IntervalSet, size: int | 
             *((start, end, False) for start, end in zip(*more, strict=True)),
         )
     )
-    return Rows([one[0] for one in both], [one[1] for one in both], [one[2] for one in both])
+    return Rows([row[0] for row in both], [row[1] for row in both], [row[2] for row in both])
 
 
 def _of_model(
-    graph: Graph, model: Model, rows: Mapping[str, Rows], found: dict[object, Waits]
+    graph: Graph, model: Model, rows: Mapping[str, Rows], known: dict[object, Waits]
 ) -> PlannedBatches:
     if model.batch_concurrency < 1:
         raise below_one("batch_concurrency", model.batch_concurrency)
@@ -164,9 +164,9 @@ def _of_model(
             continue
         theirs = graph.models[up.name].cadence
         key = (model.cadence.grid, theirs.grid, up.lookback, id(mine), id(rows[up.name]))
-        if key not in found:
-            found[key] = waits_of(model.cadence, up, theirs, mine, rows[up.name])
-        waits.append(replace(found[key], upstream=up.name))
+        if key not in known:
+            known[key] = waits_of(model.cadence, up, theirs, mine, rows[up.name])
+        waits.append(replace(known[key], upstream=up.name))
     behind = 1 if model.in_order else model.batch_concurrency
     return PlannedBatches(model.name, model.cadence, mine, tuple(waits), behind)
 
@@ -207,23 +207,23 @@ def columns(batches: Sequence[PlannedBatch]) -> dict[str, Sequence[int]]:
     if isinstance(batches, PlannedBatches):
         return _columns(batches)
     spans = [batch.interval for batch in batches]
-    waits = [_runs(one.waits_for) for one in batches]
-    found: dict[str, Sequence[int]] = {
-        "start": [epoch_of(one.start) for one in spans],
-        "end": [epoch_of(one.end) for one in spans],
-        "certain": [one.certain for one in batches],
-        "cells": [one.cells for one in batches],
+    waits = [_runs(batch.waits_for) for batch in batches]
+    named: dict[str, Sequence[int]] = {
+        "start": [epoch_of(span.start) for span in spans],
+        "end": [epoch_of(span.end) for span in spans],
+        "certain": [batch.certain for batch in batches],
+        "cells": [batch.cells for batch in batches],
     }
-    for name in sorted({name for one in waits for name in one}):
-        runs = [one.get(name, (0, 0)) for one in waits]
-        found[f"first of {name}"] = [first for first, _ in runs]
-        found[f"last of {name}"] = [last for _, last in runs]
-    return found
+    for name in sorted({name for upstreams in waits for name in upstreams}):
+        runs = [upstreams.get(name, (0, 0)) for upstreams in waits]
+        named[f"first of {name}"] = [first for first, _ in runs]
+        named[f"last of {name}"] = [last for _, last in runs]
+    return named
 
 
 def _columns(batches: PlannedBatches) -> dict[str, Sequence[int]]:
     rows = batches.rows
-    found: dict[str, Sequence[int]] = {
+    named: dict[str, Sequence[int]] = {
         "start": rows.starts,
         "end": rows.ends,
         "certain": rows.certain,
@@ -232,15 +232,15 @@ def _columns(batches: PlannedBatches) -> dict[str, Sequence[int]]:
     for name, firsts, lasts in sorted(_windows(batches)):
         some = [*map(lt, firsts, lasts)]
         if any(some):
-            found[f"first of {name}"] = [*map(mul, firsts, some)]
-            found[f"last of {name}"] = [*map(mul, lasts, some)]
-    return found
+            named[f"first of {name}"] = [*map(mul, firsts, some)]
+            named[f"last of {name}"] = [*map(mul, lasts, some)]
+    return named
 
 
 def _windows(batches: PlannedBatches) -> Iterator[tuple[str, Sequence[int], Sequence[int]]]:
     """Give per model the `[first, last)` of its batches that each batch waits for."""
-    for one in batches.waits:
-        yield one.upstream, one.firsts, one.lasts
+    for read in batches.waits:
+        yield read.upstream, read.firsts, read.lasts
     count, behind = len(batches), batches.behind
     if behind is not None and behind < count:
         none = (0,) * behind

@@ -140,14 +140,18 @@ def _content(value: Any) -> Any:  # noqa: ANN401, PLR0911 - one line per kind of
         values = cast("Sequence[Any]", value)
         if values and isinstance(values[0], PlannedBatch):
             return {name: _checksum(numbers) for name, numbers in columns(values).items()}
-        return [_content(one) for one in values]
+        return [_content(item) for item in values]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):
         return instant_form(value)
     if is_dataclass(value):
         said = {field.name: getattr(value, field.name) for field in fields(value)}
-        return {name: _content(one) for name, one in said.items() if _counts(name, one)}
+        return {
+            name: _content(attribute)
+            for name, attribute in said.items()
+            if _counts(name, attribute)
+        }
     return value
 
 

@@ -44,10 +44,10 @@ class _FromDocstrings(GenerateJsonSchema):
         return {**super().enum_schema(schema), "description": _summary(schema["cls"])}
 
     def dataclass_schema(self, schema: DataclassSchema) -> JsonSchemaValue:
-        found, described = super().dataclass_schema(schema), _described(schema["cls"])
-        for name, attribute in found["properties"].items():
+        written, described = super().dataclass_schema(schema), _described(schema["cls"])
+        for name, attribute in written["properties"].items():
             attribute.update({"description": described[name]} if name in described else {})
-        return {**found, "description": _summary(schema["cls"]), "additionalProperties": False}
+        return {**written, "description": _summary(schema["cls"]), "additionalProperties": False}
 
 
 def _summary(kind: type) -> str:
@@ -57,8 +57,8 @@ def _summary(kind: type) -> str:
 def _described(kind: type) -> dict[str, str]:
     """Read the attributes' descriptions from the docstring."""
     text = (getdoc(kind) or "").partition("Attributes:\n")[2]
-    found = re.findall(r"^    (\w+): (.+(?:\n        .+)*)", text, re.MULTILINE)
-    return {name: " ".join(said.split()) for name, said in found}
+    attributes = re.findall(r"^    (\w+): (.+(?:\n        .+)*)", text, re.MULTILINE)
+    return {name: " ".join(said.split()) for name, said in attributes}
 
 
 if __name__ == "__main__":

@@ -41,11 +41,11 @@ def check_request(request: PlanRequest, now: datetime) -> None:
 def is_condition(text: str) -> bool:
     """Whether a text is one condition, so that it stays inside of brackets around it."""
     try:
-        (found,) = sqlglot.parse(text, read="spark")
+        (parsed,) = sqlglot.parse(text, read="spark")
         return (
-            isinstance(found, exp.Condition)
-            and not any(one.comments for one in found.walk())
-            and not found.find(exp.Query, exp.Placeholder)
+            isinstance(parsed, exp.Condition)
+            and not any(node.comments for node in parsed.walk())
+            and not parsed.find(exp.Query, exp.Placeholder)
         )
     except (SqlglotError, ValueError):
         return False

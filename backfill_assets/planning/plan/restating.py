@@ -80,18 +80,18 @@ def wrong_cells(
     wrong = Restated()
     sources = CellsByModel()
     by = f"restated by {request.asked_by}" if request.asked_by else "restated"
-    for one in request.restate:
-        node = _node(graph, one.name)
-        asked = _asked(request, one, node.cadence, now)
+    for restatement in request.restate:
+        node = _node(graph, restatement.name)
+        asked = _asked(request, restatement, node.cadence, now)
         if isinstance(node, Model):
             reach = Reach.ONWARD if node.in_order else Reach.CELLS
-            ready = view.ready(one.name)
+            ready = view.ready(restatement.name)
             cells = restated(node.cadence, asked, reach=reach, ready=ready, now=now)
-            wrong.declare(one.name, cells, by)
+            wrong.declare(restatement.name, cells, by)
             _keep_asked(wrong, node, IntervalSet.of([asked]))
         else:
-            _refuse_slice(request, one.name)
-            sources |= {one.name: node.cadence.snap_out(asked)}
+            _refuse_slice(request, restatement.name)
+            sources |= {restatement.name: node.cadence.snap_out(asked)}
     _read_sources(wrong, graph, sources, by)
     spread(wrong, graph, view, life)
     return wrong
@@ -121,17 +121,17 @@ def restated_cells(plan: Plan, graph: Graph, view: StateView) -> CellsByModel:
             for name in graph.order
         }
     )
-    found = wrong_cells(request, graph, view, life, now).spread
+    wrong = wrong_cells(request, graph, view, life, now).spread
     for name in graph.order:
         model = graph.models[name]
         reached = IntervalSet.union_all(
-            cells_reading(model.cadence, up, graph.models[up.name].cadence, found[up.name])
+            cells_reading(model.cadence, up, graph.models[up.name].cadence, wrong[up.name])
             for up in model.reads
-            if up.name in found and up.name != name
+            if up.name in wrong and up.name != name
         )
-        cells = (found[name] | reached) & life[name]
-        found |= {name: onward(cells, life[name]) if model.in_order else cells}
-    return found
+        cells = (wrong[name] | reached) & life[name]
+        wrong |= {name: onward(cells, life[name]) if model.in_order else cells}
+    return wrong
 
 
 def _node(graph: Graph, name: str) -> Model | Source:
@@ -147,10 +147,12 @@ def _refuse_slice(request: PlanRequest, source: str) -> None:
         raise RequestError(found=found, do="restate the models that read it")
 
 
-def _asked(request: PlanRequest, one: Restatement, cadence: Cadence, now: datetime) -> Interval:
+def _asked(
+    request: PlanRequest, restatement: Restatement, cadence: Cadence, now: datetime
+) -> Interval:
     """Read the range: its own bounds, else those of the request, else the whole life."""
-    start = one.start if one.start is not None else request.start
-    end = one.end if one.end is not None else request.end
+    start = restatement.start if restatement.start is not None else request.start
+    end = restatement.end if restatement.end is not None else request.end
     check_start(start, cadence, now)
     if cadence.unit is Unit.WHOLE and start is None and end is None:
         return WHOLE_CELL

@@ -39,7 +39,7 @@ def selected(graph: Graph, select: Iterable[str], *, gone: Iterable[str] = ()) -
         RequestError: a glob, a tag or an owner matches none.
     """
     names = (*graph.order, *sorted(gone))
-    chosen = [one.strip() for one in select if one.strip()]
+    chosen = [selector.strip() for selector in select if selector.strip()]
     if not chosen:
         return frozenset(names)
     matched = [_matched(graph, names, selector) for selector in chosen]
@@ -50,12 +50,12 @@ def _matched(graph: Graph, names: tuple[str, ...], selector: str) -> frozenset[s
     core = selector.removeprefix("+").removesuffix("+")
     if not core:
         raise _nothing_selected(selector)
-    found = _core(graph, names, core)
+    reached = _core(graph, names, core)
     if selector.startswith("+"):
-        found |= upstream_of(graph, found)
+        reached |= upstream_of(graph, reached)
     if selector.endswith("+"):
-        found |= downstream_of(graph, found)
-    models = frozenset(found) & frozenset(names)
+        reached |= downstream_of(graph, reached)
+    models = frozenset(reached) & frozenset(names)
     if not models:
         raise _nothing_selected(selector)
     return models
@@ -84,33 +84,33 @@ def _owned(model: Model, value: str) -> bool:
 
 def upstream_of(graph: Graph, names: Iterable[str]) -> set[str]:
     """Name every model that these read, directly or through others."""
-    found: set[str] = set()
+    upstream: set[str] = set()
     wanted = {*names}
     for name in reversed(graph.order):
         if name in wanted:
             read = {up.name for up in graph.models[name].reads if up.name in graph.models}
             wanted |= read
-            found |= read - {name}
-    return found
+            upstream |= read - {name}
+    return upstream
 
 
 def downstream_of(graph: Graph, names: Iterable[str]) -> set[str]:
     """Name every model that reads one of these models or sources, directly or through others."""
     reached = {*names}
-    found: set[str] = set()
+    downstream: set[str] = set()
     for name in graph.order:
         if any(up.name in reached for up in graph.models[name].reads if up.name != name):
             reached.add(name)
-            found.add(name)
-    return found
+            downstream.add(name)
+    return downstream
 
 
 def following(graph: Graph, names: Iterable[str]) -> frozenset[str]:
     """Name these models, those that read these sources, and every model downstream of them."""
     wanted = {*names}
-    found = {
+    first = {
         name
         for name in graph.order
         if name in wanted or any(up.name in wanted for up in graph.models[name].reads)
     }
-    return frozenset(found | downstream_of(graph, found))
+    return frozenset(first | downstream_of(graph, first))

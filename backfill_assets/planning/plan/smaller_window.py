@@ -27,7 +27,7 @@ def furthest_read(graph: Graph, now: datetime) -> dict[str, str]:
     Days are counted back from now, or from the end of a history that has ended. A consumer of all of
     history reads from its start. A model without a consumer has none.
     """
-    found: dict[str, str] = {}
+    days: dict[str, str] = {}
     for consumer in graph.consumers.values():
         for reading in consumer.reads:
             cadence = graph.models[reading.model].cadence
@@ -37,8 +37,8 @@ def furthest_read(graph: Graph, now: datetime) -> dict[str, str]:
             back = timedelta(days=reading.days_back or 0)
             first = cadence.start if reading.days_back is None else max(cadence.start, ends - back)
             day = _date(first, cadence.tz)
-            found[reading.model] = min(day, found.get(reading.model, day))
-    return found
+            days[reading.model] = min(day, days.get(reading.model, day))
+    return days
 
 
 def read_from(graph: Graph, furthest_read: Mapping[str, str], now: datetime) -> dict[str, datetime]:
@@ -46,28 +46,28 @@ def read_from(graph: Graph, furthest_read: Mapping[str, str], now: datetime) -> 
 
     A model without a declared consumer, or whose reader's consumers are not known, has none.
     """
-    found: dict[str, datetime] = {}
+    begins: dict[str, datetime] = {}
     for name in reversed(graph.order):
         model = graph.models[name]
         starts: list[datetime | None] = []
         if name in furthest_read:
             starts.append(model.cadence.floor(start_at(furthest_read[name], model.cadence.tz)))
-        starts += [_through(graph, reader, name, found, now) for reader in graph.readers(name)]
+        starts += [_through(graph, reader, name, begins, now) for reader in graph.readers(name)]
         known = [start for start in starts if start is not None]
         if starts and len(known) == len(starts) and model.cadence.unit is not Unit.WHOLE:
-            found[name] = min(known)
-    return found
+            begins[name] = min(known)
+    return begins
 
 
 def _through(
-    graph: Graph, reader: str, name: str, found: Mapping[str, datetime], now: datetime
+    graph: Graph, reader: str, name: str, begins: Mapping[str, datetime], now: datetime
 ) -> datetime | None:
     """Follow a reader's need to the cells that it reads of the model."""
-    if reader not in found:
+    if reader not in begins:
         return None
     model, theirs = graph.models[reader], graph.models[name]
     upstream = next(up for up in model.reads if up.name == name)
-    first = IntervalSet.of([Interval(found[reader], model.cadence.next(found[reader]))])
+    first = IntervalSet.of([Interval(begins[reader], model.cadence.next(begins[reader]))])
     read = cells_read(model.cadence, upstream, theirs.cadence, first, until=now)
     return instant_of(read.boundaries[0]) if read else theirs.cadence.start
 
@@ -78,7 +78,7 @@ def smaller_window(
     """Propose the smaller window, if the planned cells begin before any consumer reads."""
     if since is None:
         return None
-    cells = IntervalSet.union_all(one.cells for one in work if one.certain)
+    cells = IntervalSet.union_all(part.cells for part in work if part.certain)
     if not cells or cells.boundaries[0] >= epoch_of(since):
         return None
     cadence = graph.models[name].cadence
@@ -94,7 +94,7 @@ def _asking_for(first: str, change: Change, work: Sequence[CellWork]) -> str:
     """Say which option asks for the smaller window; a restatement names its range itself."""
     if change in (Change.MODIFIED, Change.INDIRECT):
         return f"--cutoff {first} --reason TEXT"
-    filled = all(one.why in (Why.GAP, Why.NEW_SNAPSHOT) for one in work)
+    filled = all(part.why in (Why.GAP, Why.NEW_SNAPSHOT) for part in work)
     return f"--start {first}" if filled else ""
 
 

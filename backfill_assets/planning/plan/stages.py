@@ -130,7 +130,7 @@ def apply_stages(plan: Plan) -> tuple[Stage, ...]:
     fill = (FillGaps(gaps),) if gaps else ()
     if plan.fills_only:
         return (*fill, Close(PlanStatus.PROMOTED))
-    apart = {one.model: one.cells for one in plan.models if one.built_apart}
+    apart = {planned.model: planned.cells for planned in plan.models if planned.built_apart}
     built = (*fill, OpenWorkspace(), BuildCells(apart), AuditKept())
     return (*built, Check()) if plan.protected else built
 
@@ -162,10 +162,10 @@ def abandon_stages() -> tuple[Stage, ...]:
 
 def queue_stages(plan: Plan) -> tuple[Stage, ...]:
     """Give what is done with a plan before the queue releases its cells."""
-    return tuple(one for one in apply_stages(plan) if isinstance(one, OpenWorkspace))
+    return tuple(stage for stage in apply_stages(plan) if isinstance(stage, OpenWorkspace))
 
 
-def served_stage(one: ModelPlan, cells: IntervalSet) -> FillGaps | BuildCells:
+def served_stage(planned: ModelPlan, cells: IntervalSet) -> FillGaps | BuildCells:
     """Give the stage that builds cells of one model, as far as a run of the queue carries them."""
-    own = {one.model: cells & one.cells}
-    return BuildCells(own) if one.moves else FillGaps(own)
+    own = {planned.model: cells & planned.cells}
+    return BuildCells(own) if planned.moves else FillGaps(own)

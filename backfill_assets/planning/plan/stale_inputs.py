@@ -43,11 +43,11 @@ def moved(plan: Plan, graph: Graph, view: StateView) -> tuple[StaleInput, ...]:
         view: the environment's state now.
     """
     return tuple(
-        one
+        stale
         for model in plan.models
-        for found in (_pointer(model, view), _rewritten(model, plan, graph, view))
-        for one in found
-    ) + tuple(one for model in plan.models for one in _reads(model, plan, graph, view))
+        for moves in (_pointer(model, view), _rewritten(model, plan, graph, view))
+        for stale in moves
+    ) + tuple(stale for model in plan.models for stale in _reads(model, plan, graph, view))
 
 
 def _pointer(model: ModelPlan, view: StateView) -> Iterator[StaleInput]:
@@ -71,7 +71,7 @@ def _rewritten(model: ModelPlan, plan: Plan, graph: Graph, view: StateView) -> I
     state = view.models.get(model.model)
     if state is None or model.build is not Build.IN_PLACE:
         return
-    was_ready = IntervalSet.union_all(one.cells for one in model.work if one.why is not Why.GAP)
+    was_ready = IntervalSet.union_all(part.cells for part in model.work if part.why is not Why.GAP)
     rebuilt = IntervalSet.of(run.interval for run in state.runs if run.built_at > plan.seen)
     cells = rebuilt & was_ready
     if cells:

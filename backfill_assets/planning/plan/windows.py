@@ -125,8 +125,8 @@ def _asked(request: PlanRequest, cadence: Cadence, now: datetime) -> tuple[Inter
     last = end_at(end, cadence.tz)
     if request.start is None and last <= first:
         raise OutsideLifeError(Interval(last - cadence.shortest_cell(last), last), cadence)
-    found = parse_range(start, end, cadence)
-    return Interval(first, last), found.note if request.end is not None else None
+    parsed = parse_range(start, end, cadence)
+    return Interval(first, last), parsed.note if request.end is not None else None
 
 
 def check_start(start: str | None, cadence: Cadence, now: datetime) -> None:
@@ -162,19 +162,19 @@ def windows_of(
     Raises:
         OutsideLifeError: the range lies outside the life of every chosen model.
     """
-    found: dict[str, Window] = {}
+    windows: dict[str, Window] = {}
     outside: dict[str, OutsideLifeError] = {}
     for name in planned_graph.graph.order:
         model = planned_graph.graph.models[name]
         try:
-            found[name] = window_of(request, model, now)
+            windows[name] = window_of(request, model, now)
         except OutsideLifeError as error:
             outside[name] = error
             life = required(model.cadence, start=None, end=None, now=now)
             window = Window(IntervalSet.empty(), life)
-            found[name] = _bounded(request, model.cadence, window)
+            windows[name] = _bounded(request, model.cadence, window)
         if name not in request.lift_cutoffs:
-            found[name] = _without(view.kept(model, found[name].life), found[name])
+            windows[name] = _without(view.kept(model, windows[name].life), windows[name])
     if outside and planned_graph.chosen <= outside.keys():
         raise next(iter(outside.values()))
-    return found
+    return windows

@@ -49,7 +49,7 @@ def restatement(name: str, first: str = "", last: str = "") -> Restatement:
 
 def chosen(asked: Iterable[str] | None) -> tuple[str, ...]:
     """Read selectors that are given one by one, or with commas between them."""
-    parts = (part.strip() for one in asked or () for part in one.split(","))
+    parts = (part.strip() for option in asked or () for part in option.split(","))
     return tuple(part for part in parts if part)
 
 
@@ -59,7 +59,7 @@ def categories(asked: Iterable[str] | None) -> tuple[tuple[str, Category], ...]:
     Raises:
         RequestError: it has no ``=``, or there is no such category.
     """
-    return tuple(_decided("--category", one, Category) for one in asked or ())
+    return tuple(_decided("--category", choice, Category) for choice in asked or ())
 
 
 def strategies(asked: Iterable[str] | None) -> tuple[tuple[str, Strategy], ...]:
@@ -68,7 +68,7 @@ def strategies(asked: Iterable[str] | None) -> tuple[tuple[str, Strategy], ...]:
     Raises:
         RequestError: it has no ``=``, or there is no such strategy.
     """
-    return tuple(_decided("--strategy", one, Strategy) for one in asked or ())
+    return tuple(_decided("--strategy", choice, Strategy) for choice in asked or ())
 
 
 def instant(asked: str | None) -> datetime | None:
@@ -80,13 +80,13 @@ def instant(asked: str | None) -> datetime | None:
     if not asked:
         return None
     try:
-        found = read(asked)
+        parsed = read(asked)
     except InstantFormatError:
-        found = None
-    if not isinstance(found, datetime):
+        parsed = None
+    if not isinstance(parsed, datetime):
         expected = "an instant with its offset, such as 2024-01-31T06:00:00Z"
         raise RequestError(found=f"--now {asked!r} can't be read: expected {expected}")
-    return found
+    return parsed
 
 
 def kept_rows(asked: str | None) -> KeptRows | None:
@@ -111,11 +111,11 @@ def spark(asked: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
         DeclarationError: it is no setting that a batch can have of its own.
     """
     written: dict[str, object] = {}
-    for one in asked or ():
-        key, equals, value = (part.strip() for part in one.partition("="))
+    for setting in asked or ():
+        key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals:
             raise RequestError(
-                found=f"--spark {one!r} can't be read: expected KEY=VALUE, such as "
+                found=f"--spark {setting!r} can't be read: expected KEY=VALUE, such as "
                 "spark.sql.shuffle.partitions=64"
             )
         written[key] = value

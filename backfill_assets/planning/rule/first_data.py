@@ -102,13 +102,13 @@ def _of_model(
     graph: Graph,
     views: tuple[StateView, ...],
     model: Model,
-    found: Mapping[str, FirstData],
+    models: Mapping[str, FirstData],
     sources: Mapping[str, FirstData],
 ) -> FirstData:
     if model.cadence.unit is Unit.WHOLE or model.in_order or not model.reads:
         return FirstData(None)
     begins = [
-        sources[up.name] if up.name in sources else _held(graph, views, up.name, found)
+        sources[up.name] if up.name in sources else _held(graph, views, up.name, models)
         for up in model.reads
     ]
     unknown = [start for start in begins if start.at is None]
@@ -133,10 +133,10 @@ def _of_source(graph: Graph, view: StateView, name: str) -> FirstData:
 
 
 def _held(
-    graph: Graph, views: tuple[StateView, ...], name: str, found: Mapping[str, FirstData]
+    graph: Graph, views: tuple[StateView, ...], name: str, models: Mapping[str, FirstData]
 ) -> FirstData:
     """Find where an upstream model begins: with its data, or with earlier ready cells."""
-    first, ready = found[name], IntervalSet.union_all(view.ready(name) for view in views)
+    first, ready = models[name], IntervalSet.union_all(view.ready(name) for view in views)
     if graph.models[name].cadence.unit is Unit.WHOLE:
         return _uncut(name)
     if first.at is None:

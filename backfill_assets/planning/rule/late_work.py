@@ -137,13 +137,13 @@ class _Windows:
     view: StateView
     now: datetime
     closed: CellsByModel
-    found: CellsByModel = field(default_factory=CellsByModel)
+    opened: CellsByModel = field(default_factory=CellsByModel)
 
     def open(self) -> CellsByModel:
         """Give them by model."""
         for name in reversed(self.graph.order):
-            self.found |= {name: self._open(self.graph.models[name])}
-        return self.found
+            self.opened |= {name: self._open(self.graph.models[name])}
+        return self.opened
 
     def _open(self, model: Model) -> IntervalSet:
         state = self.view.models.get(model.name)
@@ -162,7 +162,7 @@ class _Windows:
     def _closed_by(self, model: Model, reader: Model) -> IntervalSet:
         """Give the cells whose change would reach a cell of the reader that must stay."""
         ready = self.view.ready(reader.name)
-        closed = ready - self.found[reader.name]
+        closed = ready - self.opened[reader.name]
         cells = _NOTHING
         for upstream in reader.reads:
             if upstream.name != model.name:

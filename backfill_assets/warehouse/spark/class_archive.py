@@ -68,5 +68,5 @@ def command(jars: Path, spark_home: Path, partial: Path, folder: Path) -> list[s
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     }
-    options = [word for one in settings.items() for word in ("--conf", "=".join(one))]
+    options = [word for setting in settings.items() for word in ("--conf", "=".join(setting))]
     return [*submit(spark_home), *options, str(WORK), str(folder)]
