@@ -16,7 +16,7 @@ from backfill_assets.snapshots.environment import PROD, workspace_name
 from backfill_assets.snapshots.snapshot import stored_model
 from backfill_assets.state.environments import UnknownEnvironmentError
 from backfill_assets.state.store import Store
-from backfill_assets.warehouse.files.layers import parts_of, table_read
+from backfill_assets.warehouse.files.layers import EVERY_ROW, parts_of, table_read
 from backfill_assets.warehouse.rows.reading import read_pinned
 from backfill_assets.warehouse.spark.session import spark_settings, start_session
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from backfill_assets.state.layers import PublishedModel
     from backfill_assets.warehouse.files.layers import Part
     from backfill_assets.warehouse.files.tables import Table
-
-_EVERYTHING = "TRUE"
 
 
 class NotPublishedError(BackfillAssetsError):
@@ -73,7 +71,7 @@ class Resolved(NamedTuple):
     @property
     def layers(self) -> tuple[ResolvedLayer, ...]:
         """The one table, as `ResolvedLayers` gives several."""
-        return (ResolvedLayer(self.path, self.delta_version, _EVERYTHING),)
+        return (ResolvedLayer(self.path, self.delta_version, EVERY_ROW),)
 
 
 class ResolvedLayers(NamedTuple):
@@ -146,7 +144,7 @@ def resolve(
 
 def _resolved(declared: Model, table: Table) -> Resolved | ResolvedLayers:
     top, *under = parts_of(declared.cadence, table)
-    if not under and top.where == _EVERYTHING:
+    if not under and top.where == EVERY_ROW:
         return Resolved(top.path, top.delta_version)
     return ResolvedLayers(*_layer(top), tuple(_layer(part) for part in under))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 from zoneinfo import available_timezones
@@ -16,13 +18,36 @@ LOCAL = "local[*]"
 """Spark's master that is the process itself, on all of its cores."""
 
 
-ENGINES = ("duckdb", "spark", "trino")
-"""For which engines views can be written."""
+class Dialect(StrEnum):
+    """The engines for which a file of views can be written."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
+    TRINO = "trino"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewsFile:
+    """A file of views that every publication of an environment writes again.
+
+    Attributes:
+        dialect: whose SQL it holds.
+        path: of the file.
+        environment: whose models the views show.
+    """
+
+    dialect: Dialect
+    path: Path
+    environment: str = "prod"
+
 
 _MEMORY = re.compile(r"[1-9]\d*[kmgt]b?", re.ASCII | re.IGNORECASE)
 _OFF_PEAK = re.compile(
     r"([01]\d|2[0-3]):[0-5]\d-([01]\d:[0-5]\d|2[0-3]:[0-5]\d|24:00) (\S+)", re.ASCII
 )
+
+
+_VIEWS = re.compile(rf"({'|'.join(Dialect)})(?:@([^@:/\s]+))?:(.*[^/\s])")
 
 
 def _also_by_spark(name: str) -> AliasChoices:
@@ -70,8 +95,8 @@ class Settings(BaseSettings):
         price_per_hour: what an hour of computing costs, for estimates; none, no cost is shown.
         price_per_gb: what writing a gigabyte costs, for estimates.
         currency: that of the prices.
-        views: files of views that every publication of prod writes anew, such as
-            ``duckdb:/srv/views.sql``, with commas between them; see ``backfill views``.
+        views: files of views that every publication writes again, such as ``duckdb:/srv/views.sql``, with
+            commas between them; ``duckdb@dev:/srv/dev.sql`` is one of another environment than prod.
     """
 
     model_config = SettingsConfigDict(env_prefix="BACKFILL_", env_file=".env", extra="ignore")
@@ -102,7 +127,7 @@ class Settings(BaseSettings):
     price_per_hour: float | None = Field(default=None, ge=0)
     price_per_gb: float | None = Field(default=None, ge=0)
     currency: str = "EUR"
-    views: Annotated[tuple[tuple[str, str], ...], NoDecode] = ()
+    views: Annotated[tuple[ViewsFile, ...], NoDecode] = ()
 
     @field_validator("data_dir")
     @classmethod
@@ -145,15 +170,10 @@ class Settings(BaseSettings):
 
     @field_validator("views", mode="before")
     @classmethod
-    def _view_files(cls, found: object) -> object:
+    def _views(cls, found: object) -> object:
         if not isinstance(found, str):
             return found
-        files = [file.strip().partition(":") for file in found.split(",") if file.strip()]
-        if any(engine not in ENGINES or not path for engine, _, path in files):
-            raise ValueError(
-                f"expected an engine ({', '.join(ENGINES)}) and a file, such as duckdb:/srv/views.sql"
-            )
-        return tuple((engine, path) for engine, _, path in files)
+        return tuple(_views_file(file.strip()) for file in found.split(",") if file.strip())
 
     @property
     def data_root(self) -> str:
@@ -181,6 +201,16 @@ class Settings(BaseSettings):
                 do="correct it in the environment, or in the file .env",
             )
         return self.state_url or f"sqlite:///{self.data_root}/state.db"
+
+
+def _views_file(found: str) -> ViewsFile:
+    named = _VIEWS.fullmatch(found)
+    if named is None:
+        raise ValueError(
+            f"expected an engine ({', '.join(Dialect)}), a colon and a file, such as duckdb:/srv/views.sql, or "
+            "duckdb@dev:/srv/dev.sql for an environment dev, with commas between several"
+        )
+    return ViewsFile(Dialect(named[1]), Path(named[3]), named[2] or "prod")
 
 
 def read_settings() -> Settings:

@@ -5,13 +5,24 @@ from pathlib import Path
 import pytest
 
 from backfill_assets.errors import DeclarationError
-from backfill_assets.settings import Settings, read_settings
+from backfill_assets.settings import Dialect, Settings, ViewsFile, read_settings
 
 
 def test_operators_are_names_with_commas_between_them(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("BACKFILL_OPERATORS", "ann, bob,")
 
     assert read_settings().operators == ("ann", "bob")
+
+
+def test_files_of_views_name_their_dialect_and_another_environment_than_prod(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("BACKFILL_VIEWS", "duckdb:/srv/views.sql, spark@dev_cpa:dev:1.sql,")
+
+    assert read_settings().views == (
+        ViewsFile(Dialect.DUCKDB, Path("/srv/views.sql"), "prod"),
+        ViewsFile(Dialect.SPARK, Path("dev:1.sql"), "dev_cpa"),
+    )
 
 
 def test_what_can_be_made_again_lies_with_the_data_or_beside_us():
@@ -31,6 +42,10 @@ def test_what_can_be_made_again_lies_with_the_data_or_beside_us():
         ("OFF_PEAK", "25:00-99:00"),
         ("OFF_PEAK", "22:00-06:00"),
         ("OFF_PEAK", "22:00-06:00 Europe/Atlantis"),
+        ("VIEWS", "/srv/views.sql"),
+        ("VIEWS", "oracle:/srv/views.sql"),
+        ("VIEWS", "duckdb@:/srv/views.sql"),
+        ("VIEWS", "duckdb:/srv/views/"),
     ],
 )
 def test_a_setting_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str):

@@ -48,6 +48,7 @@ def demo(
             data_root=settings.data_root,
             clock=now,
             run_id=f"demo-{uuid.uuid4().hex[:12]}",
+            views=settings.views,
         )
         run = open_run(project, "prod")
         found = _work(run)

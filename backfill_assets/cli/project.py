@@ -157,7 +157,7 @@ def opened_project(
         terms=terms_of(settings),
         code=lambda: loaded_fingerprints(settings),
         at_work=AT_WORK,
-        view_files=settings.views,
+        views=settings.views,
     )
     try:
         yield settings, project

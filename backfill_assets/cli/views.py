@@ -1,8 +1,8 @@
-"""`backfill views`: write SQL that names what an environment publishes."""
+"""`backfill views`: write SQL that gives every published model its name in another engine."""
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - typer reads it
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,37 +10,64 @@ import typer
 from backfill_assets.cli.options import AsJson, Env  # noqa: TC001 - typer reads them
 from backfill_assets.cli.output import counted, print_json, say
 from backfill_assets.cli.project import open_store
-from backfill_assets.engine.project.view_files import views_text, write_whole
-from backfill_assets.settings import read_settings
-from backfill_assets.warehouse.files.view_sql import Dialect  # noqa: TC001
+from backfill_assets.engine.project.views import published_views
+from backfill_assets.errors import RequestError
+from backfill_assets.settings import Dialect, read_settings
+from backfill_assets.warehouse.views.view_file import replace_file, views_sql
+
+_STDOUT = "-"
 
 
 def views(
-    dialect: Annotated[Dialect, typer.Option("--for", help="The engine that executes the file.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Replaced at once; without it, stdout.", dir_okay=False),
-    ] = None,
+    dialect: Annotated[Dialect, typer.Option("--for", help="The engine that executes it.")],
     env: Env = "prod",
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="Replace this file; - writes it to stdout.")
+    ] = _STDOUT,
     as_json: AsJson = False,
 ) -> None:
     """Write a file of SQL with a view for each model, at the versions published at one moment.
 
-    DuckDB reads the Parquet files and needs no extension; Spark and Trino read the Delta tables. In another
-    environment than prod a view's schema is named <subject>__<environment>. With BACKFILL_VIEWS, such as
-    duckdb:/srv/views.sql, every publication of prod writes the file anew.
+    Execute it, and every model of one moment is read by its name: marketing.roi_analysis of prod,
+    marketing__dev.roi_analysis of an environment dev. DuckDB takes all views in one transaction and needs no
+    extension for local files. Spark gets permanent views over its Delta tables. Trino gets calls that register
+    the tables in the session's catalogue, which fail for those that are registered already, and views.
 
-    Example: backfill views --for duckdb --out views.sql && duckdb -init views.sql
+    BACKFILL_VIEWS names files that every publication writes again.
+
+    Example: backfill views --for duckdb --out views.sql
     """
     with open_store(read_settings()) as store:
-        text, models = views_text(store, env, dialect)
-    if out is not None:
-        write_whole(out, text)
+        published = published_views(store, env)
+    if not published.views:
+        raise RequestError(
+            found=f"environment '{env}' has published nothing yet",
+            do="fill it with `backfill run`, or name another one",
+        )
+    text = views_sql(dialect, published)
+    if out != _STDOUT:
+        _replace(Path(out), text)
     if as_json:
         print_json(
-            {"environment": env, "for": dialect.value, "file": out and str(out), "models": models}
+            {
+                "path": None if out == _STDOUT else out,
+                "sql": text if out == _STDOUT else None,
+                "environment": env,
+                "number": published.number,
+                "models": [view.model.name for view in published.views],
+            }
         )
-    elif out is None:
+    elif out == _STDOUT:
         typer.echo(text, nl=False)
     else:
-        say(f"{out}: {counted(len(models), 'view')} of '{env}' for {dialect.value}")
+        say(f"{out}: {counted(len(published.views), 'view')} of environment {env}")
+
+
+def _replace(path: Path, text: str) -> None:
+    try:
+        replace_file(path, text)
+    except OSError as error:
+        raise RequestError(
+            found=f"{path} can't be written: {error.strerror or error}",
+            do="name a file in a folder that you may write to",
+        ) from error

@@ -10,6 +10,7 @@ from backfill_assets.snapshots.publication import PointerMove, PublicationKind
 from backfill_assets.state.tables import POINTER_MOVES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
 _MOVES = POINTER_MOVES.c
@@ -52,6 +53,12 @@ def last_moves(connection: sa.Connection, environment: str) -> list[PointerMove]
     """Read the moves of an environment's last publication."""
     last = sa.select(sa.func.max(_MOVES.number)).where(_MOVES.environment == environment)
     return _read(connection, _MOVES.number == last.scalar_subquery())
+
+
+def moved_models(connection: sa.Connection, environments: Iterable[str]) -> frozenset[str]:
+    """Name every model that was ever moved in one of these environments."""
+    named = sa.select(_MOVES.model).where(_MOVES.environment.in_([*environments])).distinct()
+    return frozenset(connection.execute(named).scalars())
 
 
 def _read(connection: sa.Connection, where: sa.ColumnElement[bool]) -> list[PointerMove]:

@@ -26,6 +26,7 @@ from backfill_assets.state.claims import live_claims
 from backfill_assets.state.counter import last_number
 from backfill_assets.state.cutoffs import cutoffs
 from backfill_assets.state.environments import environment
+from backfill_assets.state.moves import moved_models
 from backfill_assets.state.pointers import followed, pointer, pointers
 from backfill_assets.state.tables import BATCHES, POINTERS, READY_RECORDS
 
@@ -89,6 +90,16 @@ class Views(Aggregate[D]):
                 counter.last_number(connection),
                 layers.published(connection, environment),
             )
+        )
+
+    def followed(self, environment: str) -> tuple[str, ...]:
+        """Name an environment, the one that it follows, and so on: it reads what any of them publishes."""
+        return self._database.read(lambda connection: followed(connection, environment))
+
+    def moved_models(self, environment: str) -> frozenset[str]:
+        """Name every model that a plan has ever moved in an environment, or in one that it follows."""
+        return self._database.read(
+            lambda connection: moved_models(connection, followed(connection, environment))
         )
 
     def tables(self, pointer: Pointer) -> tuple[InputPin, ...]:

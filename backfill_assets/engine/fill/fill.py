@@ -33,7 +33,7 @@ from backfill_assets.engine.project.events import (
     Waiting,
 )
 from backfill_assets.engine.project.heartbeat import beating
-from backfill_assets.engine.project.view_files import refresh_views
+from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.errors import BackfillAssetsError
 from backfill_assets.intervals.interval import Interval
 from backfill_assets.intervals.interval_set import IntervalSet
@@ -87,19 +87,21 @@ def fill_cells(
         Filling(run, model, targets[model.name], run.batch_size(model, view)) for model in models
     ]
     told: dict[str, list[Event]] = {name: [] for name in names}
-    # Closed before the heart stops beating: a batch in flight needs its claims to the end.
-    with (
-        beating(run.store, run.run_id),
-        watching(run),
-        closing(scheduled(run, fillings)) as events,
-        giving_up(run),
-    ):
-        for event in events:
-            told[event.model].append(event)
-            keep_failed_start(run, event)
-            listener(event)
-    if any(isinstance(event, Committed) for events in told.values() for event in events):
-        refresh_views(run, run.environment.name, listener)
+    try:
+        # Closed before the heart stops beating: a batch in flight needs its claims to the end.
+        with (
+            beating(run.store, run.run_id),
+            watching(run),
+            closing(scheduled(run, fillings)) as events,
+            giving_up(run),
+        ):
+            for event in events:
+                told[event.model].append(event)
+                keep_failed_start(run, event)
+                listener(event)
+    finally:
+        if any(isinstance(event, Committed) for events in told.values() for event in events):
+            rewrite_views(run, run.environment.name)
     return {name: tuple(events) for name, events in told.items()}
 
 

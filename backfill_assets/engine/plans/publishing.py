@@ -17,6 +17,7 @@ from backfill_assets.engine.batch.table_turn import reconcile, take, take_back
 from backfill_assets.engine.project.at_work import Phase
 from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.engine.project.iceberg import enter_moves
+from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.codec import dumps, loads
 from backfill_assets.snapshots.environment import Layer, Pointer
@@ -162,10 +163,12 @@ def _carried_out(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock
     enter_moves(run, moves)
     try:
         with run.at_work.at(Phase.RECORDING, "the pointers"):
-            return run.store.publications.publish(publication, locks.values())
+            number = run.store.publications.publish(publication, locks.values())
     except (PinMovedError, PointerMovedError, UnknownVersionError, VersionCollectingError):
         _give_up(run, intent, locks)
         raise
+    rewrite_views(run, intent.environment)
+    return number
 
 
 def _give_up(run: RunContext, intent: Intent, locks: Mapping[str, CommitLock]) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from backfill_assets.engine.batch.effects import Effects
     from backfill_assets.engine.project.events import Listener
+    from backfill_assets.settings import ViewsFile
     from backfill_assets.snapshots.loaded import Loaded
     from backfill_assets.state.store import Store
 
@@ -43,7 +44,7 @@ class Project:
             nothing is held against them.
         at_work: what the steps tell themselves to.
         effects: what the steps of a batch are; None: the usual ones.
-        view_files: which files of views every publication of prod writes anew: the engine, and where.
+        views: files of views that publications write again.
     """
 
     store: Store
@@ -60,7 +61,7 @@ class Project:
     code: Callable[[], Mapping[str, str]] | None = None
     at_work: AtWork = field(default_factory=AtWork)
     effects: Effects | None = None
-    view_files: tuple[tuple[str, str], ...] = ()
+    views: tuple[ViewsFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

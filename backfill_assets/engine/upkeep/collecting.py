@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from backfill_assets.engine.batch.table_turn import reconcile, refuse_foreign_commits, take
 from backfill_assets.engine.project.heartbeat import beating
 from backfill_assets.engine.project.iceberg import drop_old, enter_head
+from backfill_assets.engine.project.views import rewrite_views
 from backfill_assets.state.collection import VersionNeededError
 from backfill_assets.state.promotions import PromotionPendingError
 from backfill_assets.warehouse.files.collection import (
@@ -95,7 +96,10 @@ def collect(run: RunContext, promise: timedelta, grace: timedelta = GRACE) -> Co
     environments = tuple(_forgotten(run))
     tables = tuple(_deleted(run, promise, grace))
     vacuumed = tuple(_vacuumed(run, promise, grace, dry_run=False))
-    return Collected(environments, tables, vacuumed, tuple(_compacted(run)))
+    compacted = tuple(_compacted(run))
+    for environment in sorted({file.environment for file in run.project.views}):
+        rewrite_views(run, environment)  # before a later collection deletes what was joined
+    return Collected(environments, tables, vacuumed, compacted)
 
 
 def _expired(run: RunContext) -> list[Environment]:

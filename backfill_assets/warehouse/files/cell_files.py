@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 _PARQUET = ".parquet"
 _FOLDER = re.compile("b-[0-9a-f]{32}/")
 ANY_FOLDER = "b-*"
+NO_CELL = "__HIVE_DEFAULT_PARTITION__"
+"""The cell, as a log has it, of rows of a foreign writer that have none."""
 _PARTITION = f"{CELL_COLUMN}="
 # A task's files become visible together, when the task is committed, so a task that was tried twice
 # leaves its files once; and no marker is left beside them.
@@ -238,7 +240,7 @@ def _listed(table: DeltaTable) -> tuple[pa.Table, list[tuple[str, str]]]:
     own = [column for column in ("path", "size_bytes", _ROWS) if column in there]
     columns = [*own, *(edge for edge in dict.fromkeys(edges) if edge in there)]
     listed = pa.RecordBatchReader.from_stream(actions.select(columns)).read_all()
-    unknown = [_NO_CELL, _NO_CELL] if named in there else ["", _NO_CELL]
+    unknown = [NO_CELL, NO_CELL] if named in there else ["", NO_CELL]
     first, last = (
         [word if text is None else text for text in _texts(listed[edge]).to_pylist()]
         if edge in there
@@ -269,7 +271,7 @@ def _texts(cells: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def partition_values(columns: Sequence[str], file: NamedFile) -> dict[str, str | None]:
     """Give a file's cell as Delta's log writes it; empty for a table with blocks."""
-    return dict.fromkeys(columns, None if file.first == _NO_CELL else file.first)
+    return dict.fromkeys(columns, None if file.first == NO_CELL else file.first)
 
 
 def files_at(
@@ -541,7 +543,7 @@ def _reach(name: str, statistics: Mapping[str, Mapping[str, Any]]) -> tuple[str,
         statistics["maxValues"].get(CELL_COLUMN),
     )
     if least is None or largest is None:
-        return "", _NO_CELL
+        return "", NO_CELL
     return _instant(least), _instant(largest)
 
 
@@ -562,4 +564,3 @@ def _cell_of(folder: str) -> str:
 
 
 _DATE, _ROWS = len("2024-01-01"), "num_records"
-_NO_CELL = "__HIVE_DEFAULT_PARTITION__"

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from backfill_assets.intervals.interval_set import IntervalSet
 from backfill_assets.models.column import quoted
 from backfill_assets.models.model import CELL_COLUMN
-from backfill_assets.warehouse.files.cell_files import files_at
+from backfill_assets.warehouse.files.cell_files import NO_CELL, files_at, partition_columns
 from backfill_assets.warehouse.files.cells import cell_text, cell_type, cells_predicate
 from backfill_assets.warehouse.files.stored_columns import stored_columns
 from backfill_assets.warehouse.files.tables import ABSENT, Table, snapshot_df
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from backfill_assets.models.model import Model
     from backfill_assets.snapshots.ready import InputPin
     from backfill_assets.warehouse.files.cell_files import NamedFile
+
+EVERY_ROW = "TRUE"
+"""The condition of a part that is a whole table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,20 @@ class FilesRead:
     path: str
     cells: tuple[str, ...]
     files: tuple[NamedFile, ...]
+
+
+class PartFiles(NamedTuple):
+    """The files of one table that a part of a model's rows comes from.
+
+    Attributes:
+        path: of the table.
+        where: Spark SQL over `_cell` that keeps those rows; None where every row of the files counts.
+        files: their names below the table.
+    """
+
+    path: str
+    where: str | None
+    files: tuple[str, ...]
 
 
 def table_of(pins: Sequence[InputPin], located: Callable[[str], str]) -> Table:
@@ -104,20 +121,43 @@ def parts_of(cadence: Cadence, table: Table, cells: IntervalSet | None = None) -
     """
     return tuple(
         Part(layer.path, layer.delta_version, where)
-        for layer, above in answering(table)
-        if (where := _predicate(cadence, layer.cells, above, cells)) is not None
+        for layer, _, where in _answering(cadence, table, cells)
     )
 
 
-def answering(table: Table) -> Iterator[tuple[Table, IntervalSet]]:
-    """Give each table that answers for cells, the upper first, with the cells that tables above it answer for."""
-    above = IntervalSet.empty()
-    for layer in _flat(table):
-        if layer.delta_version > ABSENT:
-            yield layer, above
-        if layer.cells is None:
-            break
-        above |= layer.cells
+def files_of_parts(cadence: Cadence, table: Table) -> tuple[PartFiles, ...]:
+    """Name the files that each table's part of all rows comes from, as `parts_of` does the tables.
+
+    Where each cell has files of its own, the files alone say which cells count; else they hold rows of
+    other cells, too.
+
+    Raises:
+        CorruptTableError: a table's log is damaged.
+    """
+    return tuple(
+        _part_files(cadence, layer, above, where)
+        for layer, above, where in _answering(cadence, table, None)
+    )
+
+
+def _part_files(cadence: Cadence, layer: Table, above: IntervalSet, where: str) -> PartFiles:
+    if where == EVERY_ROW:
+        files = files_at(layer.path, layer.delta_version)
+        return PartFiles(layer.path, None, _names(files))
+    asked = None if layer.cells is None else _texts(cadence, layer.cells - above)
+    files = files_at(layer.path, layer.delta_version, asked)
+    if not partition_columns(layer.path):
+        return PartFiles(layer.path, where, _names(files))
+    hidden = {*_texts(cadence, above), NO_CELL}
+    return PartFiles(layer.path, None, _names(file for file in files if file.first not in hidden))
+
+
+def _names(files: Iterable[NamedFile]) -> tuple[str, ...]:
+    return tuple(sorted(file.name for file in files))
+
+
+def _texts(cadence: Cadence, cells: IntervalSet) -> tuple[str, ...]:
+    return tuple(cell_text(cadence, cell) for cell in cadence.cells(cells))
 
 
 def rows_of(
@@ -153,7 +193,7 @@ def files_read(model: Model, table: Table, cells: IntervalSet) -> tuple[FilesRea
     """
     by_table: list[FilesRead] = []
     for layer, inside in cells_by_table(table, cells):
-        asked = tuple(cell_text(model.cadence, cell) for cell in model.cadence.cells(inside))
+        asked = _texts(model.cadence, inside)
         files = files_at(layer.path, layer.delta_version, asked)
         by_table.append(FilesRead(layer.path, asked, files))
     return tuple(by_table)
@@ -167,6 +207,20 @@ def cells_by_table(table: Table, cells: IntervalSet) -> Iterator[tuple[Table, In
         above |= inside
         if inside and layer.delta_version > ABSENT:
             yield layer, inside
+
+
+def _answering(
+    cadence: Cadence, table: Table, cells: IntervalSet | None
+) -> Iterator[tuple[Table, IntervalSet, str]]:
+    """Give each table that rows come from, the cells that those above it answer for, and its condition."""
+    above = IntervalSet.empty()
+    for layer in _flat(table):
+        where = _predicate(cadence, layer.cells, above, cells)
+        if layer.delta_version > ABSENT and where is not None:
+            yield layer, above, where
+        if layer.cells is None:
+            break
+        above |= layer.cells
 
 
 def _flat(table: Table) -> Iterator[Table]:
@@ -184,7 +238,7 @@ def _predicate(
         left = IntervalSet.empty() if inside is None else inside - above
         return cells_predicate(cadence, left) if left else None
     if not above:
-        return "TRUE"
+        return EVERY_ROW
     return f"NOT ({cells_predicate(cadence, above)})"
 
 
